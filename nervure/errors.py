@@ -1,0 +1,126 @@
+"""What can go wrong, as types: a ``NervureError`` is something that a user can fix, an ``InternalError`` is ours.
+
+Every error carries its parts as fields, so that tools and tests need not read prose:
+
+>>> error = ShapeMismatch("the operands differ in shape", op="Add", operand="2", got="(3,)", expected="(4,)",
+...                       help="broadcast the operand first")
+>>> print(error)
+Add: the operands differ in shape
+  operand:  2
+  got:      (3,)
+  expected: (4,)
+  help:     broadcast the operand first
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Location(NamedTuple):
+    """A place in the user's own source: the file and the line of the call that led to us."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def user_location() -> Location | None:
+    """The innermost frame outside this package, or None when there is none (an embedded interpreter)."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            return Location(code.co_filename, frame.f_lineno)
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
+    return None
+
+
+_UNKNOWN = object()
+
+
+class NervureError(Exception):
+    """Something in the user's program that the user can fix.
+
+    ``op`` names the operation, ``operand`` which of its inputs, ``got`` and ``expected`` what was found and
+    what would do, ``location`` the user's file and line, ``help`` what to do about it. A part that makes no
+    sense for an error is None.
+    """
+
+    def __init__(self, message: str, *, op: str | None = None, operand: str | int | None = None,
+                 got: object = None, expected: object = None, location: object = _UNKNOWN,
+                 help: str | None = None) -> None:
+        self.message = message
+        self.op = op
+        self.operand = None if operand is None else str(operand)
+        self.got = None if got is None else str(got)
+        self.expected = None if expected is None else str(expected)
+        self.location = user_location() if location is _UNKNOWN else location
+        self.help = help
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        head = f"{self.op}: {self.message}" if self.op else self.message
+        parts = [("operand", self.operand), ("got", self.got), ("expected", self.expected),
+                 ("help", self.help), ("at", self.location)]
+        shown = [f"  {name + ':':<10}{value}" for name, value in parts if value is not None]
+        return "\n".join([head, *shown])
+
+
+class InvalidArgument(NervureError, ValueError):
+    """An argument of the right kind with a value that cannot be used."""
+
+
+class WrongKind(NervureError, TypeError):
+    """An object of the wrong kind where another kind is needed."""
+
+
+class ShapeMismatch(NervureError, ValueError):
+    """Shapes that do not fit each other."""
+
+
+class DtypeMismatch(NervureError, ValueError):
+    """Element types that do not fit each other."""
+
+
+class AxisMismatch(NervureError, ValueError):
+    """Axes that do not match."""
+
+
+class IndexOutOfRange(NervureError, IndexError):
+    """An index outside its axis, found when built or while running; nothing has been changed."""
+
+
+class FormatError(NervureError, ValueError):
+    """Text or a file that is not what it should be; nothing of it was used."""
+
+
+class NotSupported(NervureError, NotImplementedError):
+    """A valid request that the chosen transformer cannot fulfil."""
+
+
+class NumericError(NervureError, FloatingPointError):
+    """A NaN that the user asked to be told about."""
+
+
+class InternalError(Exception):
+    """A mistake of ours. Please report it with the text."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
+    """A help line with the closest known names, or None.
+
+    >>> did_you_mean("hight", ["height", "width"])
+    'did you mean height?'
+    """
+    close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=3)
+    return f"did you mean {' or '.join(close)}?" if close else None
