@@ -1,0 +1,176 @@
+"""A Function: parameters in, results out, new values for variables, and effects in their order.
+
+It is the unit that passes transform and transformers compile. Inside it is pure; what touches the world stands at
+its border.
+
+>>> import nervure as nv
+>>> a, b, c = (nv.Parameter(nv.float32, (32, 32)) for _ in range(3))
+>>> f = Function([nv.ops.Multiply(nv.ops.Add(a, b), c)], [a, b, c])
+>>> len(f.operations), str(f.results[0].type)
+(5, 'f32[32, 32]')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.ir.leaves import Parameter, ReadVariable
+from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.traverse import postorder, rebuild
+from nervure.ir.variable import Variable
+from nervure.types.dim import Dim, DimLike, symbols
+
+
+class Assumption(NamedTuple):
+    """Two dimensions that have to be equal in every call: who assumes it, and the user's line."""
+
+    left: DimLike
+    right: DimLike
+    op: str
+    location: Any
+
+    def __str__(self) -> str:
+        return f"{self.left} = {self.right}"
+
+
+class Function:
+    """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
+
+    Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every
+    parameter below the results must be listed, once.
+    """
+
+    __slots__ = ("parameters", "results", "updates", "effects", "assumptions", "name", "operations", "__weakref__")
+
+    def __init__(self, results: Iterable[Operand], parameters: Iterable[Operand] = (),
+                 updates: Mapping[Variable, Operand] | Iterable[tuple[Variable, Operand]] = (),
+                 effects: Iterable[Op] = (), assumptions: Iterable[Assumption] = (), name: str = "function") -> None:
+        self.name = name
+        self.results = tuple([as_value(result, "Function", at + 1) for at, result in enumerate(_several(results))])
+        self.parameters = tuple([_parameter(entry) for entry in _several(parameters)])
+        pairs = updates.items() if isinstance(updates, Mapping) else updates
+        self.updates = tuple([(variable, as_value(value)) for variable, value in pairs])
+        listed = tuple(effects)
+        roots: list[Any] = [*self.parameters, *listed, *[value for _, value in self.updates], *self.results]
+        self.operations = tuple(postorder(roots))
+        known = set(listed)
+        self.effects = listed + tuple([op for op in self.operations if is_effect(op) and op not in known])
+        self.assumptions = _unique([*assumptions, *_assumed(self.operations)])
+        _check_parameters(self)
+        _check_updates(self)
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols in the shapes of parameters."""
+        names = [symbols(entry) for op in self.parameters for entry in op.value.type.shape if isinstance(entry, Dim)]
+        return frozenset().union(*names)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that are read or updated, in the order of the graph."""
+        read = [op.variable for op in self.operations if type(op) is ReadVariable]
+        return tuple(dict.fromkeys([*read, *[variable for variable, _ in self.updates]]))
+
+    @property
+    def roots(self) -> tuple[Value, ...]:
+        """The values that must be computed: results, then updates, then what effects read."""
+        return (*self.results, *[value for _, value in self.updates])
+
+    def rebuilt(self, transform: Callable[[Op], Any] | None = None,
+                replaced: dict[Value, Value] | None = None) -> Function:
+        """This function with each op replaced by what ``transform`` gives (None: kept), or itself if nothing changed."""
+        table = rebuild(self.operations, {} if replaced is None else replaced, transform)
+        return self.substituted(table)
+
+    def substituted(self, table: Mapping[Value, Value]) -> Function:
+        """This function on the values that ``table`` gives for its own; itself if that changes nothing."""
+        if not table:
+            return self
+        get = table.get
+        results = [get(value, value) for value in self.results]
+        updates = [(variable, get(value, value)) for variable, value in self.updates]
+        effects = [_moved(op, table) for op in self.effects]
+        return Function(results, self.parameters, updates, effects, self.assumptions, self.name)
+
+    def __call__(self, *operands: Operand) -> tuple[Value, ...]:
+        """The results as an expression over other values in place of the parameters (inlining, not running)."""
+        if len(operands) != len(self.parameters):
+            raise InvalidArgument("wrong number of operands", op=self.name, got=len(operands),
+                                  expected=len(self.parameters))
+        table = {op.outputs[0]: as_value(new) for op, new in zip(self.parameters, operands, strict=True)}
+        rebuild([op for op in self.operations if type(op) is not Parameter], table)
+        return tuple([table.get(value, value) for value in self.results])
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(str(op.value.type) for op in self.parameters)
+        results = ", ".join(str(value.type) for value in self.results)
+        return f"Function {self.name}({parameters}) -> ({results}), {len(self.operations)} ops"
+
+
+def is_effect(op: Op) -> bool:
+    """Whether an op touches the world, so that it is neither dropped nor merged nor reordered."""
+    return bool(getattr(op, "effectful", False))
+
+
+def _several(entries: Any) -> Sequence[Any]:
+    if isinstance(entries, Operand):
+        raise WrongKind("results and parameters are lists", op="Function", got=type(entries).__name__,
+                        expected="a list of values", help="write Function([result], [parameter])")
+    return list(entries)
+
+
+def _parameter(entry: Any) -> Parameter:
+    op = entry.op if isinstance(entry, Value) else entry
+    if not isinstance(op, Parameter):
+        raise WrongKind("a parameter must be a Parameter op", op="Function", got=type(entry).__name__,
+                        expected="Parameter")
+    return op
+
+
+def _moved(op: Op, table: Mapping[Value, Value]) -> Op:
+    """The op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
+    if op.outputs and op.outputs[0] in table:
+        return table[op.outputs[0]].op
+    return op.with_operands([table.get(value, value) for value in op.operands])
+
+
+def _assumed(operations: Iterable[Op]) -> list[Assumption]:
+    found: list[Assumption] = []
+    for op in operations:
+        if hasattr(op, "assumptions"):
+            found.extend(op.assumptions())
+    return found
+
+
+def _unique(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
+    """One of each pair of dimensions, the first."""
+    table: dict[Any, Assumption] = {}
+    for entry in assumptions:
+        table.setdefault((entry.left, entry.right), entry)
+    return tuple(table.values())
+
+
+def _check_parameters(function: Function) -> None:
+    listed: set[Op] = set()
+    for position, op in enumerate(function.parameters):
+        if op in listed:
+            raise InvalidArgument("a parameter is listed twice", op="Function", operand=position + 1, got=op,
+                                  location=op.location, help="list each Parameter once")
+        listed.add(op)
+    for op in function.operations:
+        if type(op) is Parameter and op not in listed:
+            raise InvalidArgument("a parameter is needed by the results but not listed", op="Function", got=op,
+                                  operand=op.name, location=op.location, help="add it to the list of parameters")
+
+
+def _check_updates(function: Function) -> None:
+    seen: set[Variable] = set()
+    for variable, value in function.updates:
+        if variable in seen:
+            raise InvalidArgument("a variable is updated twice", op="Function", operand=variable.name)
+        seen.add(variable)
+        if value.type.dtype is not variable.type.dtype or value.type.shape != variable.type.shape:
+            raise InvalidArgument("an update must have the variable's type", op="Function", operand=variable.name,
+                                  got=value.type, expected=variable.type)

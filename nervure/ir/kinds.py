@@ -1,0 +1,234 @@
+"""What an op means: one of four kinds, each a base class with one method that states the meaning.
+
+* **Elementwise**: ``evaluate(self, s, x, ...)`` is an expression over scalars; ``s`` is the scalar namespace.
+* **View**: ``describe(self, *types)`` is an index translation, ``y[i] = x[f(i)]``, or a selector over several tensors.
+* **Structured**: ``structure(self, *types)`` is an iteration: a domain, where each operand is read, a scalar body, where
+  each output is written, and how writes to one place combine.
+* **Composite**: ``decompose(self, *operands)`` is an expression over other ops.
+
+A backend implements the scalar namespace, index maps and the structured form once, and with them every op. A matrix
+product, for example, is the domain (i, j, k), the reads ``a[i, k]`` and ``b[k, j]``, the body ``a * b`` and the write
+``c[i, j]`` where products are added:
+
+>>> from nervure.types.dim import index
+>>> i, j, k = index(0), index(1), index(2)
+>>> product = Structure(domain=(2, 3, 4), reads=(Access((i, k)), Access((k, j))), writes=(Access((i, j)),),
+...                     body=multiply_body, combine="add")
+>>> product.reduced
+(2,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from nervure.errors import DtypeMismatch
+from nervure.ir.op import Labels, Op, Value, same_types
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import Dim, DimLike, index, symbols
+from nervure.types.dtype import DType, all_dtypes
+
+# 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
+ANY = frozenset(entry for entry in all_dtypes if entry.bits > 4 and entry.name != "float8_e8m0fnu")
+FLOATS = frozenset(entry for entry in ANY if entry.kind == "float")
+COMPLEX = frozenset(entry for entry in ANY if entry.kind == "complex")
+INTEGERS = frozenset(entry for entry in ANY if entry.kind in ("int", "uint"))
+BOOL = frozenset(entry for entry in ANY if entry.kind == "bool")
+REALS = FLOATS | INTEGERS
+NUMBERS = REALS | COMPLEX
+
+
+class Elementwise(Op, abstract=True):
+    """One scalar expression, applied at every index. All operands have one shape and, unless said otherwise, one type.
+
+    ``admits`` are the element types it is defined for; ``result`` is the output's element type where it is not
+    the operands' own.
+    """
+
+    admits: ClassVar[frozenset[DType]] = ANY
+    result: ClassVar[DType | None] = None
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        """The scalar expression, written with the scalar namespace ``s``."""
+        raise NotImplementedError
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        first = types[0] if len(types) == 1 else same_types(self, types)
+        if first.dtype not in self.admits:
+            raise self.fail(DtypeMismatch, f"{first.dtype.name} elements are not supported",
+                            operand=self.operand_label(0), got=first, expected=describe_types(self.admits),
+                            help="insert ops.Convert")
+        return first if self.result is None or self.result is first.dtype else first.with_(dtype=self.result)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (merge_labels(self.operands),) * len(types)
+
+
+class View(Op, abstract=True):
+    """An index translation. ``describe`` gives the description of :mod:`nervure.types.view` that says which."""
+
+    def describe(self, *types: BasicTensorDescription) -> Any:
+        """The view description, from the operands' types."""
+        raise NotImplementedError
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        first = types[0]
+        for position, other in enumerate(types):
+            if other.dtype is not first.dtype:
+                raise self.fail(DtypeMismatch, "the operands differ in element type", got=other, expected=first,
+                                operand=self.operand_label(position), help="insert ops.Convert")
+        return first.with_(shape=self.describe(*types).shape, layout=None)
+
+    @property
+    def view(self) -> Any:
+        """The view description of this node."""
+        return self.describe(*[operand.type for operand in self.operands])
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
+        view = self.view
+        if not hasattr(view, "index_map"):
+            return (merge_labels(self.operands) if len(types[0].shape) == self.operands[0].rank else None,)
+        source = self.operands[0].labels or (None,) * self.operands[0].rank
+        return (labels_through(view.index_map.coordinates, source, len(types[0].shape)),)
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A coordinate that is data: the element of an integer operand. Negative counts from the end once.
+
+    ``bound`` is the length of the axis that is indexed; an element outside [-bound, bound) is an IndexError.
+    """
+
+    operand: int
+    coordinates: tuple[DimLike, ...]
+    bound: DimLike
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where a tensor is touched at each point of the domain: one coordinate a dimension.
+
+    A coordinate is an expression over the domain's indices ``index(0), index(1), ...`` or an ``Element``. ``fill`` (reads only) is the
+    scalar that is read outside the tensor; without it the coordinates must stay inside. A write outside is dropped
+    where ``drop`` is set.
+    """
+
+    coordinates: tuple[DimLike | Element, ...]
+    fill: Any = None
+    drop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """An iteration: ``for i in domain: out[write(i)] = combine(out[write(i)], body(x[read(i)], ...))``.
+
+    ``body(s, *elements)`` gives one scalar an output (a single scalar where there is one), in the compute type of the
+    operands; ``s.index(expression)`` gives it the value of an expression over the domain's indices. ``combine`` is None
+    (each place is written once), "set" (the last write in row-major order of the domain wins), or "add", "multiply",
+    "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from the operand whose number is ``initial``. A
+    *custom* combiner is a function ``(s, left, right) -> tuple`` over tuples of scalars (the body gives the tuple),
+    associative, applied in order, without a unit; ``finish(s, tuple)`` then gives the outputs. The order in which
+    "add" adds is the backend's; the element type it adds in is ``accumulate``.
+    """
+
+    domain: tuple[DimLike, ...]
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    body: Callable[..., Any]
+    combine: str | Callable[..., Any] | None = None
+    initial: int | None = None
+    accumulate: DType | None = None
+    finish: Callable[..., Any] | None = None
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The domain's dimensions that occur in the first write."""
+        names = {name for entry in self.writes[0].coordinates for name in coordinate_symbols(entry)}
+        return tuple([d for d in range(len(self.domain)) if f"%{d}" in names])
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The domain's dimensions that the first write does not depend on."""
+        written = set(self.written)
+        return tuple([d for d in range(len(self.domain)) if d not in written])
+
+
+def coordinate_symbols(coordinate: DimLike | Element) -> frozenset[str]:
+    """The names of the symbols that a coordinate depends on."""
+    if isinstance(coordinate, Element):
+        return frozenset().union(*[symbols(entry) for entry in coordinate.coordinates])
+    return symbols(coordinate) if isinstance(coordinate, Dim) else frozenset()
+
+
+def multiply_body(s: Any, left: Any, right: Any) -> Any:
+    """The body of every contraction: backends recognise it by identity."""
+    return s.multiply(left, right)
+
+
+def identity_body(s: Any, element: Any) -> Any:
+    """The body of plain reductions, and of what only moves elements."""
+    return element
+
+
+def identity_access(rank: int) -> Access:
+    """Read or written at the domain's own index."""
+    return Access(tuple([index(d) for d in range(rank)]))
+
+
+class Structured(Op, abstract=True):
+    """An iteration over a domain, in the form of :class:`Structure`."""
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        """The iteration, from the operands' types."""
+        raise NotImplementedError
+
+
+class Composite(Op, abstract=True):
+    """An op that is written in terms of others. It needs a type rule and ``decompose``, nothing else.
+
+    Its derivative is that of its decomposition, unless it declares ``vjp``. Without a type rule of its own
+    it has the types of its decomposition.
+    """
+
+    def decompose(self, *operands: Value) -> Any:
+        """The value (a tuple where there are several outputs) in terms of other ops."""
+        raise NotImplementedError
+
+    def infer(self, *types: BasicTensorDescription) -> Any:
+        results = self.decompose(*self.operands)
+        if isinstance(results, (tuple, list)):
+            return tuple([entry.type for entry in results])
+        return results.type
+
+
+def describe_types(admits: frozenset[DType]) -> str:
+    """Element types as people say them: "floats, integers"."""
+    groups = [("booleans", BOOL), ("integers", INTEGERS), ("floats", FLOATS), ("complex numbers", COMPLEX)]
+    named = [name for name, group in groups if group <= admits]
+    rest = admits - frozenset().union(*[group for _, group in groups if group <= admits])
+    return ", ".join(named + sorted(entry.name for entry in rest))
+
+
+def merge_labels(operands: Sequence[Value]) -> Labels | None:
+    """Labels of operands of one shape: the first name that is known for each dimension."""
+    merged: list[str | None] | None = None
+    for operand in operands:
+        if operand.labels is None:
+            continue
+        if merged is None:
+            merged = list(operand.labels)
+        elif len(merged) == len(operand.labels):
+            merged = [mine or theirs for mine, theirs in zip(merged, operand.labels, strict=True)]
+    return None if merged is None else tuple(merged)
+
+
+def labels_through(coordinates: Sequence[Any], source: Sequence[str | None], rank: int) -> Labels | None:
+    """The labels after an index translation: a dimension survives where a coordinate is that index alone."""
+    labels: list[str | None] = [None] * rank
+    for coordinate, label in zip(coordinates, source, strict=True):
+        for d in range(rank):
+            if label is not None and f"%{d}" in coordinate_symbols(coordinate) and len(coordinate_symbols(coordinate)) == 1:
+                labels[d] = label
+    return tuple(labels) if any(labels) else None

@@ -1,0 +1,101 @@
+"""Ops without operands: where values come from.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> Parameter(nv.float32, (2, 3))
+f32[2, 3] Parameter()
+>>> Constant(np.arange(3)).value.type
+i64[3]
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument
+from nervure.ir import field
+from nervure.ir.op import Op
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import DType, as_dtype
+
+
+class Leaf(Op, abstract=True):
+    """An op without operands."""
+
+
+class Parameter(Leaf):
+    """A tensor that the caller supplies: the argument of a Function in the same position."""
+
+    dtype = field.dtype()
+    shape = field.shape()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return BasicTensorDescription(self.dtype, self.shape)
+
+
+class Constant(Leaf):
+    """An array, held by reference and never written."""
+
+    array = field.array()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return BasicTensorDescription(as_dtype(self.array.dtype), self.array.shape)
+
+    def content_hash(self) -> str:
+        """A digest of type, shape and elements."""
+        digest = hashlib.sha256(f"{self.array.dtype} {self.array.shape}".encode())
+        digest.update(np.ascontiguousarray(self.array).data if self.array.size else b"")
+        return digest.hexdigest()
+
+
+class Full(Leaf):
+    """One number everywhere. The number is a Python scalar of the element type's kind; an integer must fit."""
+
+    number = field.number()
+    dtype = field.dtype()
+    shape = field.shape()
+
+    def __init__(self, number: Any, dtype: Any, shape: Any) -> None:
+        dtype = as_dtype(dtype)
+        super().__init__(number=fit_number(number, dtype), dtype=dtype, shape=shape)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return BasicTensorDescription(self.dtype, self.shape)
+
+
+class ReadVariable(Leaf):
+    """The value that a variable has at this op's place: in a Function, at its entry."""
+
+    variable = field.variable()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return self.variable.type  # type: ignore[no-any-return]  # a Variable
+
+
+def fit_number(number: Any, dtype: DType) -> Any:
+    """A Python scalar as the element type holds it; InvalidArgument where an integer does not fit.
+
+    >>> from nervure.types.dtype import float16, uint8
+    >>> fit_number(0.1, float16), fit_number(3.0, uint8)
+    (0.0999755859375, 3)
+    """
+    if isinstance(number, (np.generic, np.ndarray)):
+        number = number.item()
+    if dtype.kind == "bool":
+        return bool(number)
+    if dtype.is_integer:
+        if isinstance(number, complex) or number != number or number in (float("inf"), -float("inf")) or int(number) != number:
+            raise InvalidArgument(f"{number} is no {dtype.name}", op="Full", got=number, expected="an integer")
+        if not dtype.minimum <= number <= dtype.maximum:
+            raise InvalidArgument(f"{number} does not fit {dtype.name}", op="Full", got=number,
+                                  expected=f"{dtype.minimum} to {dtype.maximum}", help="use a wider element type")
+        return int(number)
+    if dtype.kind == "complex":
+        return complex(dtype.numpy.type(number))
+    if isinstance(number, complex):
+        raise InvalidArgument("a complex number has no place in a real tensor", op="Full", got=number)
+    with np.errstate(all="ignore"):
+        return float(dtype.numpy.type(float(number) if abs(number) < 2**1023 else float("inf") * (1 if number > 0 else -1)))

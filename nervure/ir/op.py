@@ -1,0 +1,352 @@
+"""Nodes of the core graph: an ``Op`` has operands, attributes and outputs; a ``Value`` is one output.
+
+An op is declared once, as a class: the names of its operands, its fields, its type rule, its meaning (one of the
+four kinds in :mod:`nervure.ir.kinds`), its derivative. Nodes are immutable and compared by identity; an op that
+exists is well typed, and a cycle cannot be built, since operands exist before their op.
+
+>>> from nervure.ops import Add, Parameter
+>>> import nervure as nv
+>>> a, b = Parameter(nv.float32, (2, 3)), Parameter(nv.float32, (2, 3))
+>>> total = Add(a, b) * 2.0
+>>> total
+f32[2, 3] Multiply(Add, Full)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind, did_you_mean
+from nervure.ir.field import REQUIRED, Field
+from nervure.ir.provenance import Provenance, current_provenance
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import DType
+
+Labels = tuple["str | None", ...]
+
+registry: dict[str, type[Op]] = {}
+"""The op classes by name. Classes alone: nodes are in no table."""
+
+
+def as_value(operand: Any, op: str = "operand", position: int | None = None) -> Value:
+    """The value an operand stands for: itself, or the only output of an op."""
+    if type(operand) is Value:
+        return operand
+    if isinstance(operand, Op):
+        if len(operand.outputs) == 1:
+            return operand.outputs[0]
+        raise InvalidArgument(f"{type(operand).__name__} has {len(operand.outputs)} outputs", op=op, operand=position,
+                              help="choose one: op.outputs[i]")
+    raise WrongKind("an operand must be a value of the core graph", op=op, operand=position,
+                    got=type(operand).__name__, expected="Value or Op",
+                    help="nv.constant and nv.placeholder belong to the front; use its functions for them")
+
+
+class Operand:
+    """What values and ops with one output share: a type, and strict operators.
+
+    The operators demand equal element types and shapes; a Python number becomes a constant of the other's type.
+    """
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Value:
+        """The value that this stands for."""
+        return as_value(self)
+
+    @property
+    def type(self) -> BasicTensorDescription:
+        """Element type and shape."""
+        return as_value(self).type
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape: ints and symbolic dimensions."""
+        return self.type.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.type.shape)
+
+    def full(self, number: Any) -> Value:
+        """A tensor of one number with the type and shape of this."""
+        return registry["Full"](number, self.dtype, self.shape).outputs[0]
+
+    def _binary(self, name: str, other: Any, swap: bool = False) -> Value:
+        if isinstance(other, (bool, int, float, complex)):
+            other = self.full(other)
+        elif not isinstance(other, Operand):
+            return NotImplemented
+        left, right = (other, self) if swap else (self, other)
+        return registry[name](left, right).outputs[0]
+
+    def __add__(self, other: Any) -> Value:
+        return self._binary("Add", other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self._binary("Add", other, True)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._binary("Subtract", other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._binary("Subtract", other, True)
+
+    def __mul__(self, other: Any) -> Value:
+        return self._binary("Multiply", other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return self._binary("Multiply", other, True)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._binary("Divide", other)
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return self._binary("Divide", other, True)
+
+    def __floordiv__(self, other: Any) -> Value:
+        return self._binary("FloorDivide", other)
+
+    def __rfloordiv__(self, other: Any) -> Value:
+        return self._binary("FloorDivide", other, True)
+
+    def __mod__(self, other: Any) -> Value:
+        return self._binary("Mod", other)
+
+    def __rmod__(self, other: Any) -> Value:
+        return self._binary("Mod", other, True)
+
+    def __pow__(self, other: Any) -> Value:
+        return self._binary("Power", other)
+
+    def __rpow__(self, other: Any) -> Value:
+        return self._binary("Power", other, True)
+
+    def __lt__(self, other: Any) -> Value:
+        return self._binary("Less", other)
+
+    def __le__(self, other: Any) -> Value:
+        return self._binary("LessEqual", other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self._binary("Greater", other)
+
+    def __ge__(self, other: Any) -> Value:
+        return self._binary("GreaterEqual", other)
+
+    def __neg__(self) -> Value:
+        return registry["Negative"](self).outputs[0]
+
+    def __abs__(self) -> Value:
+        return registry["Absolute"](self).outputs[0]
+
+    def __bool__(self) -> bool:
+        raise WrongKind("a value of the graph has no truth before it is computed", op=type(self).__name__,
+                        help="use ops.Where, or compute the value first")
+
+
+class Value(Operand):
+    """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing."""
+
+    __slots__ = ("op", "index", "_type", "labels", "__weakref__")
+
+    def __init__(self, op: Op, index: int, type: BasicTensorDescription, labels: Labels | None = None) -> None:
+        self.op, self.index, self._type, self.labels = op, index, type, labels
+
+    type = property(lambda self: self._type, doc="Element type and shape.")  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.op) if len(self.op.outputs) == 1 else f"{self.op!r}[{self.index}]"
+
+
+class OpMeta(type):
+    """Turns the declared fields of an op class into slots, and registers concrete classes by name."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> Any:
+        own = {key: entry for key, entry in namespace.items() if isinstance(entry, Field)}
+        for key in own:
+            del namespace[key]
+        namespace["__slots__"] = (*namespace.get("__slots__", ()), *own)
+        cls: Any = super().__new__(mcs, name, bases, namespace)
+        inherited = {key: entry for base in reversed(bases) for key, entry in getattr(base, "fields", {}).items()}
+        cls.fields = {**inherited, **own}
+        if "operand_names" in namespace:
+            names = tuple(namespace["operand_names"].split())
+            cls.operand_names = tuple(entry.lstrip("*") for entry in names)
+            cls.variadic = any(entry.startswith("*") for entry in names)
+        cls.arity = None if cls.variadic else len(cls.operand_names)
+        cls.abstract = abstract
+        if not abstract:
+            _register(cls)
+        return cls
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> None:
+        super().__init__(name, bases, namespace)
+
+
+def _register(cls: Any) -> None:
+    """Adds a class to the registry. A user's class may be declared again; a built-in name is taken for good."""
+    known = registry.get(cls.__name__)
+    if known is not None and known.__module__.startswith("nervure.") and known.__module__ != cls.__module__:
+        raise InvalidArgument(f"an op named {cls.__name__} is built in", op=cls.__name__, help="choose another name")
+    registry[cls.__name__] = cls
+
+
+class Op(Operand, metaclass=OpMeta, abstract=True):
+    """A node: operands (values), attributes (its class's fields), outputs (values) and where it comes from.
+
+    A subclass declares ``operand_names`` (``"x y"``; ``"*xs"`` takes any number), fields, and either a ``signature``
+    (a where string) or ``infer``. It is called with operands first, then attributes by position or name.
+    """
+
+    __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
+    fields: ClassVar[dict[str, Field]] = {}
+    operand_names: Any = ()
+    variadic: ClassVar[bool] = False
+    arity: ClassVar[int | None]
+    abstract: ClassVar[bool]
+    operands: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    provenance: Provenance
+    name: str | None
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        cls = type(self)
+        if cls.fields or len(arguments) != cls.arity or attributes:
+            arguments = self._bind(arguments, attributes)
+        self.operands = operands = tuple([
+            entry if type(entry) is Value else as_value(entry, cls.__name__, position + 1)
+            for position, entry in enumerate(arguments)])
+        self.provenance = current_provenance()
+        self.name = None
+        self._finish(operands)
+
+    def _finish(self, operands: tuple[Value, ...]) -> None:
+        """Checks types and makes the outputs."""
+        types = self.infer(*[operand._type for operand in operands])
+        if type(types) is not tuple:
+            types = (types,)
+        labels: tuple[Labels | None, ...] | None = None
+        for operand in operands:
+            if operand.labels is not None:
+                labels = self.infer_labels(types)
+                break
+        self.outputs = tuple([Value(self, index, entry, labels[index] if labels else None)
+                              for index, entry in enumerate(types)])
+
+    def _bind(self, arguments: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[Any, ...]:
+        """Sets the attributes; returns the operands."""
+        cls = type(self)
+        count = len(arguments) if cls.arity is None else cls.arity
+        if len(arguments) < count:
+            names = dict.fromkeys(cls.operand_names[len(arguments):])
+            arguments += tuple([attributes.pop(name) for name in names if name in attributes])
+        if len(arguments) < count:
+            missing = ", ".join(cls.operand_names[len(arguments):])
+            raise InvalidArgument(f"operand {missing} is missing", op=cls.__name__, got=f"{len(arguments)} operands",
+                                  expected=f"{count} ({', '.join(cls.operand_names)})")
+        operands, rest = arguments[:count], arguments[count:]
+        if len(rest) > len(cls.fields):
+            raise InvalidArgument("too many arguments", op=cls.__name__, got=len(arguments),
+                                  expected=f"{count} operands and {len(cls.fields)} attributes")
+        given = {**dict(zip(cls.fields, rest, strict=False)), **attributes}
+        for name, field in cls.fields.items():
+            value = given.pop(name, field.default)
+            if value is REQUIRED:
+                raise InvalidArgument(f"attribute {name} is missing", op=cls.__name__, expected=field.kind)
+            setattr(self, name, field.check(value, cls.__name__, name) if value is not field.default else value)
+        if given:
+            unknown = next(iter(given))
+            raise InvalidArgument(f"no attribute {unknown}", op=cls.__name__, expected=", ".join(cls.fields) or "none",
+                                  help=did_you_mean(unknown, cls.fields))
+        return operands
+
+    # -- what subclasses declare ---------------------------------------------------------------------------
+
+    def infer(self, *types: BasicTensorDescription) -> Any:
+        """The type of each output, from the operands' types; raises where they do not fit."""
+        raise TypeError(f"{type(self).__name__} declares neither a signature nor infer")
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
+        """The labels of each output, from the operands'. Called only where an operand has some."""
+        return None
+
+    def vjp(self, gradient: Any, *operands: Value) -> Sequence[Any]:
+        """One gradient an operand (None: zero), from the gradient of the output (a tuple where there are several)."""
+        raise NotImplementedError(f"{type(self).__name__} has no derivative")
+
+    # -- what everyone may ask -----------------------------------------------------------------------------
+
+    @property
+    def output(self) -> Value:
+        """The only output."""
+        return as_value(self)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes by name, in the order of their declaration."""
+        return {name: getattr(self, name) for name in type(self).fields}
+
+    @property
+    def location(self) -> Any:
+        """The user's file and line, or None."""
+        return self.provenance.location
+
+    def with_operands(self, operands: Sequence[Value]) -> Op:
+        """The same op on other operands; this op itself if they are the same. Types are checked again."""
+        operands = tuple(operands)
+        if len(operands) == len(self.operands) and all(map(_same, operands, self.operands)):
+            return self
+        cls = type(self)
+        copy = cls.__new__(cls)
+        for name in cls.fields:
+            setattr(copy, name, getattr(self, name))
+        copy.operands, copy.provenance, copy.name = operands, self.provenance, self.name
+        copy._finish(operands)
+        return copy
+
+    def fail(self, kind: type[NervureError], message: str, **parts: Any) -> NervureError:
+        """An error of this op: named, and at the user's line when the op already has one."""
+        if hasattr(self, "provenance"):
+            parts.setdefault("location", self.provenance.location)
+        return kind(message, op=type(self).__name__, **parts)
+
+    def operand_label(self, position: int) -> str:
+        """How errors call an operand: ``2 (y)``."""
+        names = type(self).operand_names
+        name = names[min(position, len(names) - 1)] if names else "x"
+        return f"{position + 1} ({name})"
+
+    def __repr__(self) -> str:
+        operands = ", ".join(type(value.op).__name__ for value in self.operands[:6])
+        more = ", ..." if len(self.operands) > 6 else ""
+        types = ", ".join(value.type.describe(value.labels) for value in self.outputs)
+        return f"{types or '()'} {type(self).__name__}({operands}{more})"
+
+
+def _same(left: Any, right: Any) -> bool:
+    return left is right
+
+
+def same_types(op: Op, types: Sequence[BasicTensorDescription]) -> BasicTensorDescription:
+    """The one type all operands have; DtypeMismatch or ShapeMismatch naming the first that differs."""
+    first = types[0]
+    for position, other in enumerate(types):
+        if other is first or other == first:
+            continue
+        if other.dtype is not first.dtype:
+            raise op.fail(DtypeMismatch, "the operands differ in element type", operand=op.operand_label(position),
+                          got=other, expected=first, help="insert ops.Convert; the core never promotes")
+        raise op.fail(ShapeMismatch, "the operands differ in shape", operand=op.operand_label(position),
+                      got=other, expected=first, help="insert ops.Broadcast or a reshape; the core never broadcasts")
+    return first
+
+

@@ -1,0 +1,130 @@
+"""Where a node comes from: the user's line, the name scope and the metadata in force when it was built.
+
+Scopes nest with ``/`` and count what is built inside them, so that names and random streams do not depend on what
+else the process has built:
+
+>>> with name_scope("encoder"), name_scope("dense"):
+...     current_scope().path
+'encoder/dense'
+
+A pass or a derivative builds nodes on behalf of others; inside ``on_behalf_of(op)`` they inherit its provenance.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from nervure.errors import InvalidArgument, Location, user_location
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Provenance(NamedTuple):
+    """Location in the user's source, path of the name scope, metadata."""
+
+    location: Location | None
+    scope: str
+    metadata: Mapping[str, Any]
+
+
+class Scope:
+    """A name scope: a path, its children by name, and counters of what was built in it."""
+
+    __slots__ = ("path", "children", "counters")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.children: dict[str, Scope] = {}
+        self.counters: dict[str, int] = {}
+
+    def child(self, name: str) -> Scope:
+        """The scope of that name inside this one, made at its first use."""
+        if name not in self.children:
+            self.children[name] = Scope(f"{self.path}/{name}" if self.path else name)
+        return self.children[name]
+
+    def count(self, what: str) -> int:
+        """0, 1, 2, ... for one kind of thing."""
+        number = self.counters.get(what, 0)
+        self.counters[what] = number + 1
+        return number
+
+
+class _Context(threading.local):
+    """What is in force on this thread."""
+
+    def __init__(self) -> None:
+        self.override: Provenance | None = None
+        self.scope = Scope("")
+        self.metadata = _NOTHING
+
+
+_context = _Context()
+
+
+def current_provenance() -> Provenance:
+    """What a node that is built now shall carry."""
+    override = _context.override
+    if override is not None:
+        return override
+    return Provenance(user_location(), _context.scope.path, _context.metadata)
+
+
+def current_scope() -> Scope:
+    """The innermost name scope of this thread."""
+    return _context.scope
+
+
+@contextmanager
+def on_behalf_of(provenance: Provenance) -> Iterator[None]:
+    """Nodes built inside carry that provenance: the line a user wrote, not the line of the pass."""
+    before, _context.override = _context.override, provenance
+    try:
+        yield
+    finally:
+        _context.override = before
+
+
+def set_override(provenance: Provenance | None) -> Provenance | None:
+    """The plain form of ``on_behalf_of`` for inner loops: sets the override, returns the one before."""
+    before, _context.override = _context.override, provenance
+    return before
+
+
+@contextmanager
+def fresh_scope(path: str = "") -> Iterator[Scope]:
+    """A scope that has counted nothing yet: what is built inside does not depend on what was built before."""
+    before, _context.scope = _context.scope, Scope(path)
+    try:
+        yield _context.scope
+    finally:
+        _context.scope = before
+
+
+@contextmanager
+def name_scope(name: str) -> Iterator[Scope]:
+    """Names what is built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``."""
+    if not isinstance(name, str) or not name or name.strip("/") != name:
+        raise InvalidArgument("a name scope needs a name that neither starts nor ends with /", op="name_scope",
+                              got=repr(name), expected="a non-empty string")
+    before = _context.scope
+    for part in name.split("/"):
+        _context.scope = _context.scope.child(part)
+    try:
+        yield _context.scope
+    finally:
+        _context.scope = before
+
+
+@contextmanager
+def metadata(**entries: Any) -> Iterator[None]:
+    """Attaches facts to what is built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win."""
+    before, _context.metadata = _context.metadata, MappingProxyType({**_context.metadata, **entries})
+    try:
+        yield
+    finally:
+        _context.metadata = before

@@ -1,0 +1,75 @@
+"""Walks over graphs, all iterative: a chain of 100,000 ops must not meet the recursion limit.
+
+>>> import nervure as nv
+>>> from nervure.ops import Add, Parameter
+>>> x = Parameter(nv.float32, (2,))
+>>> [type(op).__name__ for op in postorder([Add(Add(x, x), x)])]
+['Parameter', 'Add', 'Add']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.provenance import set_override
+
+
+def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None) -> list[Op]:
+    """Every op that the roots need, operands before users, in the order of a depth-first walk from the left.
+
+    ``known`` holds ops that count as visited already; it is extended.
+    """
+    done: set[Op] = set() if known is None else known
+    order: list[Op] = []
+    stack: list[Op] = []
+    for root in roots:
+        stack.append(root.op if type(root) is Value else root)  # type: ignore[arg-type]  # an Operand is Value or Op
+        while stack:
+            op = stack[-1]
+            if op in done:
+                stack.pop()
+                continue
+            depth = len(stack)
+            stack.extend([operand.op for operand in reversed(op.operands) if operand.op not in done])
+            if len(stack) == depth:
+                done.add(op)
+                order.append(op)
+                stack.pop()
+    return order
+
+
+def below(roots: Iterable[Operand | Op], wanted: Callable[[Op], bool]) -> list[Op]:
+    """The ops that the roots need and for which ``wanted`` holds, in postorder."""
+    return [op for op in postorder(roots) if wanted(op)]
+
+
+def users(order: Iterable[Op]) -> dict[Value, list[Op]]:
+    """Who reads each value: an op once for each operand position."""
+    table: dict[Value, list[Op]] = {}
+    for op in order:
+        for operand in op.operands:
+            table.setdefault(operand, []).append(op)
+    return table
+
+
+def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
+            transform: Callable[[Op], Mapping[int, Operand] | Operand | None] | None = None) -> dict[Value, Value]:
+    """Copies a graph bottom-up where something below changed.
+
+    ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by what is rebuilt. ``transform(op)`` sees each op on
+    its new operands: None keeps it, a value replaces its only output. New nodes carry the old one's provenance.
+    """
+    for op in order:
+        operands = [replaced.get(operand, operand) for operand in op.operands]
+        before = set_override(op.provenance)
+        try:
+            fresh = op.with_operands(operands)
+            result = transform(fresh) if transform is not None else None
+        finally:
+            set_override(before)
+        if result is not None:
+            replaced[op.outputs[0]] = as_value(result)
+        elif fresh is not op:
+            replaced.update(zip(op.outputs, fresh.outputs, strict=True))
+    return replaced

@@ -1,0 +1,64 @@
+"""Variables: named places for state. A variable is not an op; the graph reads it and a function updates it.
+
+>>> import numpy as np
+>>> from nervure.types.description import BasicTensorDescription
+>>> from nervure.types.dtype import float32
+>>> w = Variable(BasicTensorDescription(float32, (2,)), initial=1.5, name="w")
+>>> w.initial_value()
+array([1.5, 1.5], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import Dim
+
+
+class Variable:
+    """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
+
+    ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is computed
+    once, on the host, and kept, so that every transformer starts from the same bits.
+    """
+
+    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "_value", "_lock", "__weakref__")
+
+    def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
+                 trainable: bool = False, persistent: bool = True, location: Any = None) -> None:
+        self.type, self.initial, self.name = type, initial, name
+        self.trainable, self.persistent, self.location = trainable, persistent, location
+        self._value: np.ndarray | None = None
+        self._lock = threading.Lock()
+
+    def initial_value(self) -> np.ndarray:
+        """The value that every transformer starts from: read-only, C-contiguous, of the variable's type."""
+        with self._lock:
+            if self._value is None:
+                self._value = self._compute()
+        return self._value
+
+    def _compute(self) -> np.ndarray:
+        shape = self.type.shape
+        if any(isinstance(entry, Dim) for entry in shape):
+            raise InvalidArgument("a variable needs a shape of numbers", op=self.name or "variable", got=self.type,
+                                  location=self.location, help="give every axis of a variable a length")
+        initial: Callable[[], Any] | Any = self.initial() if callable(self.initial) else self.initial
+        value = np.asarray(0 if initial is None else initial)
+        if value.ndim and value.shape != shape:
+            raise ShapeMismatch("the initial value has another shape", op=self.name or "variable", got=value.shape,
+                                expected=shape, location=self.location)
+        array = np.empty(shape, self.type.dtype.numpy)
+        with np.errstate(all="ignore"):
+            array[...] = value.astype(self.type.dtype.numpy)
+        array.flags.writeable = False
+        return array
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name or 'unnamed'}: {self.type})"
