@@ -124,8 +124,9 @@ class Access:
 class Structure:
     """An iteration: ``for i in domain: out[write(i)] = combine(out[write(i)], body(x[read(i)], ...))``.
 
-    ``body(s, *elements)`` gives one scalar an output (a single scalar where there is one), in the compute type of the
-    operands; ``s.index(expression)`` gives it the value of an expression over the domain's indices. ``combine`` is None
+    ``reads`` has one entry an operand: None where the body does not read it (it is the initial value, or indices that
+    an ``Element`` reads). ``body(s, *elements)``, given one element for each entry that is not None, gives one scalar an
+    output (a single scalar where there is one), in the compute type of the operands; ``s.index(expression)`` gives it the value of an expression over the domain's indices. ``combine`` is None
     (each place is written once), "set" (the last write in row-major order of the domain wins), or "add", "multiply",
     "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from the operand whose number is ``initial``. A
     *custom* combiner is a function ``(s, left, right) -> tuple`` over tuples of scalars (the body gives the tuple),
@@ -134,7 +135,7 @@ class Structure:
     """
 
     domain: tuple[DimLike, ...]
-    reads: tuple[Access, ...]
+    reads: tuple[Access | None, ...]
     writes: tuple[Access, ...]
     body: Callable[..., Any]
     combine: str | Callable[..., Any] | None = None
