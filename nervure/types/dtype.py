@@ -1,0 +1,165 @@
+"""The type of one element: one ``DType`` object per type, so that types compare by identity.
+
+>>> as_dtype("f32") is as_dtype(np.float32) is float32
+True
+>>> bfloat16, bfloat16.short, bfloat16.itemsize, bfloat16.compute
+(nervure.bfloat16, 'bf16', 2, nervure.float32)
+
+The table is NumPy's types and those of ml_dtypes. Which type a mixture of types has (promotion) is decided by
+the front, not here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from nervure.errors import InternalError, WrongKind, did_you_mean
+
+
+class DType:
+    """An element type. There is one instance per type and no other can be made: compare with ``is``.
+
+    ``name`` is NumPy's name (``float32``), ``short`` the name in printed graphs (``f32``); ``kind`` is one of
+    ``bool``, ``int``, ``uint``, ``float`` and ``complex``; ``bits`` is how many bits carry meaning (4 for
+    ``int4``) and ``itemsize`` how many bytes an element takes (1 for ``int4``). ``numpy`` is the NumPy dtype.
+    ``minimum`` and ``maximum`` are the finite limits as Python numbers, None for complex types.
+    ``is_low_precision`` types compute in float32; ``storage_only`` types admit conversions and moves alone.
+    """
+
+    __slots__ = ("bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
+                 "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
+
+    name: str
+    short: str
+    kind: str
+    bits: int
+    numpy: np.dtype[Any]
+    itemsize: int
+    is_float: bool
+    is_integer: bool
+    is_signed: bool
+    is_complex: bool
+    is_low_precision: bool
+    storage_only: bool
+    minimum: bool | int | float | None
+    maximum: bool | int | float | None
+
+    def __init__(self, name: str, short: str, kind: str, bits: int, scalar: type) -> None:
+        if name in _BY_NAME:
+            raise InternalError(f"the element type {name} exists already")
+        minimum, maximum = _limits(kind, scalar)
+        is_float, is_complex = kind == "float", kind == "complex"
+        parts = {
+            "name": name, "short": short, "kind": kind, "bits": bits, "numpy": np.dtype(scalar),
+            "itemsize": np.dtype(scalar).itemsize, "minimum": minimum, "maximum": maximum,
+            "is_float": is_float, "is_integer": kind in ("int", "uint"), "is_complex": is_complex,
+            "is_signed": is_complex or (minimum is not None and minimum < 0),
+            "is_low_precision": is_float and bits <= 16,
+            "storage_only": bits == 4 or (is_float and bits == 8),
+        }
+        for part, value in parts.items():
+            object.__setattr__(self, part, value)
+        _BY_NAME[name] = _BY_NAME[short] = _BY_SCALAR[scalar] = _BY_NUMPY[self.numpy] = self
+
+    @property
+    def compute(self) -> DType:
+        """The type in which arithmetic takes place: float32 for low-precision floats, else the type itself."""
+        return float32 if self.is_low_precision else self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an element type cannot be changed ({name})")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an element type cannot be changed ({name})")
+
+    def __repr__(self) -> str:
+        return f"nervure.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+def _limits(kind: str, scalar: type) -> tuple[bool | int | float | None, bool | int | float | None]:
+    if kind == "bool":
+        return False, True
+    if kind == "complex":
+        return None, None
+    if kind == "float":
+        floats = ml_dtypes.finfo(scalar)
+        return float(floats.min), float(floats.max)
+    integers = ml_dtypes.iinfo(scalar)
+    return int(integers.min), int(integers.max)
+
+
+_BY_NAME: dict[str, DType] = {}
+_BY_SCALAR: dict[type, DType] = {}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {}
+
+bool_ = DType("bool", "bool", "bool", 8, np.bool_)
+int4 = DType("int4", "i4", "int", 4, ml_dtypes.int4)
+int8 = DType("int8", "i8", "int", 8, np.int8)
+int16 = DType("int16", "i16", "int", 16, np.int16)
+int32 = DType("int32", "i32", "int", 32, np.int32)
+int64 = DType("int64", "i64", "int", 64, np.int64)
+uint4 = DType("uint4", "u4", "uint", 4, ml_dtypes.uint4)
+uint8 = DType("uint8", "u8", "uint", 8, np.uint8)
+uint16 = DType("uint16", "u16", "uint", 16, np.uint16)
+uint32 = DType("uint32", "u32", "uint", 32, np.uint32)
+uint64 = DType("uint64", "u64", "uint", 64, np.uint64)
+float8_e3m4 = DType("float8_e3m4", "f8e3m4", "float", 8, ml_dtypes.float8_e3m4)
+float8_e4m3 = DType("float8_e4m3", "f8e4m3", "float", 8, ml_dtypes.float8_e4m3)
+float8_e4m3b11fnuz = DType("float8_e4m3b11fnuz", "f8e4m3b11fnuz", "float", 8, ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fn = DType("float8_e4m3fn", "f8e4m3fn", "float", 8, ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", "f8e4m3fnuz", "float", 8, ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = DType("float8_e5m2", "f8e5m2", "float", 8, ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", "f8e5m2fnuz", "float", 8, ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = DType("float8_e8m0fnu", "f8e8m0fnu", "float", 8, ml_dtypes.float8_e8m0fnu)
+float16 = DType("float16", "f16", "float", 16, np.float16)
+bfloat16 = DType("bfloat16", "bf16", "float", 16, ml_dtypes.bfloat16)
+float32 = DType("float32", "f32", "float", 32, np.float32)
+float64 = DType("float64", "f64", "float", 64, np.float64)
+complex64 = DType("complex64", "c64", "complex", 64, np.complex64)
+complex128 = DType("complex128", "c128", "complex", 128, np.complex128)
+
+all_dtypes: tuple[DType, ...] = tuple(_BY_SCALAR.values())
+
+# Python's own number types take the default of their kind; C's integer names are aliases of the sized ones.
+_BY_SCALAR.update({bool: bool_, int: int32, float: float32, complex: complex64})
+_BY_SCALAR.update({np.dtype(code).type: _BY_NUMPY[np.dtype(code)] for code in np.typecodes["AllInteger"]})
+
+
+def as_dtype(x: object) -> DType:
+    """The element type that ``x`` means.
+
+    ``x`` is a DType, a NumPy dtype (a swapped byte order means the native type), a NumPy or ml_dtypes scalar
+    type, one of Python's ``bool``, ``int`` (int32), ``float`` (float32), ``complex`` (complex64), or a name, long
+    or short. Short names count bits: ``"i8"`` is int8. Anything else is WrongKind.
+    """
+    if isinstance(x, DType):
+        return x
+    found: DType | None = None
+    if isinstance(x, np.dtype):
+        found = _BY_NUMPY.get(x) or _BY_NUMPY.get(x.newbyteorder("="))
+    elif isinstance(x, str):
+        found = _BY_NAME.get(x)
+    elif isinstance(x, type):
+        found = _BY_SCALAR.get(x)
+    if found is not None:
+        return found
+    help = did_you_mean(x, _BY_NAME) if isinstance(x, str) else None
+    raise WrongKind("this is not an element type", got=_describe(x),
+                    expected="a type such as nervure.float32", help=help or "the element types are " + ", ".join(dtype.name for dtype in all_dtypes))
+
+
+def _describe(x: object) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the repr of a foreign object may warn; that would hide our error
+        text = repr(x)
+    return text if len(text) <= 80 else f"{text[:77]}..."
