@@ -1,0 +1,60 @@
+"""Dimensions: sizes that are known numbers, or integer expressions over symbols that are bound later.
+
+A dimension is an ``int`` or a ``Dim``; a ``Dim`` is an immutable expression in normal form and is never a
+constant. ``+ - * // %`` work on both, floor division as Python's. ``==`` compares form alone; what holds for
+all values is asked with ``equal`` and ``less_equal``, which answer True, False or None (not known, or it
+depends). The same class serves index arithmetic: ``index(k)`` is the k-th index of a domain.
+
+>>> n = dim("N", min=1)
+>>> (n + 1) - 1, (4 * n + 3) // 4, dim_max(n, 0), n // 4 // 2
+(N, N, N, N//8)
+>>> equal(n // 2 * 2, n), equal(n // 2 * 2 + n % 2, n), equal(n + 1, n), bounds(n % 4)
+(None, True, False, (0, 3))
+>>> simplify((index(0) * 4 + index(1)) // 4, {"%1": (0, 3)})
+%0
+
+A symbol's bounds are part of what is known of it, not of its identity: expressions may differ in the bounds
+that they know for N, and what is built from both knows the tighter ones. In evaluation a division by 0
+gives 0. An expression that grows past all use (64 levels, 4,000 characters in one operation, coefficients of
+40 digits) is an InvalidArgument; a product that would multiply out to more than 256 terms stays a product.
+"""
+
+from nervure.types.dim.expression import Dim, DimLike, declaration, dim, dim_max, dim_min, index, product
+from nervure.types.dim.queries import (
+    affine,
+    bounds,
+    compile_dim,
+    equal,
+    evaluate,
+    evaluate_arrays,
+    index_symbols,
+    less_equal,
+    simplify,
+    substitute,
+    symbols,
+)
+from nervure.types.dim.text import parse_declaration, parse_dim
+
+__all__ = [
+    "Dim",
+    "DimLike",
+    "affine",
+    "bounds",
+    "compile_dim",
+    "declaration",
+    "dim",
+    "dim_max",
+    "dim_min",
+    "equal",
+    "evaluate",
+    "evaluate_arrays",
+    "index",
+    "index_symbols",
+    "less_equal",
+    "parse_declaration",
+    "parse_dim",
+    "product",
+    "simplify",
+    "substitute",
+    "symbols",
+]

@@ -1,0 +1,255 @@
+"""Division, remainder, minimum and maximum of polynomials, brought into normal form.
+
+Every rule is an identity of integers under floor division where dividing by 0 gives 0, used only where
+the ranges of the symbols prove its premises.
+
+>>> from nervure.types.dim.polynomial import constant, symbol
+>>> n, ranges = symbol("N"), Ranges({"N": (0, None)})
+>>> str(floor_divide(n * 4 + 3, constant(4), ranges)), str(extreme(Kind.MAXIMUM, [n, constant(0)], ranges))
+('N', 'N')
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from math import gcd
+
+from nervure.types.dim.bounds import Ranges, interval, is_nonnegative, is_nonzero
+from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, cancel, constant, of_atom
+
+_MAX_COMPARED = 12  # operands of min and max that are compared pair by pair
+_MAX_FLATTENED = 64
+
+Construct = Callable[[Kind, Sequence[Polynomial], Ranges], Polynomial]
+
+
+def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
+    """The polynomial for an operation on polynomials."""
+    if kind is Kind.FLOOR_DIVIDE:
+        return floor_divide(operands[0], operands[1], ranges)
+    if kind is Kind.REMAINDER:
+        return remainder(operands[0], operands[1], ranges)
+    if kind is Kind.PRODUCT:
+        return operands[0] * operands[1]
+    return extreme(kind, operands, ranges)
+
+
+def floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
+    """``dividend // divisor``, 0 where the divisor is 0."""
+    size = divisor.constant
+    if size is not None:
+        return _divide_by_constant(dividend, size, ranges)
+    dividend, divisor, _ = _reduced(dividend, divisor)
+    if not dividend.terms:
+        return ZERO
+    if is_nonzero(divisor, ranges):
+        quotient, rest = dividend.divide(divisor)
+        if quotient.terms and len(rest.terms) < len(dividend.terms):
+            return quotient + floor_divide(rest, divisor, ranges)
+    common = tuple(atom for atom in _common_factors(dividend, divisor) if is_nonzero(of_atom(atom), ranges))
+    if common:
+        return floor_divide(_without(dividend, common), _without(divisor, common), ranges)
+    if divisor.content() < 0:
+        dividend, divisor = -dividend, -divisor
+    small = _small_quotient(dividend, divisor, ranges)
+    if small is not None:
+        return constant(small)
+    return _joined_quotient(dividend, divisor, ranges)
+
+
+def _divide_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> Polynomial:
+    if size == 0:
+        return ZERO
+    if size < 0:
+        dividend, size = -dividend, -size
+    whole = Polynomial({m: c // size for m, c in dividend.terms.items() if c // size})
+    part = Polynomial({m: c % size for m, c in dividend.terms.items() if c % size})
+    low, high = interval(part, ranges)
+    if low is not None and high is not None and low // size == high // size:
+        return whole + low // size
+    common = gcd(size, *(c for m, c in part.terms.items() if m))
+    if common > 1:  # (g*p + c) // (g*k) == (p + c//g) // k
+        part = Polynomial({m: c // common for m, c in part.terms.items() if c // common})
+        return whole + _divide_by_constant(part, size // common, ranges)
+    return whole + _joined_quotient(part, constant(size), ranges)
+
+
+def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
+    """The quotient as an atom; one division of a division: ``(p//q + r) // k == (p + q*r) // (q*k)``.
+
+    That holds for q >= 1 and k >= 0, and for q == 0 too where r is 0.
+    """
+    inner = [monomial[0] for monomial, coefficient in dividend.terms.items()
+             if coefficient == len(monomial) == 1 and monomial[0].kind is Kind.FLOOR_DIVIDE]
+    if inner and is_nonnegative(divisor, ranges):
+        for atom in sorted(inner):
+            numerator, denominator = atom.operands
+            rest = dividend - of_atom(atom)
+            if is_nonnegative(denominator - (1 if rest.terms else 0), ranges):
+                return floor_divide(numerator + denominator * rest, denominator * divisor, ranges)
+    return of_atom(Atom(Kind.FLOOR_DIVIDE, (dividend, divisor)))
+
+
+def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
+    """``dividend % divisor`` with the sign of the divisor, 0 where the divisor is 0."""
+    size = divisor.constant
+    if size is not None:
+        return _remainder_by_constant(dividend, size, ranges)
+    dividend = _without_remainders(dividend, divisor)
+    quotient, rest = dividend.divide(divisor)
+    if quotient.terms and len(rest.terms) < len(dividend.terms):
+        return remainder(rest, divisor, ranges)
+    dividend, divisor, scale = _reduced(dividend, divisor)
+    if not dividend.terms:
+        return ZERO
+    common = _common_factors(dividend, divisor)
+    if common:  # (m*p) % (m*q) == m * (p % q), also where m is 0 or negative
+        factor = Polynomial({common: scale})
+        return factor * remainder(_without(dividend, common), _without(divisor, common), ranges)
+    small = _small_quotient(dividend, divisor, ranges)
+    if small is not None:
+        return (dividend - divisor * small) * scale
+    return of_atom(Atom(Kind.REMAINDER, (dividend, divisor))) * scale
+
+
+def _remainder_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> Polynomial:
+    if size == 0:
+        return ZERO
+    if size < 0:
+        return -_remainder_by_constant(-dividend, -size, ranges)
+    part = Polynomial({m: c % size for m, c in dividend.terms.items() if c % size})
+    whole = _without_remainders(part, constant(size))
+    if whole != part:
+        return _remainder_by_constant(whole, size, ranges)
+    low, high = interval(part, ranges)
+    if low is not None and high is not None and low // size == high // size:
+        return part - low // size * size
+    common = gcd(size, *(c for m, c in part.terms.items() if m))
+    if common > 1:  # (g*p + c) % (g*k) == g*((p + c//g) % k) + c % g
+        offset = part.terms.get((), 0) % common
+        part = Polynomial({m: c // common for m, c in part.terms.items() if c // common})
+        return _remainder_by_constant(part, size // common, ranges) * common + offset
+    return of_atom(Atom(Kind.REMAINDER, (part, constant(size))))
+
+
+def _without_remainders(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
+    """The dividend with ``c * (p % q)`` as ``c * p`` wherever the divisor divides c*q: the same remainder."""
+    for monomial, coefficient in dividend.terms.items():
+        for position, atom in enumerate(monomial):
+            if atom.kind is not Kind.REMAINDER:
+                continue
+            inner, modulus = atom.operands
+            if (modulus * coefficient).divide(divisor)[1].terms:
+                continue
+            others = Polynomial({monomial[:position] + monomial[position + 1:]: coefficient})
+            rest = dividend - Polynomial({monomial: coefficient})
+            return _without_remainders(rest + others * inner, divisor)
+    return dividend
+
+
+def _reduced(dividend: Polynomial, divisor: Polynomial) -> tuple[Polynomial, Polynomial, int]:
+    """Both without their greatest common integer factor, and that factor."""
+    common = gcd(dividend.content(), divisor.content()) or 1
+    return dividend.exact(common), divisor.exact(common), common
+
+
+def _common_factors(left: Polynomial, right: Polynomial) -> tuple[Atom, ...]:
+    """The atoms, with repetition, that are factors of every term of both."""
+    monomials = [*left.terms, *right.terms]
+    common = Counter(monomials[0])
+    for monomial in monomials[1:]:
+        if not common:
+            break
+        common &= Counter(monomial)
+    return tuple(sorted(common.elements()))
+
+
+def _without(polynomial: Polynomial, factors: tuple[Atom, ...]) -> Polynomial:
+    terms = {}
+    for monomial, coefficient in polynomial.terms.items():
+        left = cancel(monomial, factors)
+        assert left is not None
+        terms[left] = coefficient
+    return Polynomial(terms)
+
+
+def _small_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> int | None:
+    """0 where 0 <= dividend < divisor is known, -1 where -divisor <= dividend < 0 is: then divisor > 0."""
+    if is_nonnegative(dividend, ranges):
+        return 0 if is_nonnegative(divisor - dividend - 1, ranges) else None
+    if is_nonnegative(-dividend - 1, ranges):
+        return -1 if is_nonnegative(dividend + divisor, ranges) else None
+    return None
+
+
+def extreme(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
+    """The minimum or maximum of polynomials: flat, without repetition, without operands that never decide."""
+    candidates = list(dict.fromkeys(_flattened(kind, operands)))
+    best = min if kind is Kind.MINIMUM else max
+    values = [value for value in (operand.constant for operand in candidates) if value is not None]
+    if values:
+        candidates = [operand for operand in candidates if operand.constant is None]
+        candidates.append(constant(best(values)))
+    if 1 < len(candidates) <= _MAX_COMPARED:
+        candidates = _undominated(kind, candidates, ranges)
+    if len(candidates) == 1:
+        return candidates[0]
+    candidates.sort(key=lambda operand: (operand.constant is not None, str(operand)))
+    return of_atom(Atom(kind, tuple(candidates)))
+
+
+def _flattened(kind: Kind, operands: Sequence[Polynomial]) -> list[Polynomial]:
+    """``max(max(a, b) + r, c)`` as a + r, b + r, c; a negated ``min`` within a ``max`` likewise."""
+    opposite = Kind.MAXIMUM if kind is Kind.MINIMUM else Kind.MINIMUM
+    pending = list(reversed(operands))
+    flat: list[Polynomial] = []
+    while pending:
+        operand = pending.pop()
+        inner = next(((m[0], c) for m, c in operand.terms.items() if len(m) == 1
+                      and ((c == 1 and m[0].kind is kind) or (c == -1 and m[0].kind is opposite))), None)
+        if inner is None or len(pending) + len(flat) + len(inner[0].operands) > _MAX_FLATTENED:
+            flat.append(operand)
+            continue
+        atom, sign = inner
+        rest = operand - of_atom(atom) * sign
+        pending.extend(rest + choice * sign for choice in reversed(atom.operands))
+    return flat
+
+
+def _undominated(kind: Kind, candidates: list[Polynomial], ranges: Ranges) -> list[Polynomial]:
+    sign = 1 if kind is Kind.MAXIMUM else -1
+    kept: list[Polynomial] = []
+    for candidate in candidates:
+        if any(is_nonnegative((other - candidate) * sign, ranges) for other in kept):
+            continue
+        kept = [other for other in kept if not is_nonnegative((candidate - other) * sign, ranges)]
+        kept.append(candidate)
+    return kept
+
+
+def rebuild(polynomial: Polynomial, ranges: Ranges, bindings: Mapping[str, Polynomial],
+            construct: Construct = construct, only: frozenset[str] | None = None,
+            done: dict[Atom, Polynomial] | None = None) -> Polynomial:
+    """The polynomial made again from its atoms, those in ``bindings`` replaced, under other ranges.
+
+    ``only`` leaves atoms without any of these symbols as they are.
+    """
+    done = {} if done is None else done
+    total = ZERO
+    for monomial, coefficient in polynomial.terms.items():
+        term = constant(coefficient)
+        for atom in monomial:
+            made = done.get(atom)
+            if made is None:
+                made = bindings.get(atom)
+                if made is None:
+                    made = of_atom(atom)
+                    if atom.operands and (only is None or not only.isdisjoint(atom.names)):
+                        operands = [rebuild(operand, ranges, bindings, construct, only, done)
+                                    for operand in atom.operands]
+                        made = construct(atom.kind, operands, ranges)
+                done[atom] = made
+            term = term * made
+        total = total + term
+    return total

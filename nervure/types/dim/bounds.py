@@ -1,0 +1,354 @@
+"""What values a polynomial can take: intervals, sharpened by eliminating one atom after another.
+
+``interval`` treats the atoms of a polynomial as independent. ``lower_bound`` also knows how they hang
+together: it replaces an atom by a polynomial below (or above) it, such as ``N//2`` by ``N/2``, and keeps the
+best interval met on the way. Both are sound: every value lies in the interval.
+
+>>> from nervure.types.dim.polynomial import Atom, Kind, constant, of_atom, symbol
+>>> n, half = symbol("N"), of_atom(Atom(Kind.FLOOR_DIVIDE, (symbol("N"), constant(2))))
+>>> ranges = Ranges({"N": (0, None)})
+>>> interval(n - half * 2, ranges), lower_bound(n - half * 2, ranges)
+((None, None), 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from nervure.types.dim.polynomial import ZERO, Atom, Kind, Monomial, Polynomial, constant, of_atom
+
+Interval = tuple[int | None, int | None]  # inclusive; None is no bound
+SymbolicInterval = tuple[Polynomial | None, Polynomial | None]
+
+EVERYTHING: Interval = (None, None)
+_EFFORT = 24  # polynomials that one lower_bound may look at
+_MAX_SHIFT_DEGREE = 4  # of polynomials that are rewritten around their lower corner
+_MAX_SHIFT_TERMS = 32
+
+
+class Ranges:
+    """What is known of each symbol: numbers for all, and polynomials over other symbols for some."""
+
+    __slots__ = ("numeric", "symbolic", "_known")
+
+    def __init__(self, numeric: Mapping[str, Interval],
+                 symbolic: Mapping[str, SymbolicInterval] | None = None) -> None:
+        self.numeric = numeric
+        self.symbolic = symbolic or {}
+        self._known: dict[Atom, Interval] = {}
+
+    def of(self, atom: Atom) -> Interval:
+        """The interval of an atom, computed once."""
+        if atom.kind is Kind.SYMBOL:
+            return self.numeric.get(atom, EVERYTHING)
+        known = self._known.get(atom)
+        if known is None:
+            known = self._known[atom] = _atom_interval(atom, self)
+        return known
+
+    def within(self, name: str, low: int | None, high: int | None) -> Ranges | None:
+        """These ranges with one symbol bounded further; None where no value is left."""
+        bounded = intersect(self.numeric.get(name, EVERYTHING), (low, high))
+        if is_empty(bounded):
+            return None
+        return Ranges({**self.numeric, name: bounded}, self.symbolic)
+
+
+def intersect(left: Interval, right: Interval) -> Interval:
+    """The values in both."""
+    low = right[0] if left[0] is None else left[0] if right[0] is None else max(left[0], right[0])
+    high = right[1] if left[1] is None else left[1] if right[1] is None else min(left[1], right[1])
+    return low, high
+
+
+def is_empty(values: Interval) -> bool:
+    """Whether no integer is in it."""
+    return values[0] is not None and values[1] is not None and values[0] > values[1]
+
+
+def _union(left: Interval, right: Interval) -> Interval:
+    low = None if left[0] is None or right[0] is None else min(left[0], right[0])
+    high = None if left[1] is None or right[1] is None else max(left[1], right[1])
+    return low, high
+
+
+def _negated(values: Interval) -> Interval:
+    low, high = values
+    return None if high is None else -high, None if low is None else -low
+
+
+def _scaled(values: Interval, factor: int) -> Interval:
+    low, high = values if factor >= 0 else (values[1], values[0])
+    return None if low is None else low * factor, None if high is None else high * factor
+
+
+_Extended = tuple[int, int]  # (-1, 0) below all, (0, value), (1, 0) above all: tuples compare as they should
+
+
+def _extended_product(left: _Extended, right: _Extended) -> _Extended:
+    if left[0] == right[0] == 0:
+        return 0, left[1] * right[1]
+    sign = (left[0] or left[1]) * (right[0] or right[1])
+    return (sign > 0) - (sign < 0), 0
+
+
+def _multiplied(left: Interval, right: Interval) -> Interval:
+    def ends(values: Interval) -> tuple[_Extended, _Extended]:
+        low, high = values
+        return (-1, 0) if low is None else (0, low), (1, 0) if high is None else (0, high)
+
+    corners = [_extended_product(a, b) for a in ends(left) for b in ends(right)]
+    low, high = min(corners), max(corners)
+    return None if low[0] else low[1], None if high[0] else high[1]
+
+
+def _power(values: Interval, exponent: int) -> Interval:
+    result: Interval = (1, 1)
+    for _ in range(exponent):
+        result = _multiplied(result, values)
+    return intersect(result, (0, None)) if exponent % 2 == 0 else result
+
+
+def _monomial_interval(monomial: Monomial, ranges: Ranges) -> Interval:
+    if len(monomial) == 1:
+        return ranges.of(monomial[0])
+    result: Interval = (1, 1)
+    for atom, repeats in groupby(monomial):
+        result = _multiplied(result, _power(ranges.of(atom), len(list(repeats))))
+    return result
+
+
+def interval(polynomial: Polynomial, ranges: Ranges) -> Interval:
+    """The values of a polynomial, its atoms taken as independent."""
+    low: int | None = 0
+    high: int | None = 0
+    for monomial, coefficient in polynomial.terms.items():
+        if not monomial:
+            below: int | None = coefficient
+            above: int | None = coefficient
+        else:
+            below, above = _scaled(_monomial_interval(monomial, ranges), coefficient)
+        low = None if low is None or below is None else low + below
+        high = None if high is None or above is None else high + above
+    if not _is_shiftable(polynomial, ranges):
+        return low, high
+    shifted = (_shifted_low(polynomial, ranges), _negated((_shifted_low(-polynomial, ranges), None))[1])
+    return intersect((low, high), shifted)
+
+
+def _is_shiftable(polynomial: Polynomial, ranges: Ranges) -> bool:
+    """Whether rewriting around the lower corner may tell more: a product has a factor that starts off 0."""
+    terms = polynomial.terms
+    if not 1 < len(terms) <= _MAX_SHIFT_TERMS or not 1 < max(map(len, terms)) <= _MAX_SHIFT_DEGREE:
+        return False
+    return any(ranges.of(atom)[0] for monomial in terms if len(monomial) > 1 for atom in monomial)
+
+
+def _shifted_low(polynomial: Polynomial, ranges: Ranges) -> int | None:
+    """A lower bound from writing each atom as its own lower bound plus something that is not negative.
+
+    ``N*M - N`` with M >= 1 becomes ``N*m`` with m = M - 1: now no term is negative.
+    """
+    if any(ranges.of(atom)[0] is None for monomial in polynomial.terms for atom in monomial):
+        return None
+    shifted = ZERO
+    for monomial, coefficient in polynomial.terms.items():
+        term = constant(coefficient)
+        for atom in monomial:
+            term = term * (of_atom(atom) + (ranges.of(atom)[0] or 0))
+        shifted = shifted + term
+    low = 0
+    for monomial, coefficient in shifted.terms.items():
+        if coefficient > 0 and monomial:
+            continue
+        size = 1
+        for atom in monomial:
+            bottom, top = ranges.of(atom)
+            if top is None or bottom is None:
+                return None
+            size *= top - bottom
+        low += coefficient * size
+    return low
+
+
+def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
+    operands = [interval(operand, ranges) for operand in atom.operands]
+    if atom.kind is Kind.FLOOR_DIVIDE:
+        return _quotient_interval(operands[0], operands[1])
+    if atom.kind is Kind.REMAINDER:
+        return _remainder_interval(operands[0], operands[1])
+    if atom.kind is Kind.PRODUCT:
+        return _multiplied(operands[0], operands[1])
+    lows, highs = [low for low, _ in operands], [high for _, high in operands]
+    known_lows = [low for low in lows if low is not None]
+    known_highs = [high for high in highs if high is not None]
+    if atom.kind is Kind.MINIMUM:
+        return (min(known_lows) if len(known_lows) == len(lows) else None,
+                min(known_highs) if known_highs else None)
+    return (max(known_lows) if known_lows else None,
+            max(known_highs) if len(known_highs) == len(highs) else None)
+
+
+def _by_sign(divisor: Interval) -> Iterator[tuple[int, Interval]]:
+    """The parts of a divisor's values: (1, positive part), (-1, negated negative part), (0, zero)."""
+    positive = intersect(divisor, (1, None))
+    if not is_empty(positive):
+        yield 1, positive
+    negative = _negated(intersect(divisor, (None, -1)))
+    if not is_empty(negative):
+        yield -1, negative
+    if not is_empty(intersect(divisor, (0, 0))):
+        yield 0, (0, 0)
+
+
+def _quotient_interval(dividend: Interval, divisor: Interval) -> Interval:
+    parts: list[Interval] = []
+    for sign, size in _by_sign(divisor):
+        if sign == 0:
+            parts.append((0, 0))
+            continue
+        low, high = dividend if sign > 0 else _negated(dividend)
+        smallest, largest = size[0] or 1, size[1]
+        if low is not None:
+            low = low // smallest if low < 0 else 0 if largest is None else low // largest
+        if high is not None:
+            high = high // smallest if high >= 0 else -1 if largest is None else high // largest
+        parts.append((low, high))
+    return _joined(parts)
+
+
+def _remainder_interval(dividend: Interval, divisor: Interval) -> Interval:
+    parts: list[Interval] = []
+    for sign, size in _by_sign(divisor):
+        if sign == 0:
+            parts.append((0, 0))
+            continue
+        part = _positive_remainder(dividend if sign > 0 else _negated(dividend), size)
+        parts.append(part if sign > 0 else _negated(part))
+    return _joined(parts)
+
+
+def _positive_remainder(dividend: Interval, divisor: Interval) -> Interval:
+    low, high = dividend
+    smallest, largest = divisor
+    if smallest == largest is not None and low is not None and high is not None:
+        if low // largest == high // largest:
+            return low % largest, high % largest
+    top = None if largest is None else largest - 1
+    if low is not None and low >= 0:  # then the remainder is not above the dividend
+        top = intersect((None, top), (None, high))[1]
+        if high is not None and smallest is not None and high < smallest:
+            return low, high
+    return 0, top
+
+
+def _joined(parts: list[Interval]) -> Interval:
+    if not parts:
+        return EVERYTHING  # a divisor without values: nothing is evaluated, anything is sound
+    result = parts[0]
+    for part in parts[1:]:
+        result = _union(result, part)
+    return result
+
+
+def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
+    """A number that no value of the polynomial is below, or None; stops early at ``enough``."""
+    best = interval(polynomial, ranges)[0]
+    if len(polynomial.terms) - (() in polynomial.terms) <= 1:
+        if polynomial.depth < 1 and not ranges.symbolic:
+            return best
+    stack = [(polynomial, 1)]  # (numerator, denominator) pairs, each nowhere above the polynomial
+    for _ in range(_EFFORT):
+        if not stack or (enough is not None and best is not None and best >= enough):
+            break
+        numerator, denominator = stack.pop()
+        low = interval(numerator, ranges)[0]
+        if low is not None:
+            rounded_up = -(-low // denominator)
+            best = rounded_up if best is None else max(best, rounded_up)
+        stack.extend(_eliminations(numerator, denominator, ranges))
+    return best
+
+
+def upper_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
+    """A number that no value of the polynomial is above, or None."""
+    bound = lower_bound(-polynomial, ranges, None if enough is None else -enough)
+    return None if bound is None else -bound
+
+
+def is_nonnegative(polynomial: Polynomial, ranges: Ranges) -> bool:
+    """Whether it is known to be at least 0 everywhere."""
+    bound = lower_bound(polynomial, ranges, enough=0)
+    return bound is not None and bound >= 0
+
+
+def is_nonzero(polynomial: Polynomial, ranges: Ranges) -> bool:
+    """Whether it is known to be 0 nowhere."""
+    low, high = interval(polynomial, ranges)
+    if (low is not None and low > 0) or (high is not None and high < 0):
+        return True
+    return is_nonnegative(polynomial - 1, ranges)
+
+
+def _eliminations(numerator: Polynomial, denominator: int, ranges: Ranges) -> list[tuple[Polynomial, int]]:
+    """Fractions below this one in which its deepest atom of known effect is gone."""
+    atoms = {atom for monomial in numerator.terms for atom in monomial
+             if atom.kind is not Kind.SYMBOL or atom in ranges.symbolic}
+    for atom in sorted(atoms, key=lambda atom: (-atom.depth, atom)):
+        parts = numerator.split(atom)
+        if parts is None:
+            continue
+        cofactor, rest = parts
+        low, high = interval(cofactor, ranges)
+        if low is not None and low >= 0:
+            rising = True
+        elif high is not None and high <= 0:
+            rising = False
+        else:
+            continue
+        found = [((cofactor * bound) + rest, denominator) for bound in _bounding(atom, rising, ranges)]
+        if atom.kind is Kind.FLOOR_DIVIDE:
+            found += _undivided(atom, cofactor, rest, denominator, rising, ranges)
+        if found:
+            return found
+    return []
+
+
+def _bounding(atom: Atom, below: bool, ranges: Ranges) -> Iterator[Polynomial]:
+    """Polynomials nowhere above the atom (``below``), or nowhere below it."""
+    number = ranges.of(atom)[0 if below else 1]
+    if number is not None:
+        yield constant(number)
+    if atom.kind is Kind.SYMBOL:
+        bound = ranges.symbolic[atom][0 if below else 1]
+        if bound is not None:
+            yield bound
+    elif (atom.kind is Kind.MAXIMUM) is below and atom.kind in (Kind.MINIMUM, Kind.MAXIMUM):
+        yield from atom.operands
+    elif not below and atom.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
+        dividend, divisor = atom.operands
+        least = interval(divisor, ranges)[0]
+        dividend_low = interval(dividend, ranges)[0]
+        if dividend_low is not None and dividend_low >= 0 and least is not None and least >= 0:
+            yield dividend
+        if atom.kind is Kind.REMAINDER and least is not None and least >= 1:
+            yield divisor - 1
+
+
+def _undivided(atom: Atom, cofactor: Polynomial, rest: Polynomial, denominator: int, rising: bool,
+               ranges: Ranges) -> Iterator[tuple[Polynomial, int]]:
+    """Uses p - q + 1 <= q * (p//q) <= p, for q >= 1."""
+    dividend, divisor = atom.operands
+    edge = dividend - divisor + 1 if rising else dividend
+    size = divisor.constant
+    if size is not None:
+        if size >= 1:
+            yield cofactor * edge + rest * size, denominator * size
+        return
+    least = interval(divisor, ranges)[0]
+    if least is None or least < 1:
+        return
+    quotient, remainder = cofactor.divide(divisor)
+    if not remainder.terms:
+        yield quotient * edge + rest, denominator

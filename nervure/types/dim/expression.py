@@ -1,0 +1,266 @@
+"""The class of symbolic dimensions, its arithmetic and its constructors.
+
+A ``Dim`` is a polynomial in normal form together with what is known of the symbols in it.
+
+>>> n = dim("N", min=1)
+>>> 2 * n + 1 - n, -(-n // 1), n * 6 // 4, declaration(n)
+(N + 1, N, N + N//2, 'N:1..')
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NoReturn
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.types.dim.algebra import extreme, floor_divide, remainder
+from nervure.types.dim.bounds import Interval, Ranges, intersect, is_empty
+from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
+
+Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an expression knows
+
+
+class Dim:
+    """An integer expression over symbols, made by ``dim``, ``index``, ``parse_dim`` and arithmetic."""
+
+    __slots__ = ("_polynomial", "_declared", "_hash")
+    __array_ufunc__ = None  # a NumPy integer on the left leaves the arithmetic to us
+
+    def __init__(self, polynomial: Polynomial, declared: Declared) -> None:
+        self._polynomial = polynomial
+        self._declared = declared
+        self._hash: int | None = None
+
+    def __add__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.add, self, other)
+
+    def __radd__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.add, other, self)
+
+    def __sub__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.sub, self, other)
+
+    def __rsub__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.sub, other, self)
+
+    def __mul__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.mul, self, other)
+
+    def __rmul__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.mul, other, self)
+
+    def __neg__(self) -> DimLike:
+        return Dim(-self._polynomial, self._declared)
+
+    def __pos__(self) -> DimLike:
+        return self
+
+    def __floordiv__(self, other: DimLike) -> DimLike:
+        return _division(floor_divide, self, other)
+
+    def __rfloordiv__(self, other: DimLike) -> DimLike:
+        return _division(floor_divide, other, self)
+
+    def __mod__(self, other: DimLike) -> DimLike:
+        return _division(remainder, self, other)
+
+    def __rmod__(self, other: DimLike) -> DimLike:
+        return _division(remainder, other, self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Dim) and self._polynomial.terms == other._polynomial.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self._polynomial)
+        return self._hash
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is less than {other}")
+
+    def __le__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is at most {other}")
+
+    def __gt__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is greater than {other}")
+
+    def __ge__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is at least {other}")
+
+    def __bool__(self) -> NoReturn:
+        raise _no_truth(f"whether {self} is 0")
+
+    def __str__(self) -> str:
+        return str(self._polynomial)
+
+    __repr__ = __str__
+
+    def __copy__(self) -> Dim:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Dim:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Dim, (self._polynomial, dict(self._declared))
+
+
+DimLike = int | Dim
+
+
+def _no_truth(question: str) -> WrongKind:
+    return WrongKind(f"{question} depends on values that are not known yet", op="dimension",
+                     help="ask equal(a, b) or less_equal(a, b): True, False or None (not known); or bounds(x)")
+
+
+def integer(value: object) -> int | None:
+    """The value of a Python or NumPy integer, else None."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # asked of anything
+    except TypeError:
+        return None
+
+
+def parts(value: object, what: str = "dimension") -> tuple[Polynomial, Declared]:
+    if isinstance(value, Dim):
+        return value._polynomial, value._declared
+    number = integer(value)
+    if number is None:
+        raise WrongKind("this is not a dimension", op=what, got=f"{value!r} ({type(value).__name__})",
+                        expected="an int or a Dim")
+    return constant(number), {}
+
+
+def made(polynomial: Polynomial, declared: Declared) -> DimLike:
+    value = polynomial.constant
+    if value is not None:
+        return value
+    polynomial.check()
+    return Dim(polynomial, declared)
+
+
+def merged(left: Declared, right: Declared) -> Declared:
+    """What two expressions know of their symbols, together."""
+    if left is right or not right:
+        return left
+    if not left:
+        return right
+    added = {}
+    for name, values in right.items():
+        known = left.get(name)
+        if known == values:
+            continue
+        added[name] = values if known is None else intersect(known, values)
+        if known is not None and is_empty(added[name]):
+            raise InvalidArgument(f"two declarations of the symbol {name} leave it no value", op="dimension",
+                                  operand=name, got=f"{_interval_text(known)} and {_interval_text(values)}",
+                                  help="give one of the two another name")
+    return {**left, **added} if added else left
+
+
+def _arithmetic(operation: Callable[..., Polynomial], left: object, right: object) -> DimLike:
+    if isinstance(left, Dim):
+        if isinstance(right, Dim):
+            declared = merged(left._declared, right._declared)
+            return made(operation(left._polynomial, right._polynomial), declared)
+        number = integer(right)
+        if number is None:
+            return NotImplemented
+        return made(operation(left._polynomial, number), left._declared)
+    assert isinstance(right, Dim)
+    number = integer(left)
+    if number is None:
+        return NotImplemented
+    return made(operation(constant(number), right._polynomial), right._declared)
+
+
+def _division(operation: Callable[..., Polynomial], left: object, right: object) -> DimLike:
+    for operand in (left, right):
+        if not isinstance(operand, Dim) and integer(operand) is None:
+            return NotImplemented
+    dividend, declared = parts(left)
+    divisor, others = parts(right)
+    if not divisor.terms:
+        raise InvalidArgument("a dimension is divided by 0", op="dimension", got=f"{left} divided by 0",
+                              expected="a divisor other than 0")
+    declared = merged(declared, others)
+    return made(operation(dividend, divisor, Ranges(declared)), declared)
+
+
+def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
+    """A symbol that stands for an integer from ``min`` to ``max``, both included; None is no bound.
+
+    Raises InvalidArgument for a name that is not an identifier, or bounds that leave no value.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidArgument("a symbol of a dimension is named by an identifier", op="dim", operand="name",
+                              got=repr(name), expected="letters, digits and _, not starting with a digit")
+    bounds = []
+    for which, bound in (("min", min), ("max", max)):
+        number = integer(bound)
+        if bound is not None and number is None:
+            raise WrongKind("a bound of a dimension is an integer or None", op="dim", operand=which,
+                            got=repr(bound), expected="int or None")
+        bounds.append(number)
+    low, high = bounds
+    if is_empty((low, high)):
+        raise InvalidArgument(f"the bounds of the symbol {name} leave it no value", op="dim", operand=name,
+                              got=f"min={low}, max={high}", expected="min <= max")
+    return Dim(symbol(name), {name: (low, high)})
+
+
+def index(k: int) -> Dim:
+    """The k-th index of a domain: a symbol with the reserved name ``%k``, at least 0."""
+    number = integer(k)
+    if number is None or number < 0:
+        raise InvalidArgument("an index is numbered from 0", op="index", got=repr(k), expected="an int >= 0")
+    name = f"%{number}"
+    return Dim(symbol(name), {name: (0, None)})
+
+
+def dim_min(*xs: DimLike) -> DimLike:
+    """The least of the dimensions."""
+    return _extreme(Kind.MINIMUM, min, xs)
+
+
+def dim_max(*xs: DimLike) -> DimLike:
+    """The greatest of the dimensions."""
+    return _extreme(Kind.MAXIMUM, max, xs)
+
+
+def _extreme(kind: Kind, of_numbers: Callable[[Sequence[int]], int], xs: Sequence[DimLike]) -> DimLike:
+    if not xs:
+        raise InvalidArgument("at least one dimension is needed", op=f"dim_{kind.value}")
+    if all(type(x) is int for x in xs):
+        return of_numbers(xs)  # type: ignore[arg-type]  # all are ints
+    operands = []
+    declared: Declared = {}
+    for x in xs:
+        polynomial, others = parts(x, f"dim_{kind.value}")
+        operands.append(polynomial)
+        declared = merged(declared, others)
+    return made(extreme(kind, operands, Ranges(declared)), declared)
+
+
+def product(xs: Iterable[DimLike]) -> DimLike:
+    """The product of the dimensions, 1 for none."""
+    result: DimLike = 1
+    for x in xs:
+        result = result * x
+    return result
+
+
+def _interval_text(values: Interval) -> str:
+    low, high = values
+    return f"{'' if low is None else low}..{'' if high is None else high}"
+
+
+def declaration(x: Dim) -> str:
+    """A symbol with its bounds: ``N`` (at least 0), ``N:1..4096``, ``N:1..``, ``N:..`` (any integer)."""
+    if isinstance(x, Dim) and str(x) in x._declared:
+        values = x._declared[str(x)]
+        return str(x) if values == (0, None) else f"{x}:{_interval_text(values)}"
+    raise WrongKind("only a symbol has a declaration", op="declaration", got=str(x), expected="a symbol")

@@ -1,0 +1,316 @@
+"""Integer polynomials over atoms: the exact part of the algebra of dimensions.
+
+A polynomial maps monomials to integer coefficients; a monomial is a sorted tuple of atoms, with repetition.
+An atom is a symbol, or a quotient, remainder, minimum, maximum or unexpanded product of polynomials. *An atom
+is its canonical text*: equality, hash and order of atoms are those of strings, so they cost nothing, mean the
+same in every process and never recurse.
+
+>>> n = symbol("N")
+>>> str((n + 1) * (n - 1)), str(Atom(Kind.FLOOR_DIVIDE, (n + 1, constant(2))))
+('N**2 - 1', '(N + 1)//2')
+
+What grows without limit is refused (``TooLarge``) or, for products, left unexpanded.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from itertools import groupby
+from math import gcd
+
+from nervure.errors import InvalidArgument
+
+MAX_DEPTH = 64  # levels of atoms within atoms; keeps every recursive walk far from Python's limit
+MAX_TEXT = 4_000  # characters of one atom; keeps shared subexpressions from printing exponentially
+MAX_TERMS = 1_024  # terms of one sum
+MAX_EXPANSION = 256  # terms that multiplying out may give
+MAX_DEGREE = 256  # factors of one term
+MAX_DIGITS = 40  # decimal digits of one coefficient
+_MAX_COEFFICIENT = 10**MAX_DIGITS
+
+
+class TooLarge(InvalidArgument):
+    """A dimension that has grown past what is useful to compute with."""
+
+
+def _too_large(what: str, limit: int) -> TooLarge:
+    return TooLarge(f"a dimension has more than {limit} {what}", op="dimension",
+                    help="give the intermediate size a symbol of its own")
+
+
+class Kind(enum.Enum):
+    """What an atom stands for."""
+
+    SYMBOL = "symbol"
+    FLOOR_DIVIDE = "//"
+    REMAINDER = "%"
+    MINIMUM = "min"
+    MAXIMUM = "max"
+    PRODUCT = "product"  # of two sums whose expansion would pass MAX_EXPANSION
+
+
+class Atom(str):
+    """One indivisible factor of a monomial, which is its own canonical text."""
+
+    __slots__ = ("kind", "operands", "depth", "names")
+    kind: Kind
+    operands: tuple[Polynomial, ...]
+    depth: int
+    names: frozenset[str]
+
+    def __new__(cls, kind: Kind, operands: tuple[Polynomial, ...], name: str = "") -> Atom:
+        depth = 1 + max((operand.depth for operand in operands), default=-1)
+        if depth > MAX_DEPTH:
+            raise _too_large("levels of operations within operations", MAX_DEPTH)
+        for operand in operands:
+            operand.check()
+        text = name or _atom_text(kind, operands)
+        if len(text) > MAX_TEXT:
+            raise _too_large("characters in one operation", MAX_TEXT)
+        atom = super().__new__(cls, text)
+        atom.kind = kind
+        atom.operands = operands
+        atom.depth = depth
+        atom.names = frozenset((name,)) if name else frozenset().union(*(p.names for p in operands))
+        return atom
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Atom, (self.kind, self.operands, str(self) if self.kind is Kind.SYMBOL else "")
+
+
+Monomial = tuple[Atom, ...]
+
+
+def order(monomial: Monomial) -> tuple[int, Monomial]:
+    """The key of the graded order of monomials: multiplying both sides by one atom keeps it."""
+    return len(monomial), monomial
+
+
+class Polynomial:
+    """An integer polynomial, immutable: ``terms`` maps each monomial to its coefficient, which is never 0.
+
+    Equality is structural. ``+ - *`` take polynomials and ints.
+    """
+
+    __slots__ = ("terms", "_text")
+
+    def __init__(self, terms: dict[Monomial, int]) -> None:
+        self.terms = terms
+        self._text: str | None = None
+
+    @property
+    def constant(self) -> int | None:
+        """The value of a polynomial without atoms, else None."""
+        terms = self.terms
+        if not terms:
+            return 0
+        return terms.get(()) if len(terms) == 1 else None
+
+    @property
+    def depth(self) -> int:
+        return max((atom.depth for monomial in self.terms for atom in monomial), default=-1)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all symbols in it, at any depth."""
+        return frozenset().union(*(atom.names for monomial in self.terms for atom in monomial))
+
+    def check(self) -> None:
+        """Raise TooLarge where this is more than a dimension may be."""
+        if len(self.terms) > MAX_TERMS:
+            raise _too_large("terms", MAX_TERMS)
+        for monomial, coefficient in self.terms.items():
+            if not -_MAX_COEFFICIENT < coefficient < _MAX_COEFFICIENT:
+                raise _too_large("digits in one coefficient", MAX_DIGITS)
+            if len(monomial) > MAX_DEGREE:
+                raise _too_large("factors in one term", MAX_DEGREE)
+
+    def __add__(self, other: Polynomial | int) -> Polynomial:
+        terms = dict(self.terms)
+        for monomial, coefficient in (constant(other) if isinstance(other, int) else other).terms.items():
+            total = terms.get(monomial, 0) + coefficient
+            if total:
+                terms[monomial] = total
+            else:
+                del terms[monomial]
+        return Polynomial(terms)
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial({monomial: -coefficient for monomial, coefficient in self.terms.items()})
+
+    def __sub__(self, other: Polynomial | int) -> Polynomial:
+        return self + -other
+
+    def __mul__(self, other: Polynomial | int) -> Polynomial:
+        if isinstance(other, int):
+            return Polynomial({m: c * other for m, c in self.terms.items()} if other else {})
+        if min(len(self.terms), len(other.terms)) > 1 and len(self.terms) * len(other.terms) > MAX_EXPANSION:
+            return _unexpanded(self, other)
+        terms: dict[Monomial, int] = {}
+        for left, left_coefficient in self.terms.items():
+            for right, right_coefficient in other.terms.items():
+                monomial = tuple(sorted(left + right)) if left and right else left or right
+                if len(monomial) > MAX_DEGREE:
+                    raise _too_large("factors in one term", MAX_DEGREE)
+                terms[monomial] = terms.get(monomial, 0) + left_coefficient * right_coefficient
+        return Polynomial({monomial: coefficient for monomial, coefficient in terms.items() if coefficient})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.terms.items()))
+
+    def __str__(self) -> str:
+        if self._text is None:
+            self._text = _sum_text(self.terms)
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Polynomial({self})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Polynomial, (self.terms,)
+
+    def content(self) -> int:
+        """The greatest common divisor of the coefficients, with the sign of the leading one (0 for 0)."""
+        if not self.terms:
+            return 0
+        return gcd(*self.terms.values()) * (-1 if self.terms[max(self.terms, key=order)] < 0 else 1)
+
+    def exact(self, divisor: int) -> Polynomial:
+        """This divided by a divisor of all its coefficients."""
+        return Polynomial({m: c // divisor for m, c in self.terms.items()}) if divisor != 1 else self
+
+    def divide(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """(quotient, remainder) with self == quotient * divisor + remainder, by long division.
+
+        An identity of polynomials, whatever the values; the remainder has no term that the leading term of
+        the divisor divides. Too long a division gives up with quotient 0.
+        """
+        if not divisor.terms:
+            return ZERO, self
+        lead = max(divisor.terms, key=order)
+        lead_coefficient = divisor.terms[lead]
+        tail = divisor - Polynomial({lead: lead_coefficient})
+        work, quotient, remainder = self, ZERO, ZERO
+        for _ in range(MAX_EXPANSION):
+            if not work.terms:
+                return quotient, remainder
+            monomial = max(work.terms, key=order)
+            coefficient = work.terms[monomial]
+            work = work - Polynomial({monomial: coefficient})
+            factor = cancel(monomial, lead)
+            times, rest = divmod(coefficient, lead_coefficient) if factor is not None else (0, coefficient)
+            if rest:
+                remainder = remainder + Polynomial({monomial: rest})
+            if times and factor is not None:
+                step = Polynomial({factor: times})
+                quotient = quotient + step
+                work = work - step * tail
+        return ZERO, self
+
+    def split(self, atom: Atom) -> tuple[Polynomial, Polynomial] | None:
+        """(cofactor, rest) with self == cofactor * atom + rest and atom in neither as a factor, else None."""
+        cofactor: dict[Monomial, int] = {}
+        rest: dict[Monomial, int] = {}
+        for monomial, coefficient in self.terms.items():
+            if atom not in monomial:
+                rest[monomial] = coefficient
+                continue
+            position = monomial.index(atom)
+            left = monomial[:position] + monomial[position + 1:]
+            if atom in left:
+                return None
+            cofactor[left] = coefficient
+        return Polynomial(cofactor), Polynomial(rest)
+
+
+def cancel(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """The monomial without the factors of the divisor, None where it lacks one of them."""
+    if not divisor:
+        return monomial
+    counts = Counter(monomial)
+    counts.subtract(divisor)
+    if min(counts.values()) < 0:
+        return None
+    return tuple(sorted(counts.elements()))
+
+
+def constant(value: int) -> Polynomial:
+    """An integer as a polynomial."""
+    return Polynomial({(): value} if value else {})
+
+
+def symbol(name: str) -> Polynomial:
+    """A symbol as a polynomial."""
+    return of_atom(Atom(Kind.SYMBOL, (), name))
+
+
+def of_atom(atom: Atom) -> Polynomial:
+    """An atom as a polynomial."""
+    return Polynomial({(atom,): 1})
+
+
+def _unexpanded(left: Polynomial, right: Polynomial) -> Polynomial:
+    """The product of two sums as one atom, up to the common divisors of their coefficients."""
+    scale = left.content() * right.content()
+    factors = sorted((left.exact(left.content()), right.exact(right.content())), key=str)
+    return of_atom(Atom(Kind.PRODUCT, tuple(factors))) * scale
+
+
+def _is_simple(atom: Atom) -> bool:
+    """Whether the atom's text can be an operand of any operator without parentheses."""
+    return atom.kind not in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)
+
+
+def _grouped(operand: Polynomial) -> str:
+    """The operand's text, in parentheses unless it is a number, a symbol or a call."""
+    value = operand.constant
+    if value is not None and value >= 0:
+        return str(value)
+    if len(operand.terms) == 1:
+        (monomial, coefficient), = operand.terms.items()
+        if coefficient == 1 and len(monomial) == 1 and _is_simple(monomial[0]):
+            return str(monomial[0])
+    return f"({operand})"
+
+
+def _atom_text(kind: Kind, operands: tuple[Polynomial, ...]) -> str:
+    if kind is Kind.FLOOR_DIVIDE:
+        return f"{_grouped(operands[0])}//{_grouped(operands[1])}"
+    if kind is Kind.REMAINDER:
+        return f"{_grouped(operands[0])} % {_grouped(operands[1])}"
+    return f"{kind.value}({', '.join(map(str, operands))})"
+
+
+def _term_text(monomial: Monomial, size: int, alone: bool) -> str:
+    """One term without its sign; ``alone`` says that neither a sign nor a factor stands before it."""
+    if not monomial:
+        return str(size)
+    bare = alone and size == 1 and len(monomial) == 1
+    factors = [str(size)] if size != 1 else []
+    for atom, repeats in groupby(sorted(monomial, key=lambda atom: (not _is_simple(atom), atom))):
+        text = str(atom) if bare or _is_simple(atom) else f"({atom})"
+        count = len(list(repeats))
+        factors.append(text if count == 1 else f"{text}**{count}")
+    return "*".join(factors)
+
+
+def _sum_text(terms: dict[Monomial, int]) -> str:
+    """Terms of high degree first, then by name; the first is one that is added, if there is one."""
+    if not terms:
+        return "0"
+    ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
+    first = next((i for i, (_, coefficient) in enumerate(ordered) if coefficient > 0), 0)
+    ordered.insert(0, ordered.pop(first))
+    (monomial, coefficient), *others = ordered
+    parts = [_term_text(monomial, coefficient, True) if coefficient > 0
+             else f"-{_term_text(monomial, -coefficient, False)}"]
+    for monomial, coefficient in others:
+        parts.append(f"{'+' if coefficient > 0 else '-'} {_term_text(monomial, abs(coefficient), True)}")
+    return " ".join(parts)
+
+
+ZERO = constant(0)

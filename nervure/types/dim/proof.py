@@ -1,0 +1,216 @@
+"""Deciding whether a polynomial is zero, or not negative, for all values of its symbols, or for none.
+
+Three steps, each sound: look at the bounds; write remainders, minima and maxima through fewer operations
+(``p % q == p - q*(p//q)``, ``max(a, b) == a + max(0, b - a)``); split the values into cases (N is 2t or 2t + 1;
+a >= b or a < b; M is 0 or at least 1) and decide each. All cases must agree; else the answer is None.
+
+>>> from nervure.types.dim.polynomial import symbol
+>>> n, ranges = symbol("N"), Ranges({"N": (0, None)})
+>>> half, other_half = (floor_divide(n + extra, constant(2), ranges) for extra in (0, 1))
+>>> is_zero(half + other_half - n, ranges), is_zero(half * 2 - n, ranges), is_zero(half * 2 - n - 1, ranges)
+(True, None, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import gcd
+
+from nervure.types.dim.algebra import construct, extreme, floor_divide, rebuild
+from nervure.types.dim.bounds import EVERYTHING, Ranges, is_nonzero, lower_bound, upper_bound
+from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, TooLarge, constant, symbol
+
+Verdict = bool | None
+Test = Callable[[Polynomial, Ranges], Verdict]
+Case = tuple[Polynomial, Ranges]
+
+_MAX_CASES = 96  # looked at for one question
+_MAX_RESIDUES = 64  # cases of one symbol by its remainder
+_MAX_VALUES = 16  # cases of one symbol by its value
+
+
+def is_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
+    """True: 0 for all values of the symbols; False: 0 for none; None: not known, or it depends."""
+    return _decide(polynomial, ranges, _test_zero)
+
+
+def is_at_least_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
+    """True: never negative; False: always negative; None: not known, or it depends."""
+    return _decide(polynomial, ranges, _test_nonnegative)
+
+
+def _test_zero(polynomial: Polynomial, ranges: Ranges) -> Verdict:
+    value = polynomial.constant
+    if value is not None:
+        return value == 0
+    step = gcd(*(c for m, c in polynomial.terms.items() if m))
+    if polynomial.terms.get((), 0) % step:
+        return False  # a multiple of step cannot be what is missing
+    low = lower_bound(polynomial, ranges, enough=1)
+    if low is not None and low > 0:
+        return False
+    high = upper_bound(polynomial, ranges, enough=-1)
+    if high is not None and high < 0:
+        return False
+    return True if low == high == 0 else None
+
+
+def _test_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Verdict:
+    low = lower_bound(polynomial, ranges, enough=0)
+    if low is not None and low >= 0:
+        return True
+    high = upper_bound(polynomial, ranges, enough=-1)
+    return False if high is not None and high < 0 else None
+
+
+def _decide(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
+    verdict = test(polynomial, ranges)
+    if verdict is not None or polynomial.depth < 0:
+        return verdict
+    try:
+        return _decide_by_cases(polynomial, ranges, test)
+    except TooLarge:
+        return None
+
+
+def _decide_by_cases(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
+    """Depth first over the cases; the first that is undecided, or disagrees, ends it."""
+    answer: Verdict = None
+    pending: list[Case] = [(rebuild(polynomial, ranges, {}, _expanded), ranges)]
+    for _ in range(_MAX_CASES):
+        if not pending:
+            return answer
+        current, known = pending.pop()
+        verdict = test(current, known)
+        if verdict is None:
+            cases = _cases(current, known)
+            if not cases:
+                return None
+            pending.extend(cases)
+        elif answer is None:
+            answer = verdict
+        elif answer is not verdict:
+            return None
+    return None
+
+
+def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
+    """An operation through quotients and maxima of 0 and one polynomial alone, where that is possible."""
+    made = construct(kind, operands, ranges)
+    if len(made.terms) != 1:
+        return made
+    (monomial, scale), = made.terms.items()
+    if len(monomial) != 1 or monomial[0].kind is not kind:
+        return made
+    first, second = monomial[0].operands[:2]
+    if kind is Kind.REMAINDER and is_nonzero(second, ranges):
+        return (first - second * floor_divide(first, second, ranges)) * scale
+    if kind in (Kind.MINIMUM, Kind.MAXIMUM) and len(monomial[0].operands) == 2:
+        if kind is Kind.MAXIMUM:
+            return (first + _positive_part(second - first, ranges)) * scale
+        return (first - _positive_part(first - second, ranges)) * scale
+    return made
+
+
+def _positive_part(polynomial: Polynomial, ranges: Ranges) -> Polynomial:
+    """``max(0, p)`` through one p of content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
+    content = polynomial.content()
+    unit = polynomial.exact(content) if content else polynomial
+    part = extreme(Kind.MAXIMUM, [ZERO, unit], ranges)
+    return part * content if content >= 0 else polynomial + part * -content
+
+
+def _cases(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
+    """Smaller questions that together cover this one; none where nothing can be split."""
+    for atom in sorted(_atoms(polynomial), key=lambda atom: (atom.depth, atom)):
+        if atom.kind in (Kind.MINIMUM, Kind.MAXIMUM):
+            return _cases_of_extreme(polynomial, atom, ranges)
+        if atom.kind not in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
+            continue
+        dividend, divisor = atom.operands
+        size = divisor.constant
+        if size is None:
+            name = next((name for name in sorted(divisor.names)
+                         if ranges.numeric.get(name, EVERYTHING)[0] == 0), None)
+            if name is not None:
+                return [*_case_of_value(polynomial, name, 0, ranges),
+                        *_case(polynomial, ranges.within(name, 1, None), {})]
+        elif atom.depth == 1 and 1 < size <= _MAX_RESIDUES:
+            return _cases_of_residue(polynomial, min(dividend.names), size, ranges)
+    return _cases_of_value(polynomial, ranges)
+
+
+def _atoms(polynomial: Polynomial) -> set[Atom]:
+    found: set[Atom] = set()
+    pending = [polynomial]
+    while pending:
+        for monomial in pending.pop().terms:
+            for atom in monomial:
+                if atom not in found:
+                    found.add(atom)
+                    pending.extend(atom.operands)
+    return found
+
+
+def _case(polynomial: Polynomial, ranges: Ranges | None, bindings: dict[str, Polynomial]) -> Iterator[Case]:
+    if ranges is not None:
+        yield rebuild(polynomial, ranges, bindings, _expanded), ranges
+
+
+def _cases_of_extreme(polynomial: Polynomial, atom: Atom, ranges: Ranges) -> list[Case]:
+    """One case for each operand that may be the extreme one."""
+    cases: list[Case] = []
+    for position, operand in enumerate(atom.operands):
+        known: Ranges | None = ranges
+        if len(atom.operands) == 2:
+            ahead = operand - atom.operands[1 - position]
+            known = _where_nonnegative(ahead if atom.kind is Kind.MAXIMUM else -ahead, ranges)
+        cases.extend(_case(polynomial, known, {atom: operand}))
+    return cases
+
+
+def _where_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Ranges | None:
+    """The ranges of the case that it is not negative, as far as one symbol can say it; None: no such case."""
+    atoms = [monomial for monomial in polynomial.terms if monomial]
+    if len(atoms) != 1 or len(atoms[0]) != 1 or atoms[0][0].kind is not Kind.SYMBOL:
+        return ranges
+    slope, offset = polynomial.terms[atoms[0]], polynomial.terms.get((), 0)
+    if slope > 0:
+        return ranges.within(atoms[0][0], -(offset // slope), None)
+    return ranges.within(atoms[0][0], None, offset // -slope)
+
+
+def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Ranges) -> list[Case]:
+    """``name`` as ``size * t + r`` for each r, with a fresh symbol t."""
+    fresh = name + "~"
+    low, high = ranges.numeric.get(name, EVERYTHING)
+    bottom, top = ranges.symbolic.get(name, (None, None))
+    others = {other: ends for other, ends in ranges.symbolic.items()
+              if other != name and not any(end is not None and name in end.names for end in ends)}
+    cases: list[Case] = []
+    for residue in range(size):
+        known = Ranges(ranges.numeric).within(fresh, None if low is None else -((residue - low) // size),
+                                              None if high is None else (high - residue) // size)
+        if known is None:
+            continue
+        ends = (None if bottom is None else -floor_divide(-bottom + residue, constant(size), ranges),
+                None if top is None else floor_divide(top - residue, constant(size), ranges))
+        known = Ranges(known.numeric, others if ends == (None, None) else {**others, fresh: ends})
+        cases.extend(_case(polynomial, known, {name: symbol(fresh) * size + residue}))
+    return cases
+
+
+def _case_of_value(polynomial: Polynomial, name: str, value: int, ranges: Ranges) -> Iterator[Case]:
+    return _case(polynomial, ranges.within(name, value, value), {name: constant(value)})
+
+
+def _cases_of_value(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
+    """One case for each value of the symbol with the fewest."""
+    sizes = [(high - low + 1, name) for name in polynomial.names
+             for low, high in [ranges.numeric.get(name, EVERYTHING)] if low is not None and high is not None]
+    size, name = min(sizes, default=(0, ""))
+    if not 0 < size <= _MAX_VALUES:
+        return []
+    low = ranges.numeric[name][0] or 0
+    return [case for value in range(low, low + size)
+            for case in _case_of_value(polynomial, name, value, ranges)]
