@@ -40,19 +40,15 @@ REALS = FLOATS | INTEGERS
 NUMBERS = REALS | COMPLEX
 
 
-class Elementwise(Op, abstract=True):
-    """One scalar expression, applied at every index. All operands have one shape and, unless said otherwise, one type.
+class Pointwise(Op, abstract=True):
+    """The type rule of ops whose result at an index depends on the operands at that index alone.
 
-    ``admits`` are the element types it is defined for; ``result`` is the output's element type where it is not
-    the operands' own.
+    All operands have one shape and, unless said otherwise, one type. ``admits`` are the element types it is defined
+    for; ``result`` is the output's element type where it is not the operands' own.
     """
 
     admits: ClassVar[frozenset[DType]] = ANY
     result: ClassVar[DType | None] = None
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        """The scalar expression, written with the scalar namespace ``s``."""
-        raise NotImplementedError
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         first = types[0] if len(types) == 1 else same_types(self, types)
@@ -64,6 +60,14 @@ class Elementwise(Op, abstract=True):
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (merge_labels(self.operands),) * len(types)
+
+
+class Elementwise(Pointwise, abstract=True):
+    """One scalar expression, applied at every index."""
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        """The scalar expression, written with the scalar namespace ``s``."""
+        raise NotImplementedError
 
 
 class View(Op, abstract=True):
