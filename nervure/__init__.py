@@ -1,1 +1,71 @@
-"""nervure."""
+"""nervure: tensors with named axes, a strictly typed graph, derivatives, and transformers that compile whole functions.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2.], [3., 4.]], axes="H=2, W=2")
+>>> nv.sum(x * x, out_axes="H=2").tolist()
+[5.0, 25.0]
+
+Names are imported at their first use, so that ``import nervure`` costs little more than NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_NAMES = {
+    "nervure.errors": "AxisMismatch DtypeMismatch FormatError IndexOutOfRange InternalError InvalidArgument NervureError "
+                      "NotSupported NumericError ShapeMismatch WrongKind",
+    "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+                           "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float16 float32 "
+                           "float64 int4 int8 int16 int32 int64 uint4 uint8 uint16 uint32 uint64",
+    "nervure.types.dim": "Dim dim dim_max dim_min",
+    "nervure.types.axis": "Axis FlattenedAxis axis make_axis",
+    "nervure.types.axis_class": "make_axis_class",
+    "nervure.types.axes": "Axes make_axes",
+    "nervure.types.description": "BasicTensorDescription TensorDescription",
+    "nervure.ir.function": "Function",
+    "nervure.ir.leaves": "Parameter",
+    "nervure.ir.provenance": "metadata name_scope",
+    "nervure.front.tensor": "Tensor",
+    "nervure.front.creation": "AssignableTensor constant persistent_tensor placeholder temporary tensor variable",
+    "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
+    "nervure.computation": "Computation computation evaluate seed",
+}
+"""Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
+
+_WHOLE = ("nervure.front.elementwise",)
+_SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
+               "transformers", "types")
+_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"nervure.{name}")
+    if name in _WHERE:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+    elif name.startswith("__"):
+        raise AttributeError(f"module 'nervure' has no attribute {name!r}")
+    else:
+        value = _search(name)
+    globals()[name] = value
+    return value
+
+
+def _search(name: str) -> Any:
+    """A function of one of the modules that are public as a whole."""
+    for module_name in _WHOLE:
+        module = importlib.import_module(module_name)
+        if name in module.__all__:
+            return getattr(module, name)
+    from nervure.errors import did_you_mean
+    close = did_you_mean(name, __dir__())
+    raise AttributeError(f"module 'nervure' has no attribute {name!r}" + (f"; {close}" if close else ""))
+
+
+def __dir__() -> list[str]:
+    whole = [name for module in _WHOLE for name in importlib.import_module(module).__all__]
+    return sorted({*_WHERE, *whole, *_SUBMODULES, "__version__"})

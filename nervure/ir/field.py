@@ -98,7 +98,8 @@ def _callable(value: Any) -> Any:
 _NORMAL: dict[str, Callable[[Any], Any]] = {
     "int": operator.index, "float": float, "bool": _exact(bool), "str": _exact(str), "number": _number,
     "dtype": as_dtype, "dim": _dim, "shape": _sequence(_dim), "ints": _sequence(operator.index),
-    "pairs": _sequence(_sequence(operator.index)), "dims": _sequence(_dim), "slices": _sequence(_sequence(_dim)),
+    "pairs": _sequence(_sequence(operator.index)), "dims": _sequence(_dim), "dim_pairs": _sequence(_sequence(_dim)),
+    "slices": _sequence(_sequence(_dim)),
     "array": _array, "callable": _callable, "strs": _sequence(_exact(str)),
     "function": lambda value: value, "variable": lambda value: value, "index_map": lambda value: value,
     "types": tuple,
@@ -155,6 +156,16 @@ def pairs(default: Any = REQUIRED) -> tuple[tuple[int, int], ...]:
     return Field("pairs", default)  # type: ignore[return-value]
 
 
+def dimension() -> Any:
+    """One dimension: an int or an expression over symbols."""
+    return Field("dim")
+
+
+def dim_pairs(default: Any = REQUIRED) -> tuple[tuple[Any, Any], ...]:
+    """A tuple of pairs of dimensions."""
+    return Field("dim_pairs", default)  # type: ignore[return-value]
+
+
 def slices() -> tuple[tuple[Any, Any, Any], ...]:
     """A tuple of (start, extent, step), each a dimension."""
     return Field("slices")  # type: ignore[return-value]
@@ -183,6 +194,11 @@ def variable() -> Any:
 def index_map() -> Any:
     """An IndexMap."""
     return Field("index_map")
+
+
+def optional_index_map() -> Any:
+    """An IndexMap or None."""
+    return Field("index_map", None, optional=True)
 
 
 def types() -> tuple[Any, ...]:

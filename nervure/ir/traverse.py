@@ -9,16 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
 
 
-def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None) -> list[Op]:
+def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
+              operands_of: Callable[[Op], Sequence[Value]] = attrgetter("operands")) -> list[Op]:
     """Every op that the roots need, operands before users, in the order of a depth-first walk from the left.
 
-    ``known`` holds ops that count as visited already; it is extended.
+    ``known`` holds ops that count as visited already; it is extended. ``operands_of`` may hide operands from the walk.
     """
     done: set[Op] = set() if known is None else known
     order: list[Op] = []
@@ -31,7 +33,7 @@ def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None) -> li
                 stack.pop()
                 continue
             depth = len(stack)
-            stack.extend([operand.op for operand in reversed(op.operands) if operand.op not in done])
+            stack.extend([operand.op for operand in reversed(operands_of(op)) if operand.op not in done])
             if len(stack) == depth:
                 done.add(op)
                 order.append(op)

@@ -28,12 +28,13 @@ class Variable:
     once, on the host, and kept, so that every transformer starts from the same bits.
     """
 
-    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "_value", "_lock", "__weakref__")
+    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "_value", "_lock", "__weakref__")
 
     def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
                  trainable: bool = False, persistent: bool = True, location: Any = None) -> None:
         self.type, self.initial, self.name = type, initial, name
         self.trainable, self.persistent, self.location = trainable, persistent, location
+        self.handle: Any = None  # what the front attaches to find its tensor again
         self._value: np.ndarray | None = None
         self._lock = threading.Lock()
 

@@ -1,0 +1,5 @@
+"""Derivatives as transformations of graphs."""
+
+from nervure.autodiff.reverse import gradients
+
+__all__ = ["gradients"]

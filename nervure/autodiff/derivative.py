@@ -1,0 +1,91 @@
+"""Derivatives of tensors: the front of :mod:`nervure.autodiff.reverse`.
+
+>>> import nervure as nv
+>>> x = nv.variable("H=2", [1.0, 2.0])
+>>> loss = nv.sum(x * x * x)
+>>> deriv(loss, x).tolist()
+[3.0, 12.0]
+>>> deriv(nv.sum(deriv(loss, x)), x).tolist()
+[6.0, 12.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nervure import ops
+from nervure.autodiff.reverse import gradients
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import alignment
+from nervure.front.creation import AssignableTensor
+from nervure.front.elementwise import converted_to
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.op import Value
+from nervure.ir.traverse import below
+from nervure.ops.order import Together
+
+
+def deriv(f: Any, x: Any, error: Any = None) -> Any:
+    """The derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
+
+    ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable means all its reads below f;
+    another tensor means that very node. Zeros where x is not below f. WrongKind (a TypeError) for integers.
+    """
+    several = isinstance(x, (list, tuple))
+    wanted = [_wanted(entry) for entry in (x if several else [x])]
+    own = as_tensor(f, "deriv")
+    if not own.dtype.is_float:
+        raise WrongKind("only functions with real values have derivatives", op="deriv", operand="f", got=str(own.type),
+                        help="convert to a float type before")
+    value, seed = own.value, None
+    if error is not None:
+        seed = _seed(error, own)
+    elif own.shape != ():
+        raise InvalidArgument("f is not a scalar", op="deriv", operand="f", got=str(own.type), expected="a scalar",
+                              help="sum it, or give error= with f's axes")
+    reads = [_places(entry, value) for entry in wanted]
+    flat = [read for group in reads for read in group]
+    found = iter(gradients([value], flat, [seed]))
+    results = [_total(entry, [next(found) for _ in group], value) for entry, group in zip(wanted, reads, strict=True)]
+    return results if several else results[0]
+
+
+def _wanted(x: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise WrongKind("a derivative is with respect to a tensor", op="deriv", operand="x", got=type(x).__name__,
+                        expected="a tensor of the graph")
+    if not x.dtype.is_float:
+        raise WrongKind("only real tensors have derivatives", op="deriv", operand="x", got=str(x.type),
+                        expected="a float element type")
+    return x
+
+
+def _places(x: Tensor, f: Value) -> list[Value]:
+    """The nodes that x stands for: the reads of a variable below f, or the tensor's own node."""
+    if not isinstance(x, AssignableTensor) or x.variable is None:
+        return [x.value]
+    reads = below([f], lambda op: type(op) is ReadVariable and op.variable is x.variable)
+    return [op.outputs[0] for op in reads]
+
+
+def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
+    """The sum of the gradients of all places of x, tied to the reads below f."""
+    total: Value | None = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total + part
+    if total is None:
+        return Tensor(ops.Full(0, x.dtype, x.shape), x._axes)
+    return Tensor(Together(total, f), x._axes)
+
+
+def _seed(error: Any, f: Tensor) -> Value:
+    given = as_tensor(error, "deriv", 3, f.dtype)
+    target = Tensor(ops.Full(0, f.dtype, f.shape), f._axes)
+    values, axes, shape = alignment.aligned([target, given], "deriv")
+    if shape != f.shape:
+        raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
+                              expected=str(f.type))
+    return converted_to(values[1], f.dtype)

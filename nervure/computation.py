@@ -1,0 +1,236 @@
+"""From tensors to a callable: placing, passes, a transformer.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> x = nv.placeholder("H=2")
+>>> w = nv.variable("H=2", 3.0)
+>>> step = computation([x * w, nv.assign(w, w + 1), w], x)
+>>> step(np.float32([1, 2]))
+(array([3., 6.], dtype=float32), None, array([4., 4.], dtype=float32))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure import transformers
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front import tensor as front
+from nervure.front.creation import AssignableTensor, handle_of
+from nervure.front.effects import Effect
+from nervure.front.placement import Placement
+from nervure.front.random_state import SEED, STEP, seed_words
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.function import Function
+from nervure.ir.leaves import Parameter, ReadVariable
+from nervure.ir.op import Value
+from nervure.ir.provenance import current_scope
+from nervure.ir.traverse import postorder
+from nervure.passes.pipelines import standard
+from nervure.types.dim import Dim
+
+Shaper = Callable[[Sequence[Any]], Any]
+
+
+class Computation:
+    """A function with state, compiled for one transformer: call it with the parameters' values, in order.
+
+    ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of the caller's own.
+    """
+
+    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor], shape: Shaper) -> None:
+        self.transformer, self.function, self.parameters = transformer, function, tuple(parameters)
+        self.optimised = standard(function)
+        self.executable = transformer.compile(self.optimised)
+        self._shape = shape
+
+    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        if feed_dict is not None:
+            arguments = self._fed(arguments, feed_dict)
+        if len(arguments) != len(self.parameters):
+            raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
+                                  expected=f"{len(self.parameters)}: {self._names()}")
+        read = [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
+        return self._shape(self.executable(read))
+
+    def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
+        """The arguments in order, from a mapping of parameters (or their names) to values."""
+        if arguments:
+            raise InvalidArgument("arguments are given by position or by feed_dict, not both", op="computation")
+        values = dict(feed)
+        ordered = []
+        for parameter in self.parameters:
+            key = parameter if parameter in values else parameter.name
+            if key is None or key not in values:
+                raise InvalidArgument(f"no value for {parameter!r} in feed_dict", op="computation",
+                                      expected=self._names())
+            ordered.append(values.pop(key))
+        if values:
+            unknown = next(iter(values))
+            raise InvalidArgument(f"{unknown!r} in feed_dict is no parameter", op="computation", expected=self._names(),
+                                  help=did_you_mean(str(unknown), [str(entry.name) for entry in self.parameters]))
+        return tuple(ordered)
+
+    def _names(self) -> str:
+        return ", ".join(map(repr, self.parameters)) or "none"
+
+    def __repr__(self) -> str:
+        return f"<computation on {self.transformer.name}: {self.function!r}>"
+
+
+def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation:
+    """A callable that computes ``returns`` from the values of ``parameters``.
+
+    One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and None give
+    None. ``parameters`` are placeholders, or persistent tensors that the call sets; ``"all"`` stands for every placeholder.
+    """
+    transformer = transformers.default() if transformer is None else transformer
+    listed, shape, together = _read_returns(returns)
+    chosen = _read_parameters(parameters, listed)
+    function = build_function(listed, chosen, together)
+    return Computation(transformer, function, chosen, shape)
+
+
+def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensor], together: bool = False,
+                   name: str = "computation") -> Function:
+    """The pure Function of what a user wrote: returns placed in order (or side by side), variables as updates."""
+    placement = Placement()
+    supplied = []
+    for parameter in parameters:
+        assert parameter.variable is not None
+        op = Parameter(parameter.type.dtype, parameter.type.shape)
+        op.name = parameter.name
+        op.outputs[0].labels = parameter.axes.names if parameter.is_named else None
+        supplied.append(op)
+        placement.supply(parameter.variable, op.output)
+    values = _placed(placement, returns, together)
+    if STEP in placement.entry:
+        placement.state[STEP] = placement.current(STEP) + 1
+    results = [placement.current(entry.variable) if _is_place(entry) else values[position]
+               for position, entry in enumerate(returns) if not _is_nothing(entry)]
+    _check_complete(results, placement)
+    return Function(results, supplied, placement.updates(), placement.effects, name=name)
+
+
+def _placed(placement: Placement, returns: Sequence[Any], together: bool) -> dict[int, Value]:
+    """The pure form of each return that is an expression or an effect."""
+    wanted = [(position, entry.value) for position, entry in enumerate(returns)
+              if entry is not None and not _is_place(entry)]
+    if together:
+        placed = placement.place_together([value for _, value in wanted])
+        return {position: value for (position, _), value in zip(wanted, placed, strict=True)}
+    return {position: placement.place(value) for position, value in wanted}
+
+
+def _is_place(entry: Any) -> bool:
+    return isinstance(entry, AssignableTensor) and entry.variable is not None
+
+
+def _is_nothing(entry: Any) -> bool:
+    return entry is None or isinstance(entry, Effect)
+
+
+def _check_complete(results: Sequence[Value], placement: Placement) -> None:
+    """Nothing may be left that only a parameter could supply; ``current`` has refused it, this names a mistake of ours."""
+    for op in postorder([*results, *[value for _, value in placement.updates()]]):
+        if type(op) is ReadVariable and not op.variable.persistent:
+            raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
+                                  operand=op.variable.name, location=op.location)
+
+
+def _read_returns(returns: Any) -> tuple[list[Any], Shaper, bool]:
+    """The returns as a list, how the results are shaped, and whether they take place side by side."""
+    if isinstance(returns, (list, tuple)):
+        listed = [_readable(entry) for entry in returns]
+        return listed, lambda values: tuple(_with_nothing(listed, values)), False
+    if isinstance(returns, (set, frozenset)):
+        keys = list(returns)
+        listed = [_readable(entry) for entry in keys]
+        return listed, lambda values: dict(zip(keys, _with_nothing(listed, values), strict=True)), True
+    if isinstance(returns, Mapping):
+        names = list(returns)
+        listed = [_readable(returns[name]) for name in names]
+        return listed, lambda values: dict(zip(names, _with_nothing(listed, values), strict=True)), False
+    listed = [_readable(returns)]
+    return listed, lambda values: _with_nothing(listed, values)[0], False
+
+
+def _readable(entry: Any) -> Any:
+    return entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
+
+
+def _with_nothing(returns: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+    """Results with None where a return has no value."""
+    remaining = iter(values)
+    return [None if _is_nothing(entry) else next(remaining) for entry in returns]
+
+
+def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensor]:
+    if len(parameters) == 1 and isinstance(parameters[0], str):
+        if parameters[0] != "all":
+            raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]), expected="'all'")
+        return placeholders_below(returns)
+    for position, entry in enumerate(parameters):
+        if not isinstance(entry, AssignableTensor):
+            raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
+                            operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)")
+        if entry.is_constant or not entry.is_persistent:
+            raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation", operand=position + 1,
+                                  got=repr(entry), expected="a placeholder, a persistent tensor or a variable")
+    if len(set(parameters)) != len(parameters):
+        raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)))
+    _check_placeholders(parameters, returns)
+    return list(parameters)
+
+
+def _check_placeholders(parameters: Sequence[AssignableTensor], returns: Sequence[Any]) -> None:
+    for needed in placeholders_below(returns):
+        if needed not in parameters:
+            raise InvalidArgument("a placeholder is missing among the parameters", op="computation", operand=needed.name,
+                                  got=repr(needed), location=needed.variable.location if needed.variable else None,
+                                  help="add it: nv.computation(returns, x, y), or write 'all'")
+
+
+def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensor]:
+    """Every placeholder that returns are computed from, in the order of the graph."""
+    roots = [entry.value for entry in returns if entry is not None]
+    found = [op.variable for op in postorder(roots) if type(op) is ReadVariable]
+    handles = [handle_of(variable) for variable in dict.fromkeys(found) if variable.handle is not None and not variable.persistent]
+    return [handle for handle in handles if handle.is_input]
+
+
+def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
+    """Computes tensors on the default transformer: what ``x.numpy()`` and everything lazy calls."""
+    transformer = transformers.default()
+    if len(tensors) == 1 and _is_place(tensors[0]) and tensors[0].is_persistent and not tensors[0].is_input:
+        return [transformer.get(tensors[0].variable)]
+    for needed in placeholders_below(tensors):
+        raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name, got=repr(needed),
+                              help="nv.computation(returns, placeholder) takes its value at each call")
+    return list(computation(list(tensors))())
+
+
+front.evaluate = _evaluate
+
+
+def evaluate(x: Any) -> Any:
+    """The value of a tensor (an array), or of several (a tuple), on the default transformer."""
+    if isinstance(x, (list, tuple)):
+        return tuple(_evaluate([as_tensor(entry, "evaluate") for entry in x]))
+    if isinstance(x, Effect):
+        return computation(x)()
+    return _evaluate([as_tensor(x, "evaluate")])[0]
+
+
+def seed(value: int) -> None:
+    """Starts the random numbers of the default transformer anew: the same seed gives the same numbers."""
+    words = seed_words(value)
+    transformer = transformers.default()
+    transformer.set(SEED, np.array(words, np.uint32))
+    transformer.set(STEP, np.uint64(0))
+    current_scope().counters.pop("stream", None)
+
+

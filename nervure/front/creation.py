@@ -1,0 +1,260 @@
+"""Tensors with a job: constants, placeholders, persistent tensors, variables, temporaries.
+
+All but constants are places: each mention of one in an expression is a new *read*, which sees the state at the point where
+the expression is placed in a computation.
+
+>>> import nervure as nv
+>>> w = nv.variable("F=3", initial_value=0.5)
+>>> w.value is w.value                       # two mentions, two reads
+False
+>>> (w + 1).tolist(), (w * w).variables() == [w]
+([1.5, 1.5, 1.5], True)
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
+from nervure.front.tensor import Tensor
+from nervure.ir.leaves import Constant, Full, ReadVariable
+from nervure.ir.op import Value
+from nervure.ir.traverse import below
+from nervure.ir.variable import Variable
+from nervure.types.axes import Axes, make_axes
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import Dim
+from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64
+
+ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
+         "persistent": (False, True, False, False), "variable": (False, True, True, False),
+         "temporary": (False, False, False, False)}
+"""What each call makes: constant, persistent, trainable, input."""
+
+
+class AssignableTensor(Tensor):
+    """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned."""
+
+    __slots__ = ("variable", "role")
+
+    def __init__(self, role: str, axes: Axes | None, value: Value | None = None, variable: Variable | None = None) -> None:
+        self.role, self.variable = role, variable
+        if value is not None:
+            super().__init__(value, axes)
+            return
+        assert variable is not None
+        self._axes = axes
+        self._value = self.value
+        variable.handle = (role, axes, weakref.ref(self))
+
+    @property
+    def value(self) -> Value:
+        """A new read of the place; the value itself for a constant."""
+        if self.variable is None:
+            return self._value
+        read = ReadVariable(self.variable)
+        read.name = self.variable.name
+        if self.is_named:
+            read.outputs[0].labels = self.axes.names
+        return read.outputs[0]
+
+    @property
+    def is_constant(self) -> bool:
+        """Immutable, may be inlined."""
+        return ROLES[self.role][0]
+
+    @property
+    def is_persistent(self) -> bool:
+        """Keeps its value between computations."""
+        return ROLES[self.role][1]
+
+    @property
+    def is_trainable(self) -> bool:
+        """A parameter: found by ``variables()``."""
+        return ROLES[self.role][2]
+
+    @property
+    def is_input(self) -> bool:
+        """Given by the caller."""
+        return ROLES[self.role][3]
+
+    @property
+    def name(self) -> str | None:
+        """The label given by ``named``."""
+        return self._value.op.name if self.variable is None else self.variable.name
+
+    def named(self, name: str) -> AssignableTensor:
+        """Gives the place a name, and returns this tensor."""
+        super().named(name)
+        if self.variable is not None:
+            self.variable.name = name
+        return self
+
+    def __repr__(self) -> str:
+        names = self.axes.names if self.is_named else None
+        label = f" {self.name!r}" if self.name else ""
+        return f"<{self.role} {self.type.describe(names)}{label}>"
+
+
+def handle_of(variable: Variable) -> AssignableTensor:
+    """The tensor that stands for a variable: the user's own handle, or a new one where that is gone."""
+    if variable.handle is None:
+        return AssignableTensor("variable" if variable.trainable else "persistent", None, variable=variable)
+    role, axes, reference = variable.handle
+    found = reference()
+    return AssignableTensor(role, axes, variable=variable) if found is None else found
+
+
+def variables_below(x: Tensor) -> list[AssignableTensor]:
+    """The trainable variables that a tensor is computed from, in the order of the graph."""
+    if isinstance(x, AssignableTensor) and x.is_trainable:
+        return [x]
+    reads = below([x.value], lambda op: type(op) is ReadVariable and op.variable.trainable)
+    return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads)]  # type: ignore[attr-defined]
+
+
+def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
+    """An immutable tensor from a number, nested lists or an array.
+
+    Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
+    With axes the value's shape must be their lengths; a single number fills them.
+    """
+    if isinstance(value, Tensor):
+        value = value.numpy()
+    array = read_array(value, dtype, "constant")
+    if axes is None:
+        own = None
+    else:
+        own = read_axes(axes)
+        if array.ndim == 0 and len(own):
+            return AssignableTensor("constant", own, Full(array.item(), as_dtype(array.dtype), own.lengths).value)
+        check_shape(array.shape, own, "constant")
+    if array.ndim == 0:
+        return AssignableTensor("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
+    return AssignableTensor("constant", own, Constant(array).value)
+
+
+def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensor:
+    """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``."""
+    return _place("placeholder", axes, dtype, None)
+
+
+def persistent_tensor(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensor:
+    """A tensor that keeps its value between computations, such as the velocity of an optimiser."""
+    return _place("persistent", axes, dtype, initial_value)
+
+
+def variable(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensor:
+    """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes, or a constant."""
+    return _place("variable", axes, dtype, initial_value)
+
+
+def temporary(axes: Any = (), dtype: Any = None) -> AssignableTensor:
+    """Scratch: assigned and read inside one computation, forgotten at its end."""
+    return _place("temporary", axes, dtype, None)
+
+
+def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
+    """A persistent tensor from anything that NumPy reads."""
+    if isinstance(data, Tensor):
+        axes = data._axes if axes is None else axes
+        data = data.numpy()
+    array = read_array(data, dtype, "tensor")
+    return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
+
+
+def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
+    own = read_axes(axes)
+    if isinstance(initial, Tensor):
+        initial = initial.numpy()
+    if initial is not None and not callable(initial):
+        initial = read_array(initial, dtype, role)
+        dtype = initial.dtype if dtype is None else dtype
+        if initial.ndim:
+            check_shape(initial.shape, own, role)
+    element = float32 if dtype is None else as_dtype(dtype)
+    if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
+        raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, got=str(own),
+                              help="only placeholders have symbolic lengths")
+    constant, persistent, trainable, is_input = ROLES[role]
+    place = Variable(BasicTensorDescription(element, own.lengths), _initializer(initial, own, role), trainable=trainable,
+                     persistent=persistent and not is_input, location=user_location())
+    return AssignableTensor(role, None if own.is_anonymous and len(own) else own, variable=place)
+
+
+def _initializer(initial: Any, axes: Axes, role: str) -> Any:
+    """What a Variable calls for its first value: a user's callable receives the axes and may give a tensor."""
+    if not callable(initial):
+        return initial
+
+    def compute() -> np.ndarray:
+        try:
+            value = initial(axes)
+        except NervureError:
+            raise
+        except Exception as error:
+            raise InvalidArgument(f"the initial value cannot be computed: {error}", op=role,
+                                  help="initial_value is called with the axes") from error
+        value = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+        if value.ndim:
+            check_shape(value.shape, axes, role)
+        return value
+    return compute
+
+
+def read_axes(axes: Any) -> Axes:
+    """Axes from what users write: Axes, a list, a dict, a string, a plain shape, a single length, another tensor's."""
+    if isinstance(axes, Tensor):
+        return axes.axes
+    return make_axes(axes)
+
+
+def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
+    """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
+    element: DType | None = None if dtype is None else as_dtype(dtype)
+    try:
+        array = np.array(value, copy=True)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"no array can be made of it: {error}", op=op, got=f"{type(value).__name__}") from None
+    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
+        raise WrongKind("the elements are not numbers", op=op, got=f"{array.dtype} from {type(value).__name__}",
+                        expected="numbers or booleans")
+    own = as_dtype(array.dtype)
+    if element is None:
+        element = _default_type(value, own)
+    if own.is_integer and element.is_integer and array.size:
+        low, high = int(array.min()), int(array.max())
+        if low < element.minimum or high > element.maximum:  # type: ignore[operator]  # integers have limits
+            raise InvalidArgument(f"an element does not fit {element.name}", op=op,
+                                  got=low if low < element.minimum else high,  # type: ignore[operator]
+                                  expected=f"{element.minimum} to {element.maximum}", help="give a wider dtype=")
+    with np.errstate(all="ignore"):
+        return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
+
+
+def _default_type(value: Any, own: DType) -> DType:
+    """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep their type."""
+    if own is float64 or (own.is_integer and not _holds_arrays(value)):
+        return float32
+    return complex64 if own is complex128 and not _holds_arrays(value) else own
+
+
+def _holds_arrays(value: Any) -> bool:
+    """Whether the elements come from NumPy (an array, a scalar, a list of them), which has types of its own."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")
+
+
+def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
+    """ShapeMismatch unless an array has the lengths of the axes."""
+    if tuple(shape) != tuple(axes.lengths):
+        raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
+                            expected=f"{tuple(axes.lengths)} for {axes}")
+
+
+Initializer = Callable[[Axes], Any]

@@ -1,0 +1,78 @@
+"""A function with a derivative of the user's own.
+
+>>> import nervure as nv
+>>> @nv.custom_vjp
+... def double(x):
+...     return x + x
+>>> @double.defvjp
+... def double_gradient(gradient, x):
+...     return gradient * 100.0
+>>> x = nv.variable((), 3.0)
+>>> y = double(x)
+>>> y.item(), nv.deriv(y, x).item()
+(6.0, 100.0)
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nervure import ops
+from nervure.errors import InvalidArgument
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.op import Value
+
+
+class custom_vjp:  # noqa: N801  # a decorator
+    """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns a gradient an operand.
+
+    With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or ``custom_vjp(f, backward)``.
+    """
+
+    def __init__(self, function: Callable[..., Any], backward: Callable[..., Any] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._backward = function, backward
+
+    def defvjp(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+        """Declares the derivative; returns the function, so that it serves as a decorator."""
+        self._backward = backward
+        return backward
+
+    def __call__(self, *operands: Any) -> Any:
+        if self._backward is None:
+            raise InvalidArgument("no derivative has been declared", op=self.__name__, help="use @f.defvjp")
+        tensors = [as_tensor(operand, self.__name__, position + 1) for position, operand in enumerate(operands)]
+        tensors = [Tensor(entry.value, entry._axes) for entry in tensors]  # one read, that the gradient goes to
+        results = self._function(*tensors)
+        several = isinstance(results, (tuple, list))
+        outputs = [as_tensor(entry, self.__name__) for entry in (results if several else [results])]
+        rule = self._rule(tensors, outputs, self._backward)
+        op = ops.CustomDerivative(*[entry.value for entry in [*outputs, *tensors]], count=len(outputs), rule=rule)
+        found = [Tensor(value, entry._axes) for value, entry in zip(op.outputs, outputs, strict=True)]
+        return tuple(found) if several else found[0]
+
+    def _rule(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor],
+              backward: Callable[..., Any]) -> Callable[..., Any]:
+        """The user's rule on core values."""
+        def rule(gradients: Sequence[Value | None], operands: Sequence[Value]) -> list[Value | None]:
+            given = [Tensor(ops.Full(0, entry.dtype, entry.shape) if gradient is None else gradient, entry._axes)
+                     for gradient, entry in zip(gradients, outputs, strict=True)]
+            own = [Tensor(value, entry._axes) for value, entry in zip(operands, tensors, strict=True)]
+            results = backward(given[0] if len(given) == 1 else tuple(given), *own)
+            listed = list(results) if isinstance(results, (tuple, list)) else [results]
+            if len(listed) != len(own):
+                raise InvalidArgument("a derivative gives one gradient an operand", op=self.__name__, got=len(listed),
+                                      expected=len(own))
+            return [self._checked(entry, tensor, at) for at, (entry, tensor) in enumerate(zip(listed, own, strict=True))]
+        return rule
+
+    def _checked(self, gradient: Any, operand: Tensor, position: int) -> Value | None:
+        if gradient is None:
+            return None
+        own = as_tensor(gradient, self.__name__, dtype=operand.dtype)
+        if own.dtype is not operand.dtype or own.shape != operand.shape:
+            raise InvalidArgument("a gradient must have its operand's type", op=self.__name__, operand=position + 1,
+                                  got=str(own.type), expected=str(operand.type))
+        return own.value

@@ -1,0 +1,180 @@
+"""Effects as a user writes them: assignment, sequencing, printing, calls of the host.
+
+>>> import nervure as nv
+>>> x, y = nv.variable((), 1.0), nv.variable((), 2.0)
+>>> swap = nv.doall([nv.assign(x, y), nv.assign(y, x)])
+>>> nv.evaluate(nv.sequential([swap, x * 10 + y])).item()
+21.0
+
+What is built here says only what shall happen; :mod:`nervure.front.placement` decides which state each read sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
+from nervure.front import alignment
+from nervure.front.creation import AssignableTensor
+from nervure.front.elementwise import converted_to
+from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
+from nervure.ir.kinds import View
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ops.order import Assign, DoAll, Sequential
+from nervure.types.axis import match
+from nervure.types.index_map import IndexMap
+from nervure.types.view import Broadcast
+
+
+class Effect:
+    """Something to be done that has no value: an assignment, or several side by side."""
+
+    __slots__ = ("op",)
+    has_no_value = True
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+
+    @property
+    def value(self) -> Value:
+        """The token that stands for it among the members of a sequence."""
+        return self.op.outputs[0]
+
+    def __repr__(self) -> str:
+        return f"<effect {type(self.op).__name__}>"
+
+
+def assign(target: Tensor, value: Any) -> Effect:
+    """Writes ``value`` to a variable, persistent tensor, placeholder or temporary, or through a view to its base.
+
+    The value's axes are a subset of the target's (AxisMismatch); it is broadcast and converted to the target's type.
+    """
+    variable, index_map = _place_of(target)
+    own = as_tensor(value, "assign", 2, target.dtype if is_scalar(value) else None)
+    if not (own.dtype is target.dtype or np.can_cast(own.dtype.numpy, target.dtype.numpy, "same_kind")):
+        raise WrongKind("the value's type does not convert to the target's", op="assign", operand=2, got=own.dtype.name,
+                        expected=target.dtype.name, help="convert it: value.astype(...)")
+    return Effect(Assign(converted_to(_spread(own, target), target.dtype), variable, index_map))
+
+
+def fill(target: Tensor, number: Any) -> Effect:
+    """Writes one number to every element of a variable or view."""
+    if not is_scalar(number):
+        raise WrongKind("fill takes a number", op="fill", operand=2, got=type(number).__name__, expected="a number",
+                        help="nv.assign writes tensors")
+    return assign(target, number)
+
+
+def set_item(target: Tensor, item: Any, value: Any) -> Effect:
+    """``target[item] = value``: an assignment through the view ``target[item]``."""
+    return assign(target[item], value)
+
+
+def sequential(members: Iterable[Any]) -> Any:
+    """Places members one after the other; its value is the last one's (an effect where the last has none)."""
+    listed = _members(members, "sequential")
+    if not listed:
+        raise InvalidArgument("a sequence needs a member", op="sequential", expected="one or more")
+    op = Sequential(*[member.value for member in listed])
+    last = listed[-1]
+    return Effect(op) if isinstance(last, Effect) else Tensor(op, last._axes)
+
+
+def doall(members: Iterable[Any]) -> Effect:
+    """Does all members side by side: every read sees the state at entry, all writes land together at the end."""
+    return Effect(DoAll(*[member.value for member in _members(members, "doall")]))
+
+
+def value_of(x: Tensor) -> Tensor:
+    """The value of a tensor at this place: a read of a variable that is placed with the expression it stands in."""
+    own = as_tensor(x, "value_of")
+    return Tensor(own.value, own._axes)
+
+
+def print_op(x: Any, prefix: str | None = None) -> Tensor:
+    """Prints x to standard output at each run, and passes it on."""
+    own = as_tensor(x, "print_op")
+    return Tensor(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
+
+
+def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, effectful: bool = False) -> Any:
+    """Calls a Python function with arrays while the graph runs.
+
+    ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful call runs
+    once per run even where nobody reads its results.
+    """
+    several = isinstance(like, (list, tuple))
+    kinds = [as_tensor(entry, "host_call") for entry in (like if several else [like])]
+    tensors = [as_tensor(operand, "host_call", position + 1) for position, operand in enumerate(operands)]
+    call = ops.HostCall(*[entry.value for entry in tensors], function=function, types=[kind.type for kind in kinds],
+                        effectful=effectful)
+    results = [Tensor(value, kind._axes) for value, kind in zip(call.outputs, kinds, strict=True)]
+    return tuple(results) if several else results[0]
+
+
+def _members(members: Iterable[Any], op: str) -> list[Any]:
+    if isinstance(members, (Tensor, Effect)):
+        raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects")
+    listed = list(members)
+    for position, member in enumerate(listed):
+        if not isinstance(member, (Tensor, Effect)):
+            if not is_operand(member):
+                value_only(member, op, position + 1)
+            listed[position] = as_tensor(member, op, position + 1)
+    return listed
+
+
+def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
+    """The variable below a target, and the index map of the views between (None: all of it)."""
+    if isinstance(target, Effect) or not isinstance(target, Tensor):
+        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=repr(target), expected="a variable or a view of one")
+    if isinstance(target, AssignableTensor):
+        if target.variable is None:
+            raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),
+                                  help="make it with nv.persistent_tensor or nv.variable")
+        return target.variable, None
+    op, index_map = target.value.op, None
+    while isinstance(op, View):
+        view = op.view
+        _check_writable(op, view)
+        index_map = view.index_map if index_map is None else view.index_map.compose(index_map)
+        op = op.operands[0].op
+    if not isinstance(op, ReadVariable):
+        raise InvalidArgument("only a variable, or a view of one, can be assigned", op="assign", operand=1,
+                              got=repr(target), location=target.value.op.location,
+                              help="an expression is computed, not stored")
+    return op.variable, index_map
+
+
+def _check_writable(op: View, view: Any) -> None:
+    """InvalidArgument for a view that no write goes through."""
+    if not hasattr(view, "index_map"):
+        raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
+                              got=type(op).__name__, location=op.location, help="assign its parts")
+    if isinstance(view, Broadcast) or view.index_map.is_injective() is False:
+        raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
+                              got=type(op).__name__, location=op.location, help="assign the tensor below it")
+
+
+def _spread(value: Tensor, target: Tensor) -> Value:
+    """The value on the target's axes; AxisMismatch where it has one that the target lacks."""
+    if value.is_named and target.is_named:
+        extra = [axis for axis in value.axes if all(match(axis, other) is False for other in target.axes)]
+        if extra:
+            raise AxisMismatch("the value has axes that the target lacks", op="assign", operand=2, got=str(value.axes),
+                               expected=f"a subset of {target.axes}")
+        return alignment.move_to(value.value, value.axes, target.axes, "assign")
+    if value.is_named or (target.is_named and value.ndim):
+        alignment.common_axes([value, target], "assign")
+    if len(value.shape) > len(target.shape):
+        alignment.broadcast_shape([target.shape], "assign")
+        raise AxisMismatch("the value has more axes than the target", op="assign", operand=2, got=value.type,
+                           expected=target.type)
+    alignment.broadcast_shape([target.shape, value.shape], "assign")
+    return alignment.broadcast_anonymous(value.value, target.shape, "assign")
+

@@ -1,0 +1,292 @@
+"""Elementwise functions: operands are aligned, promoted and handed to one core op.
+
+The lines at the end of the file make most of them: how element types are chosen, the core op, the name.
+
+>>> import nervure as nv
+>>> nv.maximum(nv.constant([1, 5]), 3).tolist()
+[3.0, 5.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import alignment
+from nervure.front.promotion import floating, promote, weak_type
+from nervure.front.tensor import Tensor, as_tensor, is_scalar, value_only
+from nervure.ir.op import Op, Value
+from nervure.types.dtype import DType, as_dtype, bool_
+
+Operand = Any
+"""A Tensor, a Python or NumPy scalar, a NumPy array."""
+
+
+def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
+    """The promoted element type of operands; scalars are weak."""
+    strong, weak = [], []
+    for position, operand in enumerate(operands):
+        if isinstance(operand, Tensor):
+            strong.append(operand.dtype)
+        elif is_scalar(operand):
+            weak.append(weak_type(operand))
+        elif isinstance(operand, np.ndarray):
+            strong.append(as_dtype(operand.dtype))
+        else:
+            value_only(operand, op, position + 1)
+    return promote(strong, weak, op)
+
+
+def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], dtype: DType | None = None,
+            **attributes: Any) -> Tensor:
+    """Applies an elementwise core op to aligned operands, converted to ``dtype`` (absent: the promoted type)."""
+    if dtype is None:
+        dtype = common_dtype(operands, name)
+    tensors = [operand if isinstance(operand, Tensor) else as_tensor(operand, name, position + 1)
+               for position, operand in enumerate(operands) if not is_scalar(operand)]
+    if not tensors:
+        return Tensor(core(*[ops.Full(operand, dtype, ()) for operand in operands], **attributes))
+    if len(tensors) == 1:
+        values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].shape
+    else:
+        values, axes, shape = alignment.aligned(tensors, name)
+    converted = iter([converted_to(value, dtype) for value in values])
+    arguments = [ops.Full(operand, dtype, shape) if is_scalar(operand) else next(converted) for operand in operands]
+    return Tensor(core(*arguments, **attributes), axes)
+
+
+def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
+    """A core value in another element type; itself if it has it."""
+    return value if value.type.dtype is dtype else ops.Convert(value, dtype, mode).output
+
+
+def convert(x: Operand, dtype: Any, mode: str = "saturate") -> Tensor:
+    """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
+    tensor = as_tensor(x, "convert")
+    return Tensor(converted_to(tensor.value, as_dtype(dtype), mode), tensor._axes)
+
+
+def bitcast(x: Operand, dtype: Any) -> Tensor:
+    """The same bits as elements of another type of the same width."""
+    tensor = as_tensor(x, "bitcast")
+    return Tensor(ops.Bitcast(tensor.value, as_dtype(dtype)), tensor._axes)
+
+
+def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
+    """x where the condition holds, else y, element by element. Numbers count as true when they are not 0."""
+    dtype = common_dtype((x, y), "where")
+    tensors = [_truth(condition), *[as_tensor(entry, "where", 2 + k, _scalar_type(entry, dtype))
+                                    for k, entry in enumerate((x, y))]]
+    values, axes, _ = alignment.aligned(tensors, "where")
+    return Tensor(ops.Where(values[0], *[converted_to(value, dtype) for value in values[1:]]), axes)
+
+
+def clip(x: Operand, low: Operand = None, high: Operand = None) -> Tensor:
+    """x limited to [low, high]; a bound of None does not limit. NaN stays."""
+    if low is None and high is None:
+        raise InvalidArgument("clip needs a bound", op="clip", help="nv.clip(x, low, high)")
+    if low is None:
+        return operate("clip", ops.Minimum, (x, high))
+    if high is None:
+        return operate("clip", ops.Maximum, (x, low))
+    return operate("clip", ops.Clip, (x, low, high))
+
+
+def logical_not(x: Operand) -> Tensor:
+    """Whether an element is zero."""
+    tensor = _truth(x)
+    return Tensor(ops.LogicalNot(tensor.value), tensor._axes)
+
+
+def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
+    """x times the normal distribution's cumulative function at x; ``approximate="tanh"`` uses the usual formula with tanh."""
+    if approximate not in (False, None, "none", True, "tanh"):
+        raise InvalidArgument("unknown approximation", op="gelu", got=repr(approximate), expected="'tanh' or False")
+    exact = approximate in (False, None, "none")
+    return _real("gelu", ops.Gelu if exact else ops.GeluTanh)(x)
+
+
+def safelog(x: Operand, limit: float = -50.0) -> Tensor:
+    """The logarithm, limited from below so that it is finite at 0."""
+    floor = float(np.exp(limit))
+    return log(operate("safelog", ops.Maximum, (x, floor), floating(common_dtype((x, floor), "safelog"))))
+
+
+def divide(x: Operand, y: Operand) -> Tensor:
+    """x / y; integers give float32."""
+    return operate("divide", ops.Divide, (x, y), floating(common_dtype((x, y), "divide")))
+
+
+def power(x: Operand, y: Operand) -> Tensor:
+    """x ** y. 0 ** 0 is 1; an integer to a constant negative power is an error."""
+    dtype = common_dtype((x, y), "power")
+    if dtype.is_integer and isinstance(y, (int, np.integer)) and y < 0:
+        raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,
+                              expected="0 or more", help="convert the base: x.astype(nv.float32) ** y")
+    if is_scalar(y) and y == 2:
+        return operate("power", ops.Square, (x,), dtype)
+    return operate("power", ops.Power, (x, y), dtype)
+
+
+def subtract(x: Operand, y: Operand) -> Tensor:
+    """x - y; not defined for two bool tensors."""
+    return operate("subtract", ops.Subtract, (x, y))
+
+
+def stop_gradient(x: Operand) -> Tensor:
+    """x itself; derivatives do not pass."""
+    tensor = as_tensor(x, "stop_gradient")
+    return Tensor(ops.StopGradient(tensor.value), tensor._axes)
+
+
+def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """What ``np.add(array, tensor)`` and ``array + tensor`` do: NumPy's function by its nervure name."""
+    name = _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
+    if ufunc.__name__ == "matmul" and method == "__call__" and not keywords:
+        from nervure.front.contraction import matmul_operator
+        return matmul_operator(*inputs)
+    if method != "__call__" or keywords or name not in _BY_NAME:
+        raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
+                        help="use the function of nv, or x.numpy() for an array")
+    return _BY_NAME[name](*inputs)
+
+
+def _truth(x: Operand) -> Tensor:
+    tensor = as_tensor(x, "condition")
+    return tensor if tensor.dtype is bool_ else Tensor(converted_to(tensor.value, bool_), tensor._axes)
+
+
+def _scalar_type(operand: Operand, dtype: DType) -> DType | None:
+    return dtype if is_scalar(operand) else None
+
+
+# -- the families --------------------------------------------------------------------------------------------------
+
+
+def _plain(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+    """The operands' promoted type."""
+    if core.arity == 1:  # type: ignore[attr-defined]  # an op class
+        def unary(x: Operand) -> Tensor:
+            return operate(name, core, (x,))
+        return unary
+
+    def binary(x: Operand, y: Operand) -> Tensor:
+        return operate(name, core, (x, y))
+    return binary
+
+
+def _real(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+    """Functions of real numbers: integers and bool become float32."""
+    def unary(x: Operand) -> Tensor:
+        return operate(name, core, (x,), floating(common_dtype((x,), name)))
+
+    def binary(x: Operand, y: Operand) -> Tensor:
+        return operate(name, core, (x, y), floating(common_dtype((x, y), name)))
+    return unary if core.arity == 1 else binary  # type: ignore[attr-defined]  # an op class
+
+
+def _logical(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+    """Functions of truth values: numbers count as true when they are not 0."""
+    def binary(x: Operand, y: Operand) -> Tensor:
+        values, axes, _ = alignment.aligned([_truth(x), _truth(y)], name)
+        return Tensor(core(*values), axes)
+    return binary
+
+
+def _named(family: Callable[..., Any], core: Any, name: str) -> Callable[..., Tensor]:
+    function: Callable[..., Tensor] = family(name, core)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = core.__doc__
+    function.__module__ = __name__
+    return function
+
+
+negative = _named(_plain, ops.Negative, "negative")
+absolute = _named(_plain, ops.Absolute, "absolute")
+sign = _named(_plain, ops.Sign, "sign")
+square = _named(_plain, ops.Square, "square")
+relu = _named(_plain, ops.Relu, "relu")
+floor = _named(_plain, ops.Floor, "floor")
+ceil = _named(_plain, ops.Ceil, "ceil")
+round = _named(_plain, ops.Round, "round")
+trunc = _named(_plain, ops.Truncate, "trunc")
+add = _named(_plain, ops.Add, "add")
+multiply = _named(_plain, ops.Multiply, "multiply")
+maximum = _named(_plain, ops.Maximum, "maximum")
+minimum = _named(_plain, ops.Minimum, "minimum")
+floordivide = _named(_plain, ops.FloorDivide, "floordivide")
+mod = _named(_plain, ops.Mod, "mod")
+equal = _named(_plain, ops.Equal, "equal")
+not_equal = _named(_plain, ops.NotEqual, "not_equal")
+less = _named(_plain, ops.Less, "less")
+less_equal = _named(_plain, ops.LessEqual, "less_equal")
+greater = _named(_plain, ops.Greater, "greater")
+greater_equal = _named(_plain, ops.GreaterEqual, "greater_equal")
+bitwise_and = _named(_plain, ops.BitwiseAnd, "bitwise_and")
+bitwise_or = _named(_plain, ops.BitwiseOr, "bitwise_or")
+bitwise_xor = _named(_plain, ops.BitwiseXor, "bitwise_xor")
+bitwise_not = _named(_plain, ops.BitwiseNot, "bitwise_not")
+left_shift = _named(_plain, ops.ShiftLeft, "left_shift")
+right_shift = _named(_plain, ops.ShiftRight, "right_shift")
+squared_difference = _named(_plain, ops.SquaredDifference, "squared_difference")
+is_nan = _named(_plain, ops.IsNan, "is_nan")
+is_inf = _named(_plain, ops.IsInf, "is_inf")
+is_finite = _named(_plain, ops.IsFinite, "is_finite")
+
+exp = _named(_real, ops.Exp, "exp")
+exp2 = _named(_real, ops.Exp2, "exp2")
+expm1 = _named(_real, ops.Expm1, "expm1")
+log = _named(_real, ops.Log, "log")
+log2 = _named(_real, ops.Log2, "log2")
+log10 = _named(_real, ops.Log10, "log10")
+log1p = _named(_real, ops.Log1p, "log1p")
+sqrt = _named(_real, ops.Sqrt, "sqrt")
+rsqrt = _named(_real, ops.Rsqrt, "rsqrt")
+cbrt = _named(_real, ops.Cbrt, "cbrt")
+reciprocal = _named(_real, ops.Reciprocal, "reciprocal")
+sin = _named(_real, ops.Sin, "sin")
+cos = _named(_real, ops.Cos, "cos")
+tan = _named(_real, ops.Tan, "tan")
+asin = _named(_real, ops.Asin, "asin")
+acos = _named(_real, ops.Acos, "acos")
+atan = _named(_real, ops.Atan, "atan")
+atan2 = _named(_real, ops.Atan2, "atan2")
+sinh = _named(_real, ops.Sinh, "sinh")
+cosh = _named(_real, ops.Cosh, "cosh")
+tanh = _named(_real, ops.Tanh, "tanh")
+asinh = _named(_real, ops.Asinh, "asinh")
+acosh = _named(_real, ops.Acosh, "acosh")
+atanh = _named(_real, ops.Atanh, "atanh")
+hypot = _named(_real, ops.Hypot, "hypot")
+sigmoid = _named(_real, ops.Sigmoid, "sigmoid")
+log_sigmoid = _named(_real, ops.LogSigmoid, "log_sigmoid")
+softplus = _named(_real, ops.Softplus, "softplus")
+silu = _named(_real, ops.Silu, "silu")
+mish = _named(_real, ops.Mish, "mish")
+selu = _named(_real, ops.Selu, "selu")
+hard_sigmoid = _named(_real, ops.HardSigmoid, "hard_sigmoid")
+hard_swish = _named(_real, ops.HardSwish, "hard_swish")
+erf = _named(_real, ops.Erf, "erf")
+erfc = _named(_real, ops.Erfc, "erfc")
+erf_inv = _named(_real, ops.ErfInv, "erf_inv")
+lgamma = _named(_real, ops.Lgamma, "lgamma")
+digamma = _named(_real, ops.Digamma, "digamma")
+
+logical_and = _named(_logical, ops.LogicalAnd, "logical_and")
+logical_or = _named(_logical, ops.LogicalOr, "logical_or")
+logical_xor = _named(_logical, ops.LogicalXor, "logical_xor")
+
+_BY_NAME: dict[str, Callable[..., Tensor]] = {
+    name: function for name, function in globals().items() if isinstance(function, FunctionType)
+    and function.__module__ == __name__ and not name.startswith("_")}
+_UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "floordivide", "isnan": "is_nan",
+                "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
+                "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+                "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
+_HELPERS = ("operate", "array_ufunc", "common_dtype", "converted_to")
+__all__ = sorted(set(_BY_NAME).difference(_HELPERS))

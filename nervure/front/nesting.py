@@ -1,0 +1,80 @@
+"""Nested arguments and results: dicts, lists, tuples, named tuples and dataclasses, taken apart and put together again.
+
+>>> leaves, pattern = flatten({"a": 1, "b": [2, (3, None)]})
+>>> leaves
+[1, 2, 3, None]
+>>> unflatten(pattern, [10, 20, 30, None])
+{'a': 10, 'b': [20, (30, None)]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from nervure.errors import InvalidArgument
+
+DEEPEST = 100
+"""How deep nesting may go: far past any use, well inside Python's own stack."""
+
+
+class Leaf(NamedTuple):
+    """The place of one leaf in a pattern."""
+
+
+class Nest(NamedTuple):
+    """One container: how it is made, the keys of its entries, and a pattern an entry."""
+
+    kind: type
+    keys: tuple[Any, ...]
+    entries: tuple[Any, ...]
+
+
+LEAF = Leaf()
+
+
+def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
+    """The leaves in order, and the pattern (hashable, comparable) that holds everything else."""
+    if depth > DEEPEST:
+        raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="flatten", help="does it hold itself?")
+    parts = _parts(value)
+    if parts is None:
+        return [value], LEAF
+    leaves: list[Any] = []
+    patterns = []
+    for entry in parts[1]:
+        below, pattern = flatten(entry, depth + 1)
+        leaves.extend(below)
+        patterns.append(pattern)
+    return leaves, Nest(type(value), tuple(parts[0]), tuple(patterns))
+
+
+def unflatten(pattern: Any, leaves: Iterable[Any]) -> Any:
+    """The nested value of a pattern with these leaves."""
+    return _build(pattern, iter(leaves))
+
+
+def _parts(value: Any) -> tuple[Iterable[Any], Iterable[Any]] | None:
+    """Keys and entries of a container, None for a leaf."""
+    if isinstance(value, Mapping):
+        return list(value), [value[key] for key in value]
+    if isinstance(value, (list, tuple)):
+        return range(len(value)), value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [entry.name for entry in dataclasses.fields(value) if entry.init]
+        return names, [getattr(value, name) for name in names]
+    return None
+
+
+def _build(pattern: Any, leaves: Any) -> Any:
+    if pattern is LEAF:
+        return next(leaves)
+    entries = [_build(entry, leaves) for entry in pattern.entries]
+    if issubclass(pattern.kind, tuple) and hasattr(pattern.kind, "_fields"):
+        return pattern.kind(*entries)
+    if issubclass(pattern.kind, (list, tuple)):
+        return pattern.kind(entries)
+    if issubclass(pattern.kind, Mapping):
+        return pattern.kind(zip(pattern.keys, entries, strict=True))  # type: ignore[call-arg]  # dict and its like
+    return pattern.kind(**dict(zip(pattern.keys, entries, strict=True)))

@@ -1,0 +1,292 @@
+"""Functions of arrays: traced once per types and shapes, compiled, and called.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> @jit
+... def scale(parameters, x):
+...     return {"y": x * parameters["w"]}
+>>> scale({"w": np.float32(2)}, np.float32([1, 2]))
+{'y': array([2., 4.], dtype=float32)}
+>>> grad(lambda x: nv.sum(x * x))(np.float32([1, 2]))
+array([2., 4.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure import ops, transformers
+from nervure.autodiff.derivative import deriv
+from nervure.computation import Computation, build_function
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front import nesting
+from nervure.front.creation import placeholder
+from nervure.front.effects import Effect
+from nervure.front.tensor import Tensor, as_tensor, is_scalar, tracing
+from nervure.ir.provenance import fresh_scope
+from nervure.types.axes import Axes
+from nervure.types.dim import dim
+from nervure.types.dtype import as_dtype
+
+
+class Jitted:
+    """A function that is compiled for each combination of types, shapes and static values it is called with.
+
+    Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers become placeholders;
+    strings, None and the arguments named in ``static`` are part of the key. ``dynamic`` keeps lengths symbolic: axis names
+    (for tensors with names), or a mapping from an argument to positions, or to ``{position: symbol}``.
+    """
+
+    def __init__(self, function: Callable[..., Any], dynamic: Any = (), static: Iterable[str] | str = (),
+                 transformer: Any = None) -> None:
+        if not callable(function):
+            raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable")
+        functools.update_wrapper(self, function)
+        self._function, self._transformer = function, transformer
+        self._signature = _signature(function)
+        self._dynamic = _read_dynamic(dynamic)
+        self._static = {static} if isinstance(static, str) else set(static)
+        self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
+        self._compiled: dict[Any, tuple[Computation, Callable[[Sequence[Any]], Any]]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def specialisations(self) -> list[str]:
+        """What has been compiled: one line for each combination of types and shapes."""
+        return [", ".join(str(parameter.type) for parameter in entry.parameters) for entry, _ in self._compiled.values()]
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        named = self._bind(arguments, keywords)
+        leaves, pattern = nesting.flatten(named)
+        owners = _owners(named)
+        traced = [at for at, leaf in enumerate(leaves) if _is_traced(leaf) and owners[at] not in self._static]
+        if any(isinstance(leaves[at], Tensor) and not _has_value(leaves[at]) for at in traced):
+            return self._inline(pattern, leaves)
+        arrays = [_read(leaves[at]) for at in traced]
+        specs = [self._spec(leaves[at], array, owners[at]) for at, array in zip(traced, arrays, strict=True)]
+        chosen = set(traced)
+        fixed = tuple([_StaticKey(leaf) for at, leaf in enumerate(leaves) if at not in chosen])
+        key = (pattern, tuple(traced), fixed, tuple([spec[:3] for spec in specs]))
+        with self._lock:
+            found = self._compiled.get(key)
+            if found is None:
+                found = self._compiled[key] = self._specialise(pattern, leaves, traced, specs)
+        return found[1](found[0].executable(arrays))
+
+    def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by the names of the function's parameters."""
+        try:
+            bound = self._signature.bind(*arguments, **keywords)
+        except TypeError as error:
+            raise WrongKind(str(error), op=self.__name__, expected=f"{self.__name__}{self._signature}") from None
+        return dict(bound.arguments)
+
+    def _inline(self, pattern: Any, leaves: Sequence[Any]) -> Any:
+        """Called while another function is being built: the graph goes on."""
+        return self._call(nesting.unflatten(pattern, leaves))
+
+    def _call(self, named: dict[str, Any]) -> Any:
+        bound = self._signature.bind_partial()
+        bound.arguments.update(named)
+        return self._function(*bound.args, **bound.kwargs)
+
+    def _spec(self, leaf: Any, array: np.ndarray, owner: str) -> tuple[Any, ...]:
+        """Element type, shape (symbolic where declared) and axes' names of a placeholder; the axes themselves."""
+        axes = leaf.axes if isinstance(leaf, Tensor) and leaf.is_named else None
+        shape: list[Any] = list(array.shape)
+        for position in range(array.ndim):
+            symbol = self._symbol(owner, position, axes)
+            if symbol is not None:
+                shape[position] = dim(symbol)
+        return as_dtype(array.dtype), tuple(shape), axes and tuple([str(axis) for axis in axes]), axes
+
+    def _symbol(self, owner: str, position: int, axes: Axes | None) -> str | None:
+        if isinstance(self._dynamic, Mapping):
+            return self._dynamic.get(owner, {}).get(position)  # type: ignore[no-any-return]  # read by _read_dynamic
+        name = axes[position].name if axes is not None else None
+        return name if name in self._dynamic else None
+
+    def _specialise(self, pattern: Any, leaves: list[Any], traced: Sequence[int], specs: Sequence[Any]) -> Any:
+        parameters = [placeholder(shape if axes is None else _resized(axes, shape), element)
+                      for element, shape, _, axes in specs]
+        inner = list(leaves)
+        for at, parameter in zip(traced, parameters, strict=True):
+            inner[at] = parameter
+        with tracing(self.__name__), fresh_scope():
+            result = self._call(nesting.unflatten(pattern, inner))
+        outputs, shape_of = nesting.flatten(result)
+        tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
+        transformer = self._transformer or transformers.default()
+        function = build_function(tensors, parameters, name=self.__name__)
+
+        def shape(values: Sequence[Any]) -> Any:
+            remaining = iter(values)
+            return nesting.unflatten(shape_of, [next(remaining) if isinstance(entry, Tensor)
+                                                else None if isinstance(entry, Effect) else entry for entry in outputs])
+        return Computation(transformer, function, parameters, shape), shape
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        known = list(self._signature.parameters)
+        for name in names:
+            if name not in known:
+                raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", expected=", ".join(known),
+                                      help=did_you_mean(name, known))
+
+
+class _StaticKey:
+    """A static value in a key: by equality where it has a hash, else by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.value)
+        except TypeError:
+            return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _StaticKey):
+            return NotImplemented
+        return self.value is other.value or (type(self.value) is type(other.value) and _hashable(self.value)
+                                             and bool(self.value == other.value))
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
+        transformer: Any = None) -> Any:
+    """Compiles a function of tensors once per types and concrete shapes; see :class:`Jitted`. Also a decorator with options."""
+    if function is None:
+        return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer)
+    return Jitted(function, dynamic, static, transformer)
+
+
+def grad(function: Callable[..., Any], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
+    """A function that gives the derivative of a scalar function with respect to one argument (several: a tuple).
+
+    Called with arrays it computes; called with tensors it goes on building the graph. Arguments may be nested.
+    """
+    both = value_and_grad(function, argument)
+
+    @functools.wraps(function)
+    def gradient(*arguments: Any, **keywords: Any) -> Any:
+        return both(*arguments, **keywords)[1]
+    return gradient
+
+
+def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
+    """Like ``grad``, and gives the function's value too: ``(value, gradient)``."""
+    signature = _signature(function)
+    several = isinstance(argument, (list, tuple))
+    names = [_argument_name(signature, entry, function) for entry in (argument if several else [argument])]  # type: ignore[union-attr]
+
+    @functools.wraps(function)
+    def symbolic(*arguments: Any, **keywords: Any) -> Any:
+        bound = signature.bind(*arguments, **keywords)
+        wanted: list[Tensor] = []
+        patterns = []
+        for name in names:
+            leaves, pattern = nesting.flatten(bound.arguments[name])
+            fresh = [_fresh(leaf, name) for leaf in leaves]
+            bound.arguments[name] = nesting.unflatten(pattern, fresh)
+            wanted.extend(fresh)
+            patterns.append((pattern, len(fresh)))
+        value = function(*bound.args, **bound.kwargs)
+        if not isinstance(value, Tensor):
+            raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__, expected="a scalar tensor")
+        found = iter(deriv(value, wanted))
+        gradients = [nesting.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
+        return value, tuple(gradients) if several else gradients[0]
+
+    return Jitted(symbolic)
+
+
+def _fresh(leaf: Any, name: str) -> Tensor:
+    """A node of its own for an argument, so that the derivative is with respect to this mention alone."""
+    tensor = as_tensor(leaf, "grad", dtype=as_dtype(float) if is_scalar(leaf) else None)
+    if not tensor.dtype.is_float:
+        raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
+                        expected="a float element type")
+    return Tensor(ops.AssumeShape(tensor.value, tensor.shape), tensor._axes)
+
+
+def _argument_name(signature: inspect.Signature, argument: int | str, function: Callable[..., Any]) -> str:
+    names = list(signature.parameters)
+    if isinstance(argument, str) and argument in names:
+        return argument
+    if isinstance(argument, int) and -len(names) <= argument < len(names):
+        return names[argument]
+    raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op="grad",
+                          expected=", ".join(names), help=did_you_mean(str(argument), names))
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        parameter = inspect.Parameter("arguments", inspect.Parameter.VAR_POSITIONAL)
+        return inspect.Signature([parameter])
+
+
+def _owners(named: Mapping[str, Any]) -> list[str]:
+    """The argument that each leaf belongs to."""
+    return [name for name, value in named.items() for _ in nesting.flatten(value)[0]]
+
+
+def _is_traced(leaf: Any) -> bool:
+    return isinstance(leaf, (Tensor, np.ndarray)) or is_scalar(leaf)
+
+
+def _has_value(tensor: Tensor) -> bool:
+    """Whether a tensor can be computed now: not while something is traced, and not below a placeholder."""
+    from nervure.computation import placeholders_below
+    from nervure.front.tensor import _state
+    return _state.tracing is None and not placeholders_below([tensor])
+
+
+def _read(leaf: Any) -> np.ndarray:
+    """The array of a leaf; a Python number is of its kind's default type."""
+    if isinstance(leaf, Tensor):
+        return leaf.numpy()
+    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
+        return np.asarray(leaf, as_dtype(type(leaf)).numpy)
+    return np.asarray(leaf)
+
+
+def _read_dynamic(dynamic: Any) -> Any:
+    """Axis names as a set; or argument -> {position: symbol}."""
+    if isinstance(dynamic, str):
+        return {dynamic}
+    if not isinstance(dynamic, Mapping):
+        return set(dynamic)
+    table = {}
+    for name, entry in dynamic.items():
+        if isinstance(entry, Mapping):
+            table[name] = {int(position): str(symbol) for position, symbol in entry.items()}
+        else:
+            positions = [entry] if isinstance(entry, int) else list(entry)
+            table[name] = {position: f"{name}_{position}" for position in positions}
+    return table
+
+
+def _resized(axes: Axes, shape: Sequence[Any]) -> Axes:
+    """The axes with the lengths of a shape that may be symbolic."""
+    return Axes([axis if axis.length is length else axis.resized(length) for axis, length in zip(axes, shape, strict=True)])
+
+
+__all__ = ["Jitted", "grad", "jit", "value_and_grad"]

@@ -1,0 +1,34 @@
+"""An op that stands for its operands but has a derivative that a user wrote.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> op = CustomDerivative(x * 2.0, x, count=1, rule=lambda gradients, operands: [gradients[0] * 5.0])
+>>> op.output.type
+f32[2]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir import field
+from nervure.ir.kinds import Composite
+from nervure.ir.op import Value
+
+
+class CustomDerivative(Composite):
+    """Its first ``count`` operands; gradients go to the others, by ``rule(gradients, operands)``."""
+
+    operand_names = "*members"
+    count = field.integer()
+    rule = field.function_of_host()
+
+    def infer(self, *types: Any) -> Any:
+        return tuple(types[:self.count])
+
+    def decompose(self, *members: Value) -> Any:
+        return tuple(members[:self.count]) if self.count > 1 else members[0]
+
+    def vjp(self, gradient: Any, *members: Value) -> tuple[Any, ...]:
+        gradients = gradient if isinstance(gradient, tuple) else (gradient,)
+        return (None,) * self.count + tuple(self.rule(gradients, members[self.count:]))

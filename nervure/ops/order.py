@@ -1,0 +1,75 @@
+"""Ops that say when: assignment and sequencing, as a user wrote them.
+
+They stand in graphs that are being built and are gone when a Function exists: placing (:mod:`nervure.front.placement`)
+turns them into single assignment. Each has an output, so that it can be a member of another; an op that is done for
+its effect alone gives an empty *token*.
+
+>>> import nervure as nv
+>>> x = nv.variable((), 1.0)
+>>> nv.sequential([nv.assign(x, 2.0), x + x])
+<Tensor f32[] Sequential>
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import InternalError
+from nervure.ir import field
+from nervure.ir.op import Op, Value
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import bool_
+
+TOKEN = BasicTensorDescription(bool_, (0,))
+
+
+class Order(Op, abstract=True):
+    """An op that a Function cannot hold: it says when its operands take place."""
+
+
+class Assign(Order):
+    """Writes a value to a variable; with ``map`` to the elements of it that the index map visits."""
+
+    operand_names = "x"
+    variable = field.variable()
+    map = field.optional_index_map()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        target = self.variable.type
+        shape = target.shape if self.map is None else self.map.shape
+        if types[0].dtype is not target.dtype or types[0].shape != shape:
+            raise InternalError(f"{types[0]} is assigned to {target.dtype} {shape}")
+        return TOKEN
+
+
+class Sequential(Order):
+    """Places its operands one after the other; its value is the last one's."""
+
+    operand_names = "*members"
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return types[-1]
+
+    def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
+        return (None,) * (len(members) - 1) + (gradient,)
+
+
+class DoAll(Order):
+    """Places its operands side by side: each sees the state at entry, and all writes land together at the end."""
+
+    operand_names = "*members"
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return TOKEN
+
+
+class Together(Order):
+    """Its first operand. When it is placed, the reads below the other operands take place too."""
+
+    operand_names = "*members"
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return types[0]
+
+    def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
+        return (gradient, *(None,) * (len(members) - 1))
