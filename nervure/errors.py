@@ -3,7 +3,7 @@
 Every error carries its parts as fields, so that tools and tests need not read prose:
 
 >>> error = ShapeMismatch("the operands differ in shape", op="Add", operand="2", got="(3,)", expected="(4,)",
-...                       help="broadcast the operand first")
+...                       location=None, help="broadcast the operand first")
 >>> print(error)
 Add: the operands differ in shape
   operand:  2

@@ -1,0 +1,46 @@
+# Each target makes .venv first if it must (see scripts/environment) and needs nothing but make and a Python.
+#
+#   make run         trains a network on the handwritten digits (options: make run ARGS="--epochs 5 --seed 1")
+#   make test        check, then all tests
+#   make check       ruff, mypy, the rules of the project, every example in docstrings and documents
+#   make bench       the benchmark tables (one of them: make bench ARGS=startup)
+#   make fuzz        the property tests with fresh random inputs, many of them
+#   make test-deep   mutates the package 300 times and counts the mutants that the tests find
+#   make python-path prints the Python that a fresh .venv would be made with
+
+PYTHON = .venv/bin/python
+
+.PHONY: run test check bench fuzz test-deep python-path environment-train environment-dev environment-bench
+.NOTPARALLEL:
+
+run: environment-train
+	.venv/bin/nervure train digits $(ARGS)
+
+test: check
+	$(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project $(ARGS)
+
+check: environment-dev
+	$(PYTHON) -m ruff check nervure tests bench
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pytest -q tests/project
+
+bench: environment-bench
+	$(PYTHON) -m bench $(ARGS)
+
+fuzz: environment-dev
+	$(PYTHON) -m pytest -q tests -m hypothesis --hypothesis-profile=fuzz $(ARGS)
+
+test-deep: environment-dev
+	$(PYTHON) -m tests.deep.mutate $(ARGS)
+
+python-path:
+	@scripts/environment --python
+
+environment-train:
+	@scripts/environment train
+
+environment-dev:
+	@scripts/environment dev,train
+
+environment-bench:
+	@scripts/environment bench,dev,train

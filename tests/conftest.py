@@ -1,0 +1,41 @@
+"""What every test starts from: fixed seeds, derandomised properties, a host without a screen or an accelerator."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+
+# An example takes as long as it takes: a deadline or a health check that measures time would fail on a busy machine.
+UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("tests", derandomize=True, **UNTIMED)
+settings.register_profile("fuzz", derandomize=False, max_examples=2_000, print_blob=True, **UNTIMED)
+settings.load_profile("tests")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample", type=int, default=None, metavar="N",
+                     help="run N of the collected tests, evenly spread over all of them")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    count = config.getoption("--sample")
+    if count is None or count >= len(items):
+        return
+    chosen = {position * len(items) // count for position in range(count)}
+    config.hook.pytest_deselected(items=[item for at, item in enumerate(items) if at not in chosen])
+    items[:] = [item for at, item in enumerate(items) if at in chosen]
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    """The global generators of Python and NumPy start alike in each test, in any order and on any worker."""
+    random.seed(0)
+    np.random.seed(0)

@@ -1,0 +1,30 @@
+"""Where the project's files are, and how the tests of its rules read them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "nervure"
+
+
+def python_files(*folders: str) -> list[Path]:
+    """All Python files below these folders of the checkout, in a fixed order."""
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    """``nervure/types/axis.py`` is ``nervure.types.axis``; a package is named without ``__init__``."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def parse(path: Path) -> ast.Module:
+    """The file's syntax tree."""
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def documents() -> list[Path]:
+    """The texts whose examples are executed."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

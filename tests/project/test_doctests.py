@@ -1,0 +1,36 @@
+"""Every module says what it is, and the examples of its docstrings are true."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+
+import pytest
+
+from tests.project.source import ROOT, module_name, parse, python_files
+
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+MODULES = [module_name(path) for path in python_files("nervure")]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_true(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == "nervure":
+            raise
+        pytest.skip(f"{error.name} is not installed")
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        runner.run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_every_module_has_a_docstring():
+    missing = [str(path.relative_to(ROOT)) for path in python_files("nervure")
+               if parse(path).body and ast.get_docstring(parse(path)) is None]
+    assert missing == []

@@ -1,0 +1,134 @@
+"""Imports go one way: a module imports what stands above it in this table, and nothing else of the package."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.project.source import PACKAGE, module_name, parse, python_files
+
+# One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
+# stand errors; above all stands nervure/__init__.py, which names everything and is imported by nothing inside.
+LAYERS = (
+    ("errors",),
+    ("flags",),
+    ("types",),
+    ("ir",),
+    ("ops",),
+    ("autodiff", "passes"),
+    ("memory", "kernel"),
+    ("transformers", "front"),
+    ("computation",),
+    ("devices", "build", "testing"),
+    ("nn", "optim", "data"),
+    ("bridges",),
+    ("tools",),
+)
+
+# The one call upward: the front declares an attribute for how lazy tensors are evaluated and loads, when it is first
+# needed, the module above that fills it in.
+HOOK = ("nervure/front/tensor.py", "nervure.computation")
+
+# The command line is a user of the package like any other and may say "import nervure as nv".
+USERS = {"tools"}
+
+LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
+
+
+def layer(module: str) -> str | None:
+    """``nervure.types.axis`` is of the layer ``types``; the package itself and foreign modules are of none."""
+    package, _, rest = module.partition(".")
+    return rest.partition(".")[0] if package == "nervure" and rest else None
+
+
+def imported_modules(path: Path) -> Iterator[tuple[int, str, str]]:
+    """(line, module, local name) of each import of our own, wherever in the file it stands."""
+    here = module_name(path).split(".")
+    package = here if path.name == "__init__.py" else here[:-1]
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[:len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, node.module] if node.module else base)
+            for alias in node.names:
+                # "from nervure import types" names a layer; "from nervure.types import Axis" only its parts.
+                yield node.lineno, f"{origin}.{alias.name}", alias.asname or alias.name
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
+            yield node.lineno, str(name), ""
+
+
+def allowed(importer: str, imported: str) -> bool:
+    """Whether a module of one layer may import one of another."""
+    return importer == imported or LEVEL[imported] < LEVEL[importer]
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix()
+
+
+def inner_files() -> list[Path]:
+    return [path for path in python_files("nervure") if path != PACKAGE / "__init__.py"]
+
+
+def test_every_module_has_a_layer():
+    assert {layer(module_name(path)) for path in inner_files()} - set(LEVEL) == set()
+
+
+def test_no_layer_stands_twice():
+    assert len(LEVEL) == sum(len(row) for row in LAYERS)
+
+
+def test_imports_go_one_way():
+    offenders = []
+    for path in inner_files():
+        importer = layer(module_name(path))
+        for line, module, _ in imported_modules(path):
+            imported = layer(module)
+            if imported in LEVEL and not allowed(importer, imported):
+                offenders.append((relative(path), line, module))
+    upward = [(file, module) for file, _, module in offenders]
+    assert upward.count(HOOK) <= 1
+    assert [offender for offender, pair in zip(offenders, upward) if pair != HOOK] == []
+
+
+def test_only_users_import_the_surface():
+    """``import nervure as nv`` below the surface would be an import of everything above."""
+    offenders = [f"{relative(path)}:{line}" for path in inner_files()
+                 if layer(module_name(path)) not in USERS
+                 for line, module, _ in imported_modules(path)
+                 if module == "nervure" or (module.startswith("nervure.") and layer(module) not in LEVEL)]
+    assert offenders == []
+
+
+def filled_hooks(path: Path) -> Iterator[tuple[str, str]]:
+    """(declaring module, attribute) for each attribute of another layer's module that this module sets."""
+    own = layer(module_name(path))
+    modules = {name: module for _, module, name in imported_modules(path)}
+    for node in ast.walk(parse(path)):
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                module = modules.get(target.value.id, "")
+                if layer(module) in LEVEL and layer(module) != own:
+                    yield module, target.attr
+
+
+def test_the_only_call_upward_is_the_evaluation_hook():
+    """Setting an attribute of a lower module lets that module call upward; one module does, with one attribute."""
+    found = [(relative(path), *hook) for path in inner_files() for hook in filled_hooks(path)]
+    assert len(found) <= 1
+    assert {(module, file) for file, module, _ in found} <= {("nervure.front.tensor", "nervure/computation.py")}
+
+
+def test_the_rule_sees_what_it_should(tmp_path, monkeypatch):
+    source = "from nervure.front import tensor\nfrom ..ops import Add\ntensor.evaluate_hook = print\n"
+    monkeypatch.setattr("tests.project.source.ROOT", tmp_path)
+    path = tmp_path / "nervure" / "ir" / "planted.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    assert [module for _, module, _ in imported_modules(path)] == ["nervure.front.tensor", "nervure.ops.Add"]
+    assert not allowed("ir", "ops") and not allowed("front", "transformers") and allowed("ops", "ir")
+    assert list(filled_hooks(path)) == [("nervure.front.tensor", "evaluate_hook")]

@@ -1,0 +1,96 @@
+"""The mutants of the deep run are valid, different from their source, and the same each time."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.deep.mutate import draw, stages, summary
+from tests.deep.mutations import MUTATORS, find_mutants
+from tests.project.source import ROOT, python_files
+
+EXAMPLE = '''\
+"""A docstring with 1 and 2 in it."""
+from __future__ import annotations
+
+
+def clamp(x: int, low=0, high: int = 10) -> int:
+    """At least low and at most high."""
+    if not low <= x < high and x != 7:
+        raise ValueError(f"{x + 1} is no good" + "!")
+    table = {}
+    table["é"] = max(x + 1, -low)
+    print(table)
+    return x
+'''
+
+
+def texts(source: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for mutant in find_mutants(source):
+        found.setdefault(mutant.kind, set()).add(f"{mutant.before} -> {mutant.after}")
+    return found
+
+
+def test_each_kind_of_mutant_is_made():
+    found = texts(EXAMPLE)
+    assert set(found) == set(MUTATORS)
+    assert found["comparison"] == {"low <= x < high -> (low < x < high)", "x != 7 -> (x == 7)"}
+    assert found["arithmetic"] == {"x + 1 -> (x - 1)"}
+    assert found["constant"] == {"0 -> (1)", "10 -> (11)", "7 -> (8)", "1 -> (2)"}
+    assert found["negation"] == {"not low <= x < high -> (low <= x < high)", "-low -> (low)"}
+    assert found["swapped"] == {"max(x + 1, -low) -> (max(-low, x + 1))"}
+    assert found["connective"] == {"not low <= x < high and x != 7 -> (not low <= x < high or x != 7)"}
+    assert found["return"] == {"return x -> return None"}
+    assert {text.partition("(")[0] for text in found["removed"]} == {"raise ValueError", "table[\"é\"] = max", "print"}
+
+
+def test_a_mutant_changes_its_own_bytes_alone():
+    mutant = next(mutant for mutant in find_mutants(EXAMPLE) if mutant.kind == "swapped")
+    assert mutant.apply(EXAMPLE) == EXAMPLE.replace("max(x + 1, -low)", "(max(-low, x + 1))")
+    assert mutant.line == 10
+
+
+@pytest.mark.parametrize("path", python_files("nervure")[::7], ids=lambda path: str(path.relative_to(ROOT)))
+def test_mutants_of_the_package_parse_and_differ(path):
+    source = path.read_text(encoding="utf-8")
+    original = ast.dump(ast.parse(source))
+    for mutant in find_mutants(source)[::10]:
+        changed = mutant.apply(source)
+        assert changed is None or ast.dump(ast.parse(changed)) != original
+
+
+def test_a_change_without_meaning_is_refused():
+    mutant = find_mutants("x = a + b\n")[0]
+    assert mutant._replace(after="(a + b)").apply("x = a + b\n") is None
+    assert mutant._replace(after="(a +").apply("x = a + b\n") is None
+
+
+@pytest.fixture
+def checkout(tmp_path) -> Path:
+    for name in ("nervure/types/axis.py", "tests/types/test_axis.py", "tests/types/test_dim.py", "tests/conformance/x"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(EXAMPLE, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_draw_is_fixed_by_its_seed(checkout):
+    first = draw(checkout, 5, seed=3)
+    assert len(first) == 5 and first == draw(checkout, 5, seed=3)
+    assert first != draw(checkout, 5, seed=4)
+    assert draw(checkout, 5, seed=3, only="nothing like this") == []
+    assert len(draw(checkout, 1_000, seed=0)) == len(find_mutants(EXAMPLE))
+
+
+def test_the_nearest_tests_come_first(checkout):
+    assert [stage[0] for stage in stages(checkout, Path("nervure/types/axis.py"))] == [
+        "tests/types/test_axis.py", "tests/types/test_dim.py", "tests/conformance", "tests"]
+
+
+def test_the_summary_counts(checkout):
+    places = draw(checkout, 4, seed=0)
+    lines = list(summary(places, [False, True, False, False], lambda place: "all"))
+    assert lines[1].split() == ["all", "4", "3", "1", "75"]
