@@ -52,10 +52,7 @@ class Pointwise(Op, abstract=True):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         first = types[0] if len(types) == 1 else same_types(self, types)
-        if first.dtype not in self.admits:
-            raise self.fail(DtypeMismatch, f"{first.dtype.name} elements are not supported",
-                            operand=self.operand_label(0), got=first, expected=describe_types(self.admits),
-                            help="insert ops.Convert")
+        require_admitted(self, first, self.admits)
         return first if self.result is None or self.result is first.dtype else first.with_(dtype=self.result)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
@@ -197,6 +194,11 @@ class Composite(Op, abstract=True):
     it has the types of its decomposition.
     """
 
+    @property
+    def has_own_derivative(self) -> bool:
+        """Whether ``vjp`` is to be used, rather than the derivative of the decomposition."""
+        return type(self).vjp is not Op.vjp
+
     def decompose(self, *operands: Value) -> Any:
         """The value (a tuple where there are several outputs) in terms of other ops."""
         raise NotImplementedError
@@ -206,6 +208,13 @@ class Composite(Op, abstract=True):
         if isinstance(results, (tuple, list)):
             return tuple([entry.type for entry in results])
         return results.type
+
+
+def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DType], position: int = 0) -> None:
+    """DtypeMismatch unless the element type of an operand is one of those admitted."""
+    if type.dtype not in admits:
+        raise op.fail(DtypeMismatch, f"{type.dtype.name} elements are not supported", got=type,
+                      operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
 
 
 def describe_types(admits: frozenset[DType]) -> str:
