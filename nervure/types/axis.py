@@ -1,0 +1,406 @@
+"""An axis says what a dimension means: its class, an offset, a length and a name.
+
+Two axes *match* when they are the same axis, or agree in class, offset and length. Lengths may be symbolic,
+so whether two axes match is known (True, False) or open (None); ``==`` holds only where it is known to be
+True.
+
+>>> height, width = axis("H", 28), axis("W", 28)
+>>> height == axis("H", 28), height == axis("H", 14), height == width
+(True, False, False)
+>>> print(height.offset(-1), "|", FlattenedAxis([height, width]))
+H-1: 28 | (H, W): 784
+>>> from nervure.types.dim import dim
+>>> print(match(axis("H", dim("n")), height))
+None
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.types.axis_class import (
+    BATCH,
+    CHANNEL,
+    RECURRENT,
+    RESERVED,
+    AxisClass,
+    automatic_name,
+    checked_name,
+)
+from nervure.types.axis_class import make_axis_class as make_axis_class
+from nervure.types.dim import Dim, DimLike, bounds, equal, product
+
+MAXIMUM_NESTING = 32  # of flattened axes in flattened axes: far past any use, well inside Python's own stack
+
+
+class _Root:
+    """What an axis shares with its relatives of other levels. A length can be set until ``is_fixed``."""
+
+    __slots__ = ("axis_class", "docstring", "is_anonymous", "is_fixed", "length", "name")
+
+    def __init__(self, length: DimLike | None, name: str | None, axis_class: AxisClass,
+                 docstring: str | None = None, is_anonymous: bool = False) -> None:
+        self.length = length
+        self.name = name
+        self.axis_class = axis_class
+        self.docstring = docstring
+        self.is_anonymous = is_anonymous
+        self.is_fixed = length is not None
+
+
+class Axis:
+    """A dimension of a tensor with its meaning. Made by ``make_axis``, ``axis`` and ``make_axes``.
+
+    ``axis_class`` is what it means, ``level`` its offset (0 at first), ``length`` an int or a symbolic
+    dimension, ``name`` what it is called (None for an anonymous axis). Everything is fixed but a length that
+    was left out. Equality is ``match(a, b) is True``; the hash depends on class and level alone, so a length
+    may come later.
+    """
+
+    __slots__ = ("_level", "_root")
+
+    is_flattened = False
+
+    def __init__(self, root: _Root, level: int = 0) -> None:
+        self._root = root
+        self._level = level
+
+    @property
+    def axis_class(self) -> AxisClass:
+        return self._root.axis_class
+
+    @property
+    def name(self) -> str | None:
+        return self._root.name
+
+    @property
+    def docstring(self) -> str | None:
+        return self._root.docstring
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self._root.is_anonymous
+
+    @property
+    def level(self) -> int:
+        """The offset of this axis: ``axis.offset(k).level == axis.level + k``."""
+        return self._level
+
+    @property
+    def has_length(self) -> bool:
+        """Whether the length is known yet. Asking does not fix it."""
+        return self._known_length() is not None
+
+    @property
+    def length(self) -> DimLike:
+        """The length. Reading fixes it for good; InvalidArgument where it has not been set."""
+        root = self._root
+        if root.length is None:
+            raise InvalidArgument(f"the length of axis {self.label} is needed, but has not been set",
+                                  op="Axis.length", got="no length",
+                                  expected="an int or a symbolic dimension",
+                                  help="set it first: axis.length = 28")
+        root.is_fixed = True
+        return root.length
+
+    @length.setter
+    def length(self, length: DimLike) -> None:
+        root = self._root
+        if root.is_fixed:
+            raise InvalidArgument(f"the length of axis {self.label} is fixed", op="Axis.length", got=length,
+                                  expected=root.length,
+                                  help="set a length before its first use, or make another axis")
+        root.length = checked_length(length)
+
+    @property
+    def full_length(self) -> object:
+        """The length; for a flattened axis the tuple of the full lengths of its parts."""
+        return self.length
+
+    @property
+    def is_batch(self) -> bool:
+        return self._root.axis_class == BATCH
+
+    @property
+    def is_recurrent(self) -> bool:
+        return self._root.axis_class == RECURRENT
+
+    @property
+    def is_channel(self) -> bool:
+        return self._root.axis_class == CHANNEL
+
+    def offset(self, k: int) -> Axis:
+        """The relative of this axis whose level is higher by ``k``; all else, the length too, is shared."""
+        step = self._checked_offset(k)
+        return Axis(self._root, self._level + step) if step else self
+
+    def transposed(self) -> Axis:
+        """The relative of level ``-1 - level``, which a transposed tensor has in place of this axis."""
+        return self.offset(-1 - 2 * self._level)
+
+    def resized(self, length: DimLike) -> Axis:
+        """A new axis of this name, class and level with another length, as slicing makes."""
+        root = self._root
+        if root.is_anonymous:
+            return make_anonymous_axis(length)
+        return Axis(_Root(checked_length(length), root.name, root.axis_class, root.docstring), self._level)
+
+    @property
+    def label(self) -> str:
+        """Name and offset as people write them: ``H``, ``H-1``; for an anonymous axis its length."""
+        if self.is_anonymous:
+            return self._shown_length()
+        return f"{self.name}{self._level:+d}" if self._level else str(self.name)
+
+    def _known_length(self) -> DimLike | None:
+        """The length as it stands, for showing: unlike ``length`` this fixes nothing."""
+        return self._root.length
+
+    def _shown_length(self) -> str:
+        length = self._known_length()
+        return "?" if length is None else str(length)
+
+    def _checked_offset(self, k: int) -> int:
+        step = _integer(k, "Axis.offset", "an offset is an integer")
+        if step and self.is_anonymous:
+            raise InvalidArgument("an anonymous axis has no offset", op="Axis.offset", got=self.label,
+                                  help='name the axis: nv.axis("H", 28)')
+        return step
+
+    def __str__(self) -> str:
+        return self.label if self.is_anonymous else f"{self.label}: {self._shown_length()}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Axis):
+            return NotImplemented
+        return match(self, other) is True
+
+    def __hash__(self) -> int:
+        return hash((self._root.axis_class, self._level))
+
+    def __copy__(self) -> Axis:
+        return self  # a copy would be another axis, and an unset length would no longer be shared
+
+    def __deepcopy__(self, memo: object) -> Axis:
+        return self
+
+
+class FlattenedAxis(Axis):
+    """One axis that walks through several, the last fastest. It matches only a flattening of the same parts.
+
+    ``axes`` are axes of one level, all named or all anonymous, without duplicates. The length is the product
+    of theirs. ``parts`` gives them back.
+
+    >>> FlattenedAxis([axis("H", 2), axis("W", 3)]).length
+    6
+    """
+
+    __slots__ = ("nesting", "parts")
+
+    nesting: int
+    parts: tuple[Axis, ...]
+
+    is_flattened = True
+
+    def __init__(self, axes: Iterable[Axis]) -> None:
+        parts = axis_tuple(axes, "FlattenedAxis")
+        is_anonymous = check_together(parts, "FlattenedAxis")
+        levels = {part.level for part in parts}
+        if len(levels) > 1:
+            raise InvalidArgument("the parts of a flattened axis have one offset", op="FlattenedAxis",
+                                  got=list_text(part.label for part in parts),
+                                  help="flatten first, then take the offset of the flattened axis")
+        self.nesting = 1 + max((part.nesting for part in parts if isinstance(part, FlattenedAxis)), default=0)
+        if self.nesting > MAXIMUM_NESTING:
+            raise InvalidArgument(f"flattened axes are nested more than {MAXIMUM_NESTING} deep",
+                                  op="FlattenedAxis", help="flatten the parts of the parts")
+        self.parts = parts
+        name = list_text(str(part.name) for part in parts)
+        axis_class = AxisClass.flattened(name, tuple(part.axis_class for part in parts))
+        root = _Root(None, None if is_anonymous else name, axis_class, is_anonymous=is_anonymous)
+        super().__init__(root, levels.pop() if levels else 0)
+
+    @property
+    def length(self) -> DimLike:
+        return product(part.length for part in self.parts)
+
+    @length.setter
+    def length(self, length: DimLike) -> None:
+        raise InvalidArgument("the length of a flattened axis is that of its parts", op="Axis.length",
+                              got=length, help="set the lengths of the parts")
+
+    @property
+    def full_length(self) -> object:
+        return tuple(part.full_length for part in self.parts)
+
+    def offset(self, k: int) -> Axis:
+        step = self._checked_offset(k)
+        return FlattenedAxis(part.offset(step) for part in self.parts) if step else self
+
+    def resized(self, length: DimLike) -> Axis:
+        """A plain axis of a new class: a range of a flattened axis no longer has its parts."""
+        if self.is_anonymous:
+            return make_anonymous_axis(length)
+        return make_axis(checked_length(length)).offset(self._level)
+
+    def _known_length(self) -> DimLike | None:
+        lengths = [length for part in self.parts if (length := part._known_length()) is not None]
+        return product(lengths) if len(lengths) == len(self.parts) else None
+
+    def _shown_length(self) -> str:
+        return list_text(self.parts) if self.is_anonymous else super()._shown_length()
+
+
+def same_role(a: Axis, b: Axis) -> bool:
+    """Whether two axes have one class and one offset, whatever their lengths."""
+    return a._level == b._level and a._root.axis_class == b._root.axis_class
+
+
+def match(a: Axis, b: Axis) -> bool | None:
+    """Whether two axes match: True, False, or None where only their symbolic lengths are left to be compared.
+
+    A caller that needs the match may go on at None, if it records the assumption that the lengths are equal.
+    """
+    if a is b:
+        return True
+    if not same_role(a, b):
+        return False
+    if isinstance(a, FlattenedAxis) and isinstance(b, FlattenedAxis):
+        # Of one class, hence with as many parts, of the same roles.
+        answers = [match(part, other) for part, other in zip(a.parts, b.parts, strict=True)]
+        if False in answers:
+            return False
+        return None if None in answers else True
+    if a._root is b._root:
+        return True
+    return equal(a.length, b.length)
+
+
+def ordered_members(items: object, op: str) -> tuple[object, ...] | None:
+    """What a list of any kind holds, None for what is no list. WrongKind for a set, which has no order."""
+    if isinstance(items, (set, frozenset)):
+        raise WrongKind("axes have an order, a set has none", op=op, got=type(items).__name__,
+                        expected="a list, tuple or generator", help="put the axes into a list")
+    if isinstance(items, (Axis, Dim, bytes, bytearray)) or not isinstance(items, Iterable):
+        return None
+    try:
+        iterator = iter(items)
+    except TypeError:  # a NumPy array without dimensions claims to be iterable: it is a length
+        return None
+    return tuple(iterator)
+
+
+def axis_tuple(axes: object, op: str) -> tuple[Axis, ...]:
+    """Axes as a tuple. WrongKind for a set, for what is no list, and for a member that is no axis."""
+    members = ordered_members(axes, op)
+    if members is None:
+        raise WrongKind("a list of axes is needed", op=op, got=type(axes).__name__, expected="a list of axes")
+    for position, member in enumerate(members):
+        if not isinstance(member, Axis):
+            raise WrongKind("an axis is needed", op=op, operand=position, got=type(member).__name__,
+                            expected="Axis", help="nv.make_axes(...) takes lengths and nested tuples too")
+    return members  # type: ignore[return-value]  # each has been looked at
+
+
+def check_together(axes: Sequence[Axis], op: str) -> bool:
+    """Check that axes may stand side by side, and say whether they are anonymous (as no axes at all are).
+
+    InvalidArgument for named axes beside anonymous ones, for axes that match, and for one name with two
+    classes.
+    """
+    anonymous = [one.is_anonymous for one in axes]
+    if all(anonymous):
+        return True  # each is of its own class; what they mean is their position
+    if any(anonymous):
+        raise InvalidArgument("axes are all named or all anonymous", op=op, got=list_text(axes),
+                              help='name the plain lengths too: nv.axis("H", 28)')
+    if len({one.axis_class for one in axes}) == len(axes) == len({one.name for one in axes}):
+        return False  # by far the most frequent case
+    for position, one in enumerate(axes):
+        for other in axes[:position]:
+            if match(one, other):
+                raise InvalidArgument(f"axis {one.label} occurs twice", op=op, got=list_text(axes),
+                                      help="axes of one class differ in length or offset: axis.offset(1)")
+            if one.name == other.name and one.axis_class != other.axis_class:
+                raise InvalidArgument(f"two axes named {one.name} have different classes", op=op,
+                                      got=list_text(axes),
+                                      help=f"give both one class, axis_class={one.name!r}, or two names")
+    return False
+
+
+def make_axis(length: DimLike | None = None, name: str | None = None,
+              axis_class: AxisClass | str | None = None, docstring: str | None = None) -> Axis:
+    """A new axis, matched by no other unless they share a class.
+
+    ``length`` is a non-negative int, a symbolic dimension, or None to be set later (``axis.length = n``).
+    Without ``name`` it is called ``Axis_7``, with the next free number. ``axis_class`` is a class or the name
+    of one; without it a unique class is made, but N, REC and C name the batch, time and channel classes.
+
+    >>> make_axis(28, "H") == make_axis(28, "H"), make_axis(32, "N") == make_axis(32, "N")
+    (False, True)
+    """
+    label = automatic_name() if name is None else checked_name(name, "make_axis")
+    known_length = None if length is None else checked_length(length)
+    return Axis(_Root(known_length, label, _class_of(label, axis_class), docstring))
+
+
+def axis(name: str, length: DimLike | None = None, docstring: str | None = None) -> Axis:
+    """A new axis whose class is that of its name, so that it matches every such axis of its length."""
+    return make_axis(length, name, checked_name(name, "axis"), docstring)
+
+
+def make_anonymous_axis(length: DimLike) -> Axis:
+    """An axis of a plain shape: no name, a class of its own, known by position alone."""
+    return Axis(_Root(checked_length(length), None, AxisClass.unique("anonymous"), is_anonymous=True))
+
+
+def checked_length(length: object) -> DimLike:
+    """A length as an int or a Dim. WrongKind for other types; InvalidArgument if it is always negative."""
+    if isinstance(length, Dim):
+        highest = bounds(length)[1]
+        is_negative = highest is not None and highest < 0
+    else:
+        length = _integer(length, "axis", "a length is an int or a symbolic dimension")
+        is_negative = length < 0
+    if is_negative:
+        raise InvalidArgument("a length cannot be negative", op="axis", got=length, expected="0 or more")
+    return length
+
+
+def list_text(items: Iterable[object]) -> str:
+    """Axes or labels as people write them: ``(N: 32, C: 3)``."""
+    return f"({', '.join(map(str, items))})"
+
+
+def _class_of(name: str, axis_class: AxisClass | str | None) -> AxisClass:
+    reserved = RESERVED.get(name)
+    if axis_class is None:
+        return reserved or AxisClass.unique(name)
+    if isinstance(axis_class, str):
+        axis_class = AxisClass(axis_class)
+    if not isinstance(axis_class, AxisClass):
+        raise WrongKind("a class of axes is needed", op="make_axis", operand="axis_class",
+                        got=type(axis_class).__name__, expected="a string or nv.make_axis_class(name)")
+    if axis_class.is_flattened:
+        raise InvalidArgument("the class of a flattened axis is that of its parts, no other axis has it",
+                              op="make_axis", operand="axis_class", got=axis_class.name,
+                              help="nv.FlattenedAxis(axes) flattens axes")
+    if reserved and axis_class != reserved:
+        raise InvalidArgument(f"an axis named {name} always has the class of that name", op="make_axis",
+                              operand="axis_class", got=axis_class.name, expected=name,
+                              help="give it another name")
+    return axis_class
+
+
+def _integer(value: object, op: str, message: str) -> int:
+    if not isinstance(value, bool):  # True is no length, though Python counts it among the integers
+        try:
+            return operator.index(value)  # type: ignore[arg-type]  # anything else is the TypeError below
+        except TypeError:
+            pass
+    raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer")
