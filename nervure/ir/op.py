@@ -178,7 +178,7 @@ class OpMeta(type):
         cls: Any = super().__new__(mcs, name, bases, namespace)
         inherited = {key: entry for base in reversed(bases) for key, entry in getattr(base, "fields", {}).items()}
         cls.fields = {**inherited, **own}
-        if "operand_names" in namespace:
+        if isinstance(namespace.get("operand_names"), str):
             names = tuple(namespace["operand_names"].split())
             cls.operand_names = tuple(entry.lstrip("*") for entry in names)
             cls.variadic = any(entry.startswith("*") for entry in names)

@@ -1,0 +1,61 @@
+"""Which axes of a tensor a user means: by axis, by name, or by position.
+
+>>> import nervure as nv
+>>> x = nv.placeholder("N=2, H=3, W=4")
+>>> positions_of(x, "H", "sum"), positions_of(x, [-1, 0], "sum"), positions_of(x, x.axes[1:], "sum")
+((1,), (2, 0), (1, 2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
+from nervure.front.tensor import Tensor
+from nervure.types.axes import Axes
+from nervure.types.axis import Axis, same_role
+
+
+def position_of(x: Tensor, axis: Any, op: str) -> int:
+    """The position of one axis, given as an Axis, a name or a position (negative: from the end)."""
+    if isinstance(axis, Axis):
+        return _find(x, axis, op)
+    if isinstance(axis, str):
+        try:
+            return x.axes.index(x.axes.find_by_name(axis))
+        except NervureError as error:
+            raise AxisMismatch(error.message, op=op, got=axis, expected=f"one of {x.axes}", help=error.help) from None
+    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+        raise WrongKind("an axis is given as an Axis, a name or a position", op=op, got=f"{axis!r:.60}")
+    position = axis.__index__()
+    if not -x.ndim <= position < x.ndim:
+        raise IndexOutOfRange(f"there is no axis {position}", op=op, got=position,
+                              expected=f"{-x.ndim} to {x.ndim - 1}" if x.ndim else "none: the tensor has no axes")
+    return position % x.ndim  # type: ignore[no-any-return]  # an int
+
+
+def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+    """The positions of one axis or several, in the order given; InvalidArgument where one is named twice."""
+    entries = list(axes) if _is_list(axes) else [axes]
+    positions = tuple([position_of(x, entry, op) for entry in entries])
+    if len(set(positions)) != len(positions):
+        raise InvalidArgument("an axis is given twice", op=op, got=", ".join(map(str, entries)), expected="each axis once")
+    return positions
+
+
+def _is_list(axes: Any) -> bool:
+    return isinstance(axes, Axes) or (isinstance(axes, Iterable) and not isinstance(axes, (str, Axis, Tensor)))
+
+
+def _find(x: Tensor, axis: Axis, op: str) -> int:
+    """The axis itself, or the one of its class, offset and length; AxisMismatch else."""
+    for position, own in enumerate(x.axes):
+        if own is axis:
+            return position
+    try:
+        return x.axes.index(axis)
+    except AxisMismatch as error:
+        hint = next((f"the lengths differ: {own}" for own in x.axes if same_role(own, axis)), error.help)
+        raise AxisMismatch(f"the tensor has no axis {axis.label}", op=op, got=str(axis), expected=f"one of {x.axes}",
+                           help=hint) from None

@@ -1,0 +1,264 @@
+"""Sums of products: ``dot`` over matching axes, ``matmul`` over positions, ``einsum`` over either.
+
+>>> import nervure as nv
+>>> x, w = nv.placeholder("N=32, F=784"), nv.placeholder("F=784, K=256")
+>>> print(nv.dot(x, w).axes)
+(N: 32, K: 256)
+>>> print(nv.einsum("N F, F K -> K N", x, w).axes)
+(K: 256, N: 32)
+
+Where an axis has an offset, a level n on the left meets the level n + 1 of the same class on the right, so that
+a square matrix can say which of its axes is contracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
+from nervure.front import alignment
+from nervure.front.choosing import positions_of
+from nervure.front.elementwise import common_dtype, converted_to, multiply
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.op import Value
+from nervure.types.axes import Axes
+from nervure.types.axis import Axis, match
+from nervure.types.dim import equal
+
+Operand = Any
+
+
+def dot(x: Operand, y: Operand, batch: Any = ()) -> Tensor:
+    """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
+
+    The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis that matches:
+    the outer product. Anonymous tensors follow NumPy's ``dot``.
+    """
+    left, right = _operands(x, y, "dot")
+    if not left.is_named and not right.is_named:
+        return _numpy_dot(left, right)
+    left, right = _both_named(left, right)
+    shared = _batch_axes(left, right, batch)
+    pairs = _contracted(left, right, shared)
+    return _contract(left, right, pairs, shared)
+
+
+def outer(x: Operand, y: Operand) -> Tensor:
+    """The product of every element of x with every element of y; nothing is contracted."""
+    left, right = _operands(x, y, "outer")
+    if not left.is_named and not right.is_named:
+        return Tensor(ops.Dot(left.value, right.value, pairs=()))
+    left, right = _both_named(left, right)
+    return _contract(left, right, [], [])
+
+
+def matmul(x: Operand, y: Operand) -> Tensor:
+    """The matrix product over the last two axes, at each place of the others; NumPy's rules for vectors and batches."""
+    left, right = _operands(x, y, "matmul")
+    if left.is_named or right.is_named:
+        raise AxisMismatch("matmul goes by positions", op="matmul", got=f"{left.axes} and {right.axes}",
+                           help="nv.dot(x, y) and x @ y go by axes")
+    for position, entry in enumerate((left, right)):
+        if entry.ndim == 0:
+            raise ShapeMismatch("a scalar has no matrix product", op="matmul", operand=position + 1, got=str(entry.type),
+                                expected="one axis or more", help="multiply with *")
+    a, b = _inner_assumed(left.value, right.value)
+    return Tensor(ops.MatMul(a, b))
+
+
+def matmul_operator(x: Operand, y: Operand) -> Tensor:
+    """``x @ y``: dot for named, matmul for anonymous tensors."""
+    named = any(isinstance(entry, Tensor) and entry.is_named for entry in (x, y))
+    return dot(x, y) if named else matmul(x, y)
+
+
+def einsum(subscripts: str, *operands: Operand) -> Tensor:
+    """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"`` over letters."""
+    tensors = [as_tensor(entry, "einsum", position + 1) for position, entry in enumerate(operands)]
+    if not tensors or not isinstance(subscripts, str):
+        raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts))
+    dtype = common_dtype(tuple(tensors), "einsum")
+    values = [converted_to(entry.value, dtype) for entry in tensors]
+    if any(entry.is_named for entry in tensors):
+        return _einsum_by_names(subscripts, tensors, values)
+    return Tensor(ops.Einsum(*values, subscripts=subscripts))
+
+
+# -- dot by axes ------------------------------------------------------------------------------------------------------
+
+Pair = tuple[int, int]
+
+
+def _operands(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
+    dtype = common_dtype((x, y), op)
+    tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
+    left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
+    return left, right
+
+
+def _both_named(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+    """Scalars meet names freely; another anonymous operand takes the names by position where it may."""
+    tensors = []
+    for position, (own, other) in enumerate(((left, right), (right, left))):
+        if own.is_named:
+            tensors.append(own)
+        elif own.ndim == 0:
+            tensors.append(Tensor(own.value, Axes()))
+        else:
+            alignment.common_axes([other, own] if position else [own, other], "dot")
+            tensors.append(Tensor(own.value, other.axes))
+    return tensors[0], tensors[1]
+
+
+def _batch_axes(left: Tensor, right: Tensor, batch: Any) -> list[Pair]:
+    return list(zip(positions_of(left, batch, "dot"), _matching(left, right, batch), strict=True))
+
+
+def _matching(left: Tensor, right: Tensor, batch: Any) -> list[int]:
+    """Where the right operand has the batch axes."""
+    found = []
+    for at in positions_of(left, batch, "dot"):
+        partners = [other for other, axis in enumerate(right.axes) if match(left.axes[at], axis) is not False]
+        if not partners:
+            raise AxisMismatch(f"batch axis {left.axes[at].label} is not in both operands", op="dot", operand=2,
+                               got=str(right.axes), expected=str(left.axes[at]))
+        found.append(partners[0])
+    return found
+
+
+def _contracted(left: Tensor, right: Tensor, batch: Sequence[Pair]) -> list[Pair]:
+    """The pairs of positions that are contracted."""
+    mine = [(at, axis) for at, axis in enumerate(left.axes) if at not in [pair[0] for pair in batch]]
+    theirs = [(at, axis) for at, axis in enumerate(right.axes) if at not in [pair[1] for pair in batch]]
+    by_offsets = any(axis.level for _, axis in [*mine, *theirs])
+    shift = 1 if by_offsets else 0
+    pairs = [pair for wanted in (True, None) for pair in _pairs(mine, theirs, shift, wanted)]
+    chosen: list[Pair] = []
+    for pair in pairs:
+        if all(pair[0] != other[0] and pair[1] != other[1] for other in chosen):
+            chosen.append(pair)
+    if by_offsets and not chosen and mine and theirs:
+        raise _nothing_contracts(left, right)
+    if not by_offsets:
+        _check_lengths(mine, theirs, chosen)
+    return sorted(chosen)
+
+
+def _pairs(mine: Sequence[Any], theirs: Sequence[Any], shift: int, wanted: bool | None) -> list[Pair]:
+    return [(at, other) for at, axis in mine for other, partner in theirs
+            if match(axis.offset(shift) if shift else axis, partner) is wanted]
+
+
+def _check_lengths(mine: Sequence[tuple[int, Axis]], theirs: Sequence[tuple[int, Axis]], pairs: Sequence[Pair]) -> None:
+    """AxisMismatch for a class that both operands have and of which no pair contracts."""
+    met = {axis.axis_class for at, axis in mine if at in [pair[0] for pair in pairs]}
+    for _, axis in mine:
+        for _, other in theirs:
+            if axis.axis_class == other.axis_class and axis.axis_class not in met:
+                raise AxisMismatch(f"axis {axis.label} has two lengths", op="dot", operand=2, got=str(other),
+                                   expected=str(axis), help="slice or pad one of them, rename it with nv.map_roles, or use nv.outer")
+
+
+def _nothing_contracts(left: Tensor, right: Tensor) -> AxisMismatch:
+    levels = [" ".join(f"{axis.label}[{axis.level}]" for axis in tensor.axes) for tensor in (left, right)]
+    plain = [Axes([axis.transposed() if axis.level < 0 else axis for axis in tensor.axes]) for tensor in (left, right)]
+    would = any(match(axis, other) is True for axis in plain[0] for other in plain[1])
+    help = "drop the .T" if would else "nv.outer(x, y) multiplies without contracting"
+    return AxisMismatch("no axis contracts: level n on the left meets level n + 1 on the right", op="dot",
+                        got=f"{levels[0]} with {levels[1]}", expected="an axis of one class and length, one level higher",
+                        help=f"{help}; see also nv.outer" if would else help)
+
+
+def _contract(left: Tensor, right: Tensor, pairs: Sequence[Pair], batch: Sequence[Pair]) -> Tensor:
+    """The core contraction for pairs of positions, with its axes."""
+    y_of = {pair[1]: pair[0] for pair in [*pairs, *batch]}
+    x_indices = tuple(range(left.ndim))
+    y_indices = tuple([y_of.get(at, left.ndim + at) for at in range(right.ndim)])
+    gone = {pair[0] for pair in pairs}
+    kept_x = [at for at in x_indices if at not in gone]
+    kept_y = [at for at in range(right.ndim) if at not in y_of]
+    axes = [*[left.axes[at] for at in kept_x], *[right.axes[at] for at in kept_y]]
+    _check_result(axes)
+    target = tuple([left.shape[y_of[at]] if at in y_of else length for at, length in enumerate(right.shape)])
+    value = alignment.assume_shape(right.value, target)
+    op = ops.Contract(left.value, value, x_indices, y_indices, (*kept_x, *[left.ndim + at for at in kept_y]))
+    return Tensor(op, Axes(axes))
+
+
+def _check_result(axes: Sequence[Axis]) -> None:
+    for position, axis in enumerate(axes):
+        if any(match(axis, other) is True for other in axes[:position]):
+            raise InvalidArgument(f"axis {axis.label} would occur twice in the result", op="dot",
+                                  got=", ".join(map(str, axes)), help="rename it in one operand with nv.map_roles")
+
+
+def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
+    """NumPy's dot: a scalar multiplies; otherwise x's last axis with y's second last (its only one)."""
+    if left.ndim == 0 or right.ndim == 0:
+        return multiply(left, right)
+    a, b = _inner_assumed(left.value, right.value)
+    return Tensor(ops.Dot(a, b, pairs=[(left.ndim - 1, max(right.ndim - 2, 0))]))
+
+
+def _inner_assumed(left: Value, right: Value) -> tuple[Value, Value]:
+    """The operands of a matrix product with inner lengths that are the same expression, assumed where not known."""
+    at = max(right.rank - 2, 0)
+    mine, theirs = left.shape[-1], right.shape[at]
+    if mine == theirs or equal(mine, theirs) is not None:
+        return left, right
+    shape = list(right.shape)
+    shape[at] = mine
+    return left, alignment.assume_shape(right, tuple(shape))
+
+
+# -- einsum ------------------------------------------------------------------------------------------------------------
+
+
+def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequence[Value]) -> Tensor:
+    """Terms of axis names, separated by spaces; each name must be an axis of its operand."""
+    terms_text, arrow, result_text = subscripts.partition("->")
+    terms = [term.split() for term in terms_text.split(",")]
+    if not arrow or len(terms) != len(tensors):
+        raise InvalidArgument("einsum needs a term for each operand and a result", op="einsum", got=repr(subscripts),
+                              expected=f'{len(tensors)} terms, as in "N H W, W K -> N H K"')
+    numbers: dict[str, int] = {}
+    axes: dict[str, Axis] = {}
+    moved = []
+    for position, (term, tensor, value) in enumerate(zip(terms, tensors, values, strict=True)):
+        moved.append(_in_order(term, tensor, value, position, axes))
+        for name in term:
+            numbers.setdefault(name, len(numbers))
+    result = result_text.split()
+    for name in result:
+        if name not in numbers:
+            raise AxisMismatch(f"axis {name} of the result is in no term", op="einsum", got=repr(subscripts),
+                               expected=", ".join(numbers))
+    letters = {name: chr(97 + number) if number < 26 else chr(65 + number - 26) for name, number in numbers.items()}
+    text = ",".join("".join(letters[name] for name in term) for term in terms)
+    text += "->" + "".join(letters[name] for name in result)
+    return Tensor(ops.Einsum(*moved, subscripts=text), Axes([axes[name] for name in result]))
+
+
+def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, axes: dict[str, Axis]) -> Value:
+    """The operand with its axes in the order of its term."""
+    if not tensor.is_named and tensor.ndim:
+        raise AxisMismatch(f"operand {position + 1} has no axis names; give it axes=(...)", op="einsum", operand=position + 1,
+                           got=str(tensor.type), expected=" ".join(term))
+    order = positions_of(tensor, list(term), "einsum")
+    if len(order) != tensor.ndim:
+        raise AxisMismatch("a term must name every axis of its operand", op="einsum", operand=position + 1,
+                           got=" ".join(term), expected=str(tensor.axes))
+    shape = []
+    for name, at in zip(term, order, strict=True):
+        known = axes.setdefault(name, tensor.axes[at])
+        if match(known, tensor.axes[at]) is False:
+            raise AxisMismatch(f"axis {name} differs between operands", op="einsum", operand=position + 1,
+                               got=str(tensor.axes[at]), expected=str(known))
+        shape.append(known.length)
+    moved = value if order == tuple(range(len(order))) else ops.Permute(value, order).output
+    return alignment.assume_shape(moved, tuple(shape))
+
+
+__all__ = ["dot", "einsum", "matmul", "outer"]

@@ -1,0 +1,129 @@
+"""Reductions: over the axes that are named, or over all but those that are kept.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2.], [3., 4.]], axes="N=2, H=2")
+>>> nv.sum(x).tolist(), nv.sum(x, out_axes=()).tolist(), nv.max(x, "N").tolist()
+([3.0, 7.0], 10.0, [3.0, 4.0])
+
+Without axes everything is reduced but batch (N) and time (REC). Positions do where names do: ``nv.sum(x, 0)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nervure import ops
+from nervure.errors import InvalidArgument
+from nervure.front.choosing import positions_of
+from nervure.front.elementwise import converted_to
+from nervure.front.promotion import accumulating, floating
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.op import Op, Value
+from nervure.types.axes import Axes
+from nervure.types.dtype import DType, bool_
+
+Operand = Any
+
+
+def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The positions that are reduced, and those that stay, in the order of the result."""
+    if reduction_axes is None and out_axes is None:
+        kept = [at for at, axis in enumerate(x.axes) if x.is_named and (axis.is_batch or axis.is_recurrent)]
+        return tuple([at for at in range(x.ndim) if at not in kept]), tuple(kept)
+    if out_axes is None:
+        reduced = positions_of(x, reduction_axes, op)
+        return reduced, tuple([at for at in range(x.ndim) if at not in reduced])
+    kept_in_order = positions_of(x, out_axes, op)
+    rest = tuple([at for at in range(x.ndim) if at not in kept_in_order])
+    if reduction_axes is not None and set(positions_of(x, reduction_axes, op)) != set(rest):
+        raise InvalidArgument("reduction_axes and out_axes must be disjoint and cover the tensor", op=op,
+                              got=f"{reduction_axes} and {out_axes}", expected=f"a partition of {x.axes}",
+                              help="give one of them")
+    return rest, kept_in_order
+
+
+def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, out_axes: Any, axis: Any, keepdims: bool,
+           dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
+    """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
+    own = as_tensor(x, name)
+    if axis is not None:
+        if reduction_axes is not None:
+            raise InvalidArgument("axis= and reduction_axes= say the same", op=name, help="give one of them")
+        reduction_axes = axis
+    reduced, kept = chosen_axes(own, reduction_axes, out_axes, name)
+    value = own.value if dtype is None else converted_to(own.value, dtype(own.dtype))
+    value = core(value, axes=tuple(sorted(reduced)), **attributes).output
+    return _arranged(value, own, reduced, kept, keepdims)
+
+
+def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[int, ...], keepdims: bool) -> Tensor:
+    """The reduced value with its axes: in the order asked for, or with lengths of 1 in the old places."""
+    if keepdims:
+        shape = tuple([1 if at in reduced else length for at, length in enumerate(own.shape)])
+        value = ops.Reshape(value, shape).output
+        axes = [axis.resized(1) if at in reduced else axis for at, axis in enumerate(own.axes)] if own.is_named else None
+        return Tensor(value, None if axes is None else Axes(axes))
+    order = [sorted(kept).index(at) for at in kept]
+    if order != list(range(len(order))):
+        value = ops.Permute(value, order).output
+    return Tensor(value, Axes([own.axes[at] for at in kept]) if own.is_named else None)
+
+
+def _reduction(name: str, core: Callable[..., Op], dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
+    def reduction(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
+                  keepdims: bool = False) -> Tensor:
+        return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
+    reduction.__name__ = reduction.__qualname__ = name
+    reduction.__doc__ = core.__doc__
+    return reduction
+
+
+def _truth(dtype: DType) -> DType:
+    return bool_
+
+
+sum = _reduction("sum", ops.Sum, accumulating)  # noqa: A001  # NumPy's name
+prod = _reduction("prod", ops.Prod, accumulating)
+max = _reduction("max", ops.Max)  # noqa: A001
+min = _reduction("min", ops.Min)  # noqa: A001
+mean = _reduction("mean", ops.Mean, floating)
+any = _reduction("any", ops.Any, _truth)  # noqa: A001
+all = _reduction("all", ops.All, _truth)  # noqa: A001
+argmax = _reduction("argmax", ops.ArgMax)
+argmin = _reduction("argmin", ops.ArgMin)
+count_nonzero = _reduction("count_nonzero", ops.CountNonzero)
+logsumexp = _reduction("logsumexp", ops.LogSumExp, floating)
+squared_L2 = _reduction("squared_L2", ops.SquaredL2, floating)
+L2_norm = _reduction("L2_norm", ops.L2Norm, floating)
+L1_norm = _reduction("L1_norm", ops.L1Norm, floating)
+
+
+def variance(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
+             ddof: int = 0) -> Tensor:
+    """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32."""
+    return reduce("variance", ops.Variance, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
+
+
+def std(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
+        ddof: int = 0) -> Tensor:
+    """The square root of the variance."""
+    return reduce("std", ops.Std, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
+
+
+def tensor_size(x: Operand, reduction_axes: Any = None, out_axes: Any = None) -> Tensor:
+    """The number of elements that a reduction over these axes would combine, as a float32 scalar."""
+    own = as_tensor(x, "tensor_size")
+    reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")
+    ones = ops.Full(1.0, "float32", tuple([own.shape[at] for at in reduced]))
+    return Tensor(ops.Sum(ones, axes=tuple(range(len(reduced)))))
+
+
+def batch_size(x: Operand) -> Tensor:
+    """The length of the batch axis, as a float32 scalar; 1 where there is none."""
+    own = as_tensor(x, "batch_size")
+    return tensor_size(own, reduction_axes=own.axes.batch_axes() if own.is_named else [])
+
+
+__all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logsumexp", "max", "mean",
+           "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]
