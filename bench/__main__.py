@@ -36,9 +36,14 @@ def table(rows: Iterable[Mapping[str, object]]) -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Prints one table per benchmark, each as soon as it is there."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Runs benchmarks and prints their tables.")
-    parser.add_argument("names", nargs="*", choices=[[], *benchmark_names()], metavar="name",
-                        help=f"which ones: {', '.join(benchmark_names())} (all if none is named)")
-    for name in parser.parse_args(arguments).names or benchmark_names():
+    known = benchmark_names()
+    parser.add_argument("names", nargs="*", metavar="name",
+                        help=f"which ones: {', '.join(known)} (all if none is named)")
+    names = parser.parse_args(arguments).names or known
+    for name in names:
+        if name not in known:
+            parser.error(f"there is no benchmark {name}; there are {', '.join(known)}")
+    for name in names:
         benchmark = importlib.import_module(f"bench.{name}")
         print(f"{name}: {(benchmark.__doc__ or '').strip().splitlines()[0]}", flush=True)
         print(table(benchmark.rows()), end="\n\n", flush=True)

@@ -20,6 +20,7 @@ LAYERS = (
     ("memory", "kernel"),
     ("transformers", "front"),
     ("computation",),
+    ("jit",),
     ("devices", "build", "testing"),
     ("nn", "optim", "data"),
     ("bridges",),
@@ -63,7 +64,7 @@ def imported_modules(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def allowed(importer: str, imported: str) -> bool:
     """Whether a module of one layer may import one of another."""
-    return importer == imported or LEVEL[imported] < LEVEL[importer]
+    return importer == imported or LEVEL[imported] < LEVEL.get(importer, 0)
 
 
 def relative(path: Path) -> str:
