@@ -80,6 +80,9 @@ def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) 
 
     That holds for q >= 1 and k >= 0, and for q == 0 too where r is 0.
     """
+    whole = _quotient_of_remainder(dividend, divisor, ranges)
+    if whole is not None:
+        return whole
     inner = [monomial[0] for monomial, coefficient in dividend.terms.items()
              if coefficient == len(monomial) == 1 and monomial[0].kind is Kind.FLOOR_DIVIDE]
     if inner and is_nonnegative(divisor, ranges):
@@ -91,12 +94,24 @@ def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) 
     return of_atom(Atom(Kind.FLOOR_DIVIDE, (dividend, divisor)))
 
 
+def _quotient_of_remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial | None:
+    """``(p % (k*m)) // k`` as ``(p // k) % m``, which holds for k, m >= 0; None for other quotients."""
+    atom = dividend.atom
+    if atom is None or atom.kind is not Kind.REMAINDER:
+        return None
+    inner, modulus = atom.operands
+    times, rest = modulus.divide(divisor)
+    if rest.terms or not is_nonnegative(divisor, ranges) or not is_nonnegative(times, ranges):
+        return None
+    return remainder(floor_divide(inner, divisor, ranges), times, ranges)
+
+
 def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     """``dividend % divisor`` with the sign of the divisor, 0 where the divisor is 0."""
     size = divisor.constant
     if size is not None:
         return _remainder_by_constant(dividend, size, ranges)
-    dividend = _without_remainders(dividend, divisor)
+    dividend = _without_remainders(dividend, divisor, ranges)
     quotient, rest = dividend.divide(divisor)
     if quotient.terms and len(rest.terms) < len(dividend.terms):
         return remainder(rest, divisor, ranges)
@@ -119,7 +134,7 @@ def _remainder_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> P
     if size < 0:
         return -_remainder_by_constant(-dividend, -size, ranges)
     part = Polynomial({m: c % size for m, c in dividend.terms.items() if c % size})
-    whole = _without_remainders(part, constant(size))
+    whole = _without_remainders(part, constant(size), ranges)
     if whole != part:
         return _remainder_by_constant(whole, size, ranges)
     low, high = interval(part, ranges)
@@ -133,8 +148,11 @@ def _remainder_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> P
     return of_atom(Atom(Kind.REMAINDER, (part, constant(size))))
 
 
-def _without_remainders(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-    """The dividend with ``c * (p % q)`` as ``c * p`` wherever the divisor divides c*q: the same remainder."""
+def _without_remainders(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
+    """The dividend with ``c * (p % q)`` as ``c * p`` wherever the divisor divides c*q: the same remainder.
+
+    As ``p % 0`` is 0, that asks for a q that is never 0, or is 0 only where the divisor is.
+    """
     for monomial, coefficient in dividend.terms.items():
         for position, atom in enumerate(monomial):
             if atom.kind is not Kind.REMAINDER:
@@ -142,9 +160,11 @@ def _without_remainders(dividend: Polynomial, divisor: Polynomial) -> Polynomial
             inner, modulus = atom.operands
             if (modulus * coefficient).divide(divisor)[1].terms:
                 continue
+            if modulus != divisor and not is_nonzero(modulus, ranges):
+                continue
             others = Polynomial({monomial[:position] + monomial[position + 1:]: coefficient})
             rest = dividend - Polynomial({monomial: coefficient})
-            return _without_remainders(rest + others * inner, divisor)
+            return _without_remainders(rest + others * inner, divisor, ranges)
     return dividend
 
 
@@ -226,6 +246,39 @@ def _undominated(kind: Kind, candidates: list[Polynomial], ranges: Ranges) -> li
         kept = [other for other in kept if not is_nonnegative((candidate - other) * sign, ranges)]
         kept.append(candidate)
     return kept
+
+
+def recombined(polynomial: Polynomial, ranges: Ranges) -> Polynomial:
+    """The sum with ``q*(p//q) + p % q`` as ``p`` and ``q*((p//q) % m) + p % q`` as ``p % (q*m)``, for q, m >= 1."""
+    for monomial, coefficient in polynomial.terms.items():
+        for position, atom in enumerate(monomial):
+            if atom.kind is not Kind.REMAINDER or not is_nonnegative(atom.operands[1] - 1, ranges):
+                continue
+            scale = Polynomial({monomial[:position] + monomial[position + 1:]: coefficient})
+            rest = polynomial - scale * of_atom(atom)
+            joined = _joined_remainder(atom, scale, rest, ranges)
+            if joined is not None:
+                return recombined(joined, ranges)
+    return polynomial
+
+
+def _joined_remainder(atom: Atom, scale: Polynomial, rest: Polynomial, ranges: Ranges) -> Polynomial | None:
+    """``scale * atom + rest`` where the rest has the quotient that belongs to the remainder, else None."""
+    inner, divisor = atom.operands
+    quotient = floor_divide(inner, divisor, ranges).atom
+    if quotient is None:
+        return None
+    cofactor = scale * divisor
+    for monomial in rest.terms:
+        for other in monomial:
+            is_remainder = other.kind is Kind.REMAINDER and other.operands[0].atom == quotient
+            if other != quotient and not (is_remainder and is_nonnegative(other.operands[1] - 1, ranges)):
+                continue
+            left = rest - cofactor * of_atom(other)
+            if len(left.terms) != len(rest.terms) - len(cofactor.terms):
+                continue
+            return left + scale * (remainder(inner, divisor * other.operands[1], ranges) if is_remainder else inner)
+    return None
 
 
 def rebuild(polynomial: Polynomial, ranges: Ranges, bindings: Mapping[str, Polynomial],

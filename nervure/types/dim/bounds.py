@@ -142,21 +142,26 @@ def _is_shiftable(polynomial: Polynomial, ranges: Ranges) -> bool:
     terms = polynomial.terms
     if not 1 < len(terms) <= _MAX_SHIFT_TERMS or not 1 < max(map(len, terms)) <= _MAX_SHIFT_DEGREE:
         return False
-    return any(ranges.of(atom)[0] for monomial in terms if len(monomial) > 1 for atom in monomial)
+    return any(ranges.of(atom)[0] != 0 for monomial in terms if len(monomial) > 1 for atom in monomial)
 
 
 def _shifted_low(polynomial: Polynomial, ranges: Ranges) -> int | None:
     """A lower bound from writing each atom as its own lower bound plus something that is not negative.
 
-    ``N*M - N`` with M >= 1 becomes ``N*m`` with m = M - 1: now no term is negative.
+    ``N*M - N`` with M >= 1 becomes ``N*m`` with m = M - 1: now no term is negative. An atom with an upper bound
+    alone is that bound less something that is not negative.
     """
-    if any(ranges.of(atom)[0] is None for monomial in polynomial.terms for atom in monomial):
-        return None
     shifted = ZERO
     for monomial, coefficient in polynomial.terms.items():
         term = constant(coefficient)
         for atom in monomial:
-            term = term * (of_atom(atom) + (ranges.of(atom)[0] or 0))
+            bottom, top = ranges.of(atom)
+            if bottom is not None:
+                term = term * (of_atom(atom) + bottom)
+            elif top is not None:
+                term = term * (constant(top) - of_atom(atom))
+            else:
+                return None
         shifted = shifted + term
     low = 0
     for monomial, coefficient in shifted.terms.items():
@@ -255,9 +260,8 @@ def _joined(parts: list[Interval]) -> Interval:
 def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:
     """A number that no value of the polynomial is below, or None; stops early at ``enough``."""
     best = interval(polynomial, ranges)[0]
-    if len(polynomial.terms) - (() in polynomial.terms) <= 1:
-        if polynomial.depth < 1 and not ranges.symbolic:
-            return best
+    if polynomial.depth < 1 and not ranges.symbolic:
+        return best  # there is nothing to eliminate
     stack = [(polynomial, 1)]  # (numerator, denominator) pairs, each nowhere above the polynomial
     for _ in range(_EFFORT):
         if not stack or (enough is not None and best is not None and best >= enough):

@@ -113,7 +113,7 @@ DimLike = int | Dim
 
 def _no_truth(question: str) -> WrongKind:
     return WrongKind(f"{question} depends on values that are not known yet", op="dimension",
-                     help="ask equal(a, b) or less_equal(a, b): True, False or None (not known); or bounds(x)")
+                     help="ask equal(a, b) or less_equal(a, b): True, False or None (unknown); or bounds(x)")
 
 
 def integer(value: object) -> int | None:

@@ -108,6 +108,14 @@ class Polynomial:
         return terms.get(()) if len(terms) == 1 else None
 
     @property
+    def atom(self) -> Atom | None:
+        """The atom that this polynomial is, if it is one."""
+        if len(self.terms) != 1:
+            return None
+        (monomial, coefficient), = self.terms.items()
+        return monomial[0] if coefficient == len(monomial) == 1 else None
+
+    @property
     def depth(self) -> int:
         return max((atom.depth for monomial in self.terms for atom in monomial), default=-1)
 
@@ -270,11 +278,8 @@ def _grouped(operand: Polynomial) -> str:
     value = operand.constant
     if value is not None and value >= 0:
         return str(value)
-    if len(operand.terms) == 1:
-        (monomial, coefficient), = operand.terms.items()
-        if coefficient == 1 and len(monomial) == 1 and _is_simple(monomial[0]):
-            return str(monomial[0])
-    return f"({operand})"
+    atom = operand.atom
+    return str(atom) if atom is not None and _is_simple(atom) else f"({operand})"
 
 
 def _atom_text(kind: Kind, operands: tuple[Polynomial, ...]) -> str:

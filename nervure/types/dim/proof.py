@@ -1,8 +1,8 @@
 """Deciding whether a polynomial is zero, or not negative, for all values of its symbols, or for none.
 
 Three steps, each sound: look at the bounds; write remainders, minima and maxima through fewer operations
-(``p % q == p - q*(p//q)``, ``max(a, b) == a + max(0, b - a)``); split the values into cases (N is 2t or 2t + 1;
-a >= b or a < b; M is 0 or at least 1) and decide each. All cases must agree; else the answer is None.
+(``p % q == p - q*(p//q)``, ``max(a, b) == a + max(0, b - a)``); split the values into cases (N is 2t or
+2t + 1; a >= b or a < b; M is 0 or at least 1) and decide each. All cases must agree; else the answer is None.
 
 >>> from nervure.types.dim.polynomial import symbol
 >>> n, ranges = symbol("N"), Ranges({"N": (0, None)})
@@ -13,7 +13,7 @@ a >= b or a < b; M is 0 or at least 1) and decide each. All cases must agree; el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import gcd
 
 from nervure.types.dim.algebra import construct, extreme, floor_divide, rebuild
@@ -76,7 +76,8 @@ def _decide(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
 def _decide_by_cases(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
     """Depth first over the cases; the first that is undecided, or disagrees, ends it."""
     answer: Verdict = None
-    pending: list[Case] = [(rebuild(polynomial, ranges, {}, _expanded), ranges)]
+    pending: list[Case] = (_cases(polynomial, ranges) if polynomial.depth == 0
+                           else [(rebuild(polynomial, ranges, {}, _expanded), ranges)])
     for _ in range(_MAX_CASES):
         if not pending:
             return answer
@@ -102,22 +103,24 @@ def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
     (monomial, scale), = made.terms.items()
     if len(monomial) != 1 or monomial[0].kind is not kind:
         return made
-    first, second = monomial[0].operands[:2]
-    if kind is Kind.REMAINDER and is_nonzero(second, ranges):
-        return (first - second * floor_divide(first, second, ranges)) * scale
-    if kind in (Kind.MINIMUM, Kind.MAXIMUM) and len(monomial[0].operands) == 2:
-        if kind is Kind.MAXIMUM:
-            return (first + _positive_part(second - first, ranges)) * scale
-        return (first - _positive_part(first - second, ranges)) * scale
+    first, *others = monomial[0].operands
+    if kind is Kind.REMAINDER and is_nonzero(others[0], ranges):
+        return (first - others[0] * floor_divide(first, others[0], ranges)) * scale
+    if kind is Kind.MAXIMUM:
+        return (first + _positive_part([other - first for other in others], ranges)) * scale
+    if kind is Kind.MINIMUM:
+        return (first - _positive_part([first - other for other in others], ranges)) * scale
     return made
 
 
-def _positive_part(polynomial: Polynomial, ranges: Ranges) -> Polynomial:
-    """``max(0, p)`` through one p of content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
-    content = polynomial.content()
-    unit = polynomial.exact(content) if content else polynomial
-    part = extreme(Kind.MAXIMUM, [ZERO, unit], ranges)
-    return part * content if content >= 0 else polynomial + part * -content
+def _positive_part(polynomials: list[Polynomial], ranges: Ranges) -> Polynomial:
+    """``max(0, p, ...)``; a single p gets content 1 and leading sign +, by ``max(0, p) == p + max(0, -p)``."""
+    if len(polynomials) > 1:
+        return extreme(Kind.MAXIMUM, [ZERO, *polynomials], ranges)
+    polynomial, = polynomials
+    content = polynomial.content() or 1
+    part = extreme(Kind.MAXIMUM, [ZERO, polynomial.exact(content)], ranges)
+    return part * content if content > 0 else polynomial + part * -content
 
 
 def _cases(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
@@ -130,14 +133,13 @@ def _cases(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
         dividend, divisor = atom.operands
         size = divisor.constant
         if size is None:
-            name = next((name for name in sorted(divisor.names)
-                         if ranges.numeric.get(name, EVERYTHING)[0] == 0), None)
-            if name is not None:
-                return [*_case_of_value(polynomial, name, 0, ranges),
-                        *_case(polynomial, ranges.within(name, 1, None), {})]
+            cases = _cases_by_sign(polynomial, divisor.names, ranges)
+            if cases:
+                return cases
         elif atom.depth == 1 and 1 < size <= _MAX_RESIDUES:
             return _cases_of_residue(polynomial, min(dividend.names), size, ranges)
-    return _cases_of_value(polynomial, ranges)
+    in_products = {atom for monomial in polynomial.terms if len(monomial) > 1 for atom in monomial}
+    return _cases_by_sign(polynomial, in_products, ranges) or _cases_of_value(polynomial, ranges)
 
 
 def _atoms(polynomial: Polynomial) -> set[Atom]:
@@ -198,6 +200,17 @@ def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Rang
         known = Ranges(known.numeric, others if ends == (None, None) else {**others, fresh: ends})
         cases.extend(_case(polynomial, known, {name: symbol(fresh) * size + residue}))
     return cases
+
+
+def _cases_by_sign(polynomial: Polynomial, names: Iterable[str], ranges: Ranges) -> list[Case]:
+    """One of the symbols below 0, 0, and above 0, if there is one that may be 0 and something else."""
+    for name in sorted(names):
+        low, high = ranges.numeric.get(name, (0, 0))
+        if (low is None or low <= 0) and (high is None or high >= 0) and (low, high) != (0, 0):
+            return [*_case(polynomial, ranges.within(name, None, -1), {}),
+                    *_case_of_value(polynomial, name, 0, ranges),
+                    *_case(polynomial, ranges.within(name, 1, None), {})]
+    return []
 
 
 def _case_of_value(polynomial: Polynomial, name: str, value: int, ranges: Ranges) -> Iterator[Case]:

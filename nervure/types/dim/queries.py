@@ -10,13 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import proof
-from nervure.types.dim.algebra import construct, rebuild
+from nervure.types.dim.algebra import construct, rebuild, recombined
 from nervure.types.dim.bounds import (
     EVERYTHING,
     Interval,
@@ -131,10 +131,9 @@ def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
 
 
 def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
-    """x in the form that it has where the symbols lie in ``ranges``; equal to x there alone.
+    """x in the shortest form known where the symbols lie in ``ranges`` (as in ``equal``); equal to x there alone.
 
-    ``(%0*4 + %1)//4`` is ``%0`` where ``%1`` goes from 0 to 3, as is ``(%0*N + %1)//N`` where it goes from 0 to
-    N - 1.
+    ``(%0*4 + %1)//4`` is ``%0`` where ``0 <= %1 <= 3``, as is ``(%0*N + %1)//N`` where ``0 <= %1 <= N - 1``.
     """
     if not isinstance(x, Dim):
         return x
@@ -143,7 +142,14 @@ def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
         for end in ends:
             if isinstance(end, Dim):
                 declared = merged(declared, end._declared)
-    return made(rebuild(x._polynomial, _known(x._declared, ranges), {}), declared)
+    known = _known(x._declared, ranges)
+    fixed = {name: constant(low) for name, (low, high) in known.numeric.items()
+             if name in ranges and low == high and low is not None}
+    return made(recombined(rebuild(x._polynomial, known, fixed, _simplified), known), declared)
+
+
+def _simplified(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
+    return construct(kind, [recombined(operand, ranges) for operand in operands], ranges)
 
 
 def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLike] | None:

@@ -1,8 +1,8 @@
 """Text to dimensions: ``parse_dim`` is the inverse of ``str``, ``parse_declaration`` of ``declaration``.
 
 The grammar is Python's for integers, names, ``+ - * // % **``, parentheses, and calls of ``min``, ``max`` and
-``product``; ``%3`` where an operand is due is the domain index 3. Parsing keeps its own stack, so that no text
-can exhaust Python's.
+``product``; ``%3`` where an operand is due is the domain index 3. Parsing keeps its own stack, so no text can
+exhaust Python's.
 
 >>> parse_dim("(N+1)//2*M - 1"), parse_dim("min(N, 9) % 8"), parse_declaration("N:1..4096")
 (M*((N + 1)//2) - 1, min(N, 9) % 8, N)
@@ -107,7 +107,7 @@ class _Parser:
                 self.position += 1
                 self.waiting.append(_Waiting(0, _FUNCTIONS[token], len(self.values)))
                 return True
-            self.values.append(self.symbols.get(token) or dim(token))
+            self.values.append(self.symbols[token] if token in self.symbols else dim(token))
             return False
         if token == "(":
             self.waiting.append(_Waiting(0, None, len(self.values)))
