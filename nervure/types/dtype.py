@@ -67,7 +67,7 @@ class DType:
 
     @property
     def compute(self) -> DType:
-        """The type in which arithmetic takes place: float32 for low-precision floats, else the type itself."""
+        """The type in which arithmetic takes place: float32 for low-precision floats, else this type."""
         return float32 if self.is_low_precision else self
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -139,8 +139,8 @@ def as_dtype(x: object) -> DType:
     """The element type that ``x`` means.
 
     ``x`` is a DType, a NumPy dtype (a swapped byte order means the native type), a NumPy or ml_dtypes scalar
-    type, one of Python's ``bool``, ``int`` (int32), ``float`` (float32), ``complex`` (complex64), or a name, long
-    or short. Short names count bits: ``"i8"`` is int8. Anything else is WrongKind.
+    type, one of Python's ``bool``, ``int`` (int32), ``float`` (float32), ``complex`` (complex64), or a name,
+    long or short. Short names count bits: ``"i8"`` is int8. Anything else is WrongKind.
     """
     if isinstance(x, DType):
         return x
@@ -154,8 +154,10 @@ def as_dtype(x: object) -> DType:
     if found is not None:
         return found
     help = did_you_mean(x, _BY_NAME) if isinstance(x, str) else None
-    raise WrongKind("this is not an element type", got=_describe(x),
-                    expected="a type such as nervure.float32", help=help or "the element types are " + ", ".join(dtype.name for dtype in all_dtypes))
+    if help is None:
+        help = "the element types are " + ", ".join(dtype.name for dtype in all_dtypes)
+    raise WrongKind("this is not an element type", got=_describe(x), expected="a type such as nervure.float32",
+                    help=help)
 
 
 def _describe(x: object) -> str:

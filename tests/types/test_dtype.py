@@ -69,8 +69,8 @@ def test_kinds_and_properties():
 @pytest.mark.parametrize("spelling, expected", [
     (bool, "bool"), (int, "int32"), (float, "float32"), (complex, "complex64"), (np.longlong, "int64"),
     (np.dtype(">f4"), "float32"), (np.dtype("<i2"), "int16"), (np.dtype("q"), "int64"), ("i8", "int8"),
-    ("u8", "uint8"), ("bf16", "bfloat16"), (ml_dtypes.bfloat16, "bfloat16"), (np.dtype(ml_dtypes.int4), "int4"),
-    (np.dtype(ml_dtypes.bfloat16).newbyteorder(">"), "bfloat16")])
+    ("u8", "uint8"), ("bf16", "bfloat16"), (ml_dtypes.bfloat16, "bfloat16"),
+    (np.dtype(ml_dtypes.int4), "int4"), (np.dtype(ml_dtypes.bfloat16).newbyteorder(">"), "bfloat16")])
 def test_other_spellings(spelling, expected):
     assert as_dtype(spelling).name == expected
 

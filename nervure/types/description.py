@@ -1,0 +1,162 @@
+"""What is known of a tensor without computing it: element type and shape, later its layout; with axes, its meaning.
+
+A ``BasicTensorDescription`` is the type of a core value. It is immutable: ``with_`` makes another.
+
+>>> from nervure.types.dim import dim
+>>> from nervure.types.dtype import float32, int64
+>>> image = BasicTensorDescription(float32, (dim("N"), 128))
+>>> image, image.rank, image.with_(dtype=int64), image.describe(("N", "H"))
+(f32[N, 128], 2, i64[N, 128], 'f32[N=N, H=128]')
+
+A tensor is an *r-tensor* (``read_only``), which can give its elements, or an *l-tensor*, which has memory to assign to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.types.dim import DimLike, product, symbols
+from nervure.types.dtype import DType, as_dtype
+from nervure.types.layout import Layout
+from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
+
+if TYPE_CHECKING:
+    from nervure.types.axes import Axes
+
+__all__ = ["LIMIT", "BasicTensorDescription", "TensorDescription", "check_index"]
+
+_UNCHANGED: Any = object()
+_put = object.__setattr__
+
+
+class BasicTensorDescription:
+    """Element type, shape, whether the tensor is an r-tensor, and its layout where that is known (else None).
+
+    ``shape`` holds non-negative ints and Dims. InvalidArgument for a negative length and for more than 2**63 - 1
+    bytes; WrongKind for what is no length.
+    """
+
+    __slots__ = ("dtype", "layout", "read_only", "shape")
+
+    dtype: DType
+    shape: Shape
+    read_only: bool
+    layout: Layout | None
+
+    def __init__(self, dtype: object, shape: Iterable[DimLike], read_only: bool = True,
+                 layout: Layout | None = None) -> None:
+        element = dtype if type(dtype) is DType else as_dtype(dtype)
+        _put(self, "dtype", element)
+        _put(self, "shape", checked_shape(shape, element.itemsize))
+        _put(self, "read_only", read_only)
+        _put(self, "layout", layout)
+        if layout is not None and layout.rank != len(self.shape):
+            raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> DimLike:
+        """The number of elements."""
+        return product(self.shape)
+
+    @property
+    def nbytes(self) -> DimLike:
+        """The number of bytes that the elements take, without padding."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of the symbols in the shape."""
+        return frozenset().union(*[symbols(length) for length in self.shape])
+
+    def with_(self, *, dtype: object = _UNCHANGED, shape: Iterable[DimLike] = _UNCHANGED,
+              read_only: bool = _UNCHANGED, layout: Layout | None = _UNCHANGED) -> BasicTensorDescription:
+        """This description with some parts replaced. A new shape without a layout has none."""
+        if layout is _UNCHANGED:
+            layout = self.layout if shape is _UNCHANGED else None
+        return BasicTensorDescription(
+            self.dtype if dtype is _UNCHANGED else dtype, self.shape if shape is _UNCHANGED else shape,
+            self.read_only if read_only is _UNCHANGED else read_only, layout)
+
+    def describe(self, labels: Sequence[str | None] | None = None) -> str:
+        """``f32[2, N]``, or with a label for each dimension (or None) ``f32[H=2, N]``."""
+        if labels is None:
+            return f"{self.dtype.short}[{', '.join(map(str, self.shape))}]"
+        pairs = zip(labels, self.shape, strict=True)
+        shown = [str(length) if label is None else f"{label}={length}" for label, length in pairs]
+        return f"{self.dtype.short}[{', '.join(shown)}]"
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    def __repr__(self) -> str:
+        return str(self) if self.layout is None else f"{self} at {self.layout}"
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.dtype, self.shape, self.read_only, self.layout
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is type(self) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a tensor description cannot be changed ({name}); with_ makes another")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a tensor description cannot be changed ({name}); with_ makes another")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
+
+
+class TensorDescription(BasicTensorDescription):
+    """A description whose dimensions are axes: the shape is their lengths.
+
+    >>> from nervure.types.axes import make_axes
+    >>> TensorDescription("float32", make_axes("N=32, H=128"))
+    f32[N=32, H=128]
+    """
+
+    __slots__ = ("axes",)
+
+    axes: Axes
+
+    def __init__(self, dtype: object, axes: Axes, read_only: bool = True, layout: Layout | None = None) -> None:
+        from nervure.types.axes import make_axes
+        known = make_axes(axes)
+        super().__init__(dtype, known.lengths, read_only, layout)
+        _put(self, "axes", known)
+
+    @property
+    def basic(self) -> BasicTensorDescription:
+        """The same without axes: the type of the core value."""
+        return BasicTensorDescription(self.dtype, self.shape, self.read_only, self.layout)
+
+    def with_(self, *, dtype: object = _UNCHANGED, shape: Iterable[DimLike] = _UNCHANGED,
+              read_only: bool = _UNCHANGED, layout: Layout | None = _UNCHANGED,
+              axes: Axes = _UNCHANGED) -> TensorDescription:
+        """This description with some parts replaced; its shape changes with its axes alone (else WrongKind)."""
+        if shape is not _UNCHANGED:
+            raise WrongKind("the shape of a description with axes is the lengths of its axes", op="with_",
+                            operand="shape", help="give axes=, or start from description.basic")
+        if layout is _UNCHANGED:
+            layout = self.layout if axes is _UNCHANGED else None
+        return TensorDescription(
+            self.dtype if dtype is _UNCHANGED else dtype, self.axes if axes is _UNCHANGED else axes,
+            self.read_only if read_only is _UNCHANGED else read_only, layout)
+
+    def __str__(self) -> str:
+        return self.describe(self.axes.names)
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.dtype, self.axes, self.read_only, self.layout

@@ -1,0 +1,176 @@
+"""Layouts: where in its memory an l-tensor keeps the element of an index.
+
+Memory is a tensor of one dimension. A layout maps an index to the place ``offset + sum(strides[d] * index[d])``,
+counted in elements. ``sizes`` are the lengths that were allocated; past the shape they are padding, for alignment.
+
+>>> row_major((5, 3, 2)).strides, column_major((5, 3, 2)).strides
+((6, 2, 1), (1, 5, 15))
+>>> padded = row_major((2, 3), sizes=(2, 4))
+>>> padded.strides, padded.place((1, -1), shape=(2, 3)), padded.is_contiguous((2, 3))
+((4, 1), 6, False)
+>>> collapse((4, 5, 6), row_major((4, 5, 6)), row_major((4, 5, 6), sizes=(4, 5, 8)))
+((0, 1), (2,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
+from typing import Literal
+
+from nervure.errors import InvalidArgument
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, less_equal
+from nervure.types.shape import Shape, at_least, check_index, checked_permutation, checked_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Strides and offset, in elements, and the allocated sizes.
+
+    Entries are ints or Dims; strides may be negative or 0. ``sizes`` is None where the layout was not allocated but
+    taken from another one, as that of a slice.
+    """
+
+    strides: tuple[DimLike, ...]
+    offset: DimLike = 0
+    sizes: Shape | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strides", tuple(self.strides))
+        if self.sizes is None:
+            return
+        object.__setattr__(self, "sizes", checked_shape(self.sizes, op="Layout"))
+        if len(self.sizes) != len(self.strides):
+            raise InvalidArgument("a layout has one size and one stride a dimension", op="Layout",
+                                  got=f"{len(self.sizes)} sizes", expected=f"{len(self.strides)} sizes")
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.strides)
+
+    def __str__(self) -> str:
+        offset = "" if self.offset == 0 else f", offset {self.offset}"
+        return f"strides {self.strides}{offset}"
+
+    def place(self, index: Sequence[DimLike], shape: Sequence[DimLike] | None = None) -> DimLike:
+        """The place of an element in memory, counted in elements.
+
+        With ``shape`` the index is checked against it (IndexOutOfRange) and may be negative, from the end; without,
+        its entries may be symbolic.
+        """
+        if shape is not None:
+            index = check_index(index, shape)  # type: ignore[arg-type]  # it checks that the entries are ints
+        place = self.offset
+        for stride, entry in zip(self.strides, index, strict=True):
+            place = place + stride * entry
+        return place
+
+    def reach(self, shape: Sequence[DimLike]) -> tuple[DimLike, DimLike]:
+        """The lowest and the highest place of a tensor of this shape, which must not be empty."""
+        low = high = self.offset
+        for stride, length in zip(self.strides, shape, strict=True):
+            last = stride * (length - 1)
+            low, high = low + dim_min(last, 0), high + dim_max(last, 0)
+        return low, high
+
+    def permuted(self, permutation: Iterable[int]) -> Layout:
+        """The layout whose dimension k is this one's ``permutation[k]``."""
+        order = checked_permutation(permutation, self.rank, "Layout.permuted")
+        sizes = None if self.sizes is None else tuple([self.sizes[d] for d in order])
+        return Layout(tuple([self.strides[d] for d in order]), self.offset, sizes)
+
+    def is_contiguous(self, shape: Sequence[DimLike], order: Literal["row", "column"] = "row") -> bool | None:
+        """Whether a walk in row-major (``order="column"``: column-major) order goes from each place to the next.
+
+        True, False, or None where it is unknown, or depends on symbols.
+        """
+        lengths = tuple(shape)
+        dense = column_major(lengths) if order == "column" else row_major(lengths)
+        return _alike(lengths, self.strides, dense.strides)
+
+    def walks_like(self, other: Layout, shape: Sequence[DimLike]) -> bool | None:
+        """Whether one walk serves both, the places of the other at a fixed distance: True, False or None."""
+        return _alike(shape, self.strides, other.strides)
+
+
+def _alike(shape: Sequence[DimLike], left: Sequence[DimLike], right: Sequence[DimLike]) -> bool | None:
+    """Whether two sets of strides lead through the shape alike. A dimension of one position has no steps."""
+    if any(type(length) is int and length == 0 for length in shape):
+        return True
+    verdicts = set()
+    for length, first, second in zip(shape, left, right, strict=True):
+        if type(length) is int and length == 1:
+            continue
+        verdict = equal(first, second)
+        verdicts.add(None if verdict is False and not at_least(length, 2) else verdict)
+    if False in verdicts and all(at_least(length, 1) for length in shape):
+        return False
+    return True if verdicts <= {True} else None
+
+
+def _allocated(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None, op: str) -> Shape:
+    lengths = checked_shape(shape, op=op)
+    if sizes is None:
+        return lengths
+    allocated = checked_shape(sizes, op=op)
+    fits = [less_equal(length, size) is True for length, size in zip(lengths, allocated, strict=False)]
+    if len(allocated) != len(lengths) or not all(fits):
+        raise InvalidArgument("the allocated sizes do not hold the shape", op=op, operand="sizes", got=allocated,
+                              expected=f"sizes of {lengths} or more")
+    return allocated
+
+
+def row_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) -> Layout:
+    """The last index moves fastest: strides are the products of the sizes to the right.
+
+    ``sizes`` (the shape, if absent) must be known to be at least the shape, else InvalidArgument.
+    """
+    allocated = _allocated(shape, sizes, "row_major")
+    strides = list(accumulate(allocated[:0:-1], mul, initial=1)) if allocated else []
+    return Layout(tuple(reversed(strides)), 0, allocated)
+
+
+def column_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = None) -> Layout:
+    """The first index moves fastest: strides are the products of the sizes to the left; else as ``row_major``."""
+    allocated = _allocated(shape, sizes, "column_major")
+    strides = list(accumulate(allocated[:-1], mul, initial=1)) if allocated else []
+    return Layout(tuple(strides), 0, allocated)
+
+
+def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...], ...]:
+    """The dimensions in groups that walk as one in all layouts: neighbours, where a step of the outer one is a
+    whole walk of the inner one. Dimensions of length 1 join any group. What is not known to hold does not hold.
+
+    >>> collapse((4, 1, 5), Layout((5, 77, 1)), Layout((0, 0, 0)))
+    ((0, 1, 2),)
+    """
+    groups: list[list[int]] = []
+    inner: int | None = None  # the innermost dimension of the last group whose length is not 1
+    for d, length in enumerate(shape):
+        is_single = type(length) is int and length == 1
+        joins = is_single or inner is None or all(
+            equal(layout.strides[inner], layout.strides[d] * length) is True for layout in layouts)
+        if groups and joins:
+            groups[-1].append(d)
+        else:
+            groups.append([d])
+        if not is_single:
+            inner = d
+    return tuple([tuple(group) for group in groups])
+
+
+def collapsed(shape: Sequence[DimLike], groups: Sequence[Sequence[int]], layout: Layout) -> tuple[Shape, Layout]:
+    """The shape and the layout in which each group of ``collapse`` is one dimension."""
+    lengths: list[DimLike] = []
+    strides: list[DimLike] = []
+    for group in groups:
+        moving = [d for d in group if not (type(shape[d]) is int and shape[d] == 1)]
+        length: DimLike = 1
+        for d in moving:
+            length = length * shape[d]
+        lengths.append(length)
+        strides.append(layout.strides[moving[-1]] if moving else 1)
+    return tuple(lengths), Layout(tuple(strides), layout.offset)

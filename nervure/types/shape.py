@@ -1,0 +1,119 @@
+"""Shapes, axes and indices as users give them, checked once and brought into one form.
+
+>>> from nervure.types.dim import dim
+>>> checked_shape([2, dim("N")])
+(2, N)
+>>> check_index((1, -1), (2, 3))
+(1, 2)
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+
+from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
+from nervure.types.dim import Dim, DimLike, bounds, less_equal
+
+Shape = tuple[DimLike, ...]
+
+LIMIT = 2**63 - 1  # of elements, of bytes and of any address computed from them
+
+
+def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = None) -> Shape:
+    """The shape as a tuple of ints and Dims.
+
+    WrongKind unless every length is an integer or a Dim. InvalidArgument where a length is negative (a Dim: for all
+    values of its symbols), or where ``itemsize`` bytes an element are more than 2**63 - 1 in all. A length of 0
+    does not excuse the others: strides are made of them.
+    """
+    try:
+        lengths = tuple(shape)
+    except TypeError:
+        raise WrongKind("a shape is a sequence of lengths", op=op, got=repr(shape),
+                        expected="ints and symbolic dimensions") from None
+    total = itemsize
+    for position, length in enumerate(lengths):
+        if type(length) is int:
+            least = length
+        elif isinstance(length, Dim):
+            low, high = bounds(length)
+            least = high if high is not None and high < 0 else max(low or 0, 0)
+        else:
+            number = _checked_integer(length, "a length is an int or a symbolic dimension", op)
+            return checked_shape((*lengths[:position], number, *lengths[position + 1:]), itemsize, op)
+        if least < 0:
+            raise InvalidArgument("a length cannot be negative", op=op, operand=f"dimension {position}",
+                                  got=lengths, expected="lengths of 0 or more")
+        if least > 1:
+            total *= least
+    if total > LIMIT:
+        raise InvalidArgument("a tensor of this shape is past what memory can address", op=op, got=lengths,
+                              expected=f"at most 2**63 - 1 bytes, at {itemsize} an element")
+    return lengths
+
+
+def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
+    """Positions of dimensions, all different, in the order given; a negative one counts from the end once."""
+    positions = []
+    for axis in axes:
+        position = _checked_integer(axis, "a dimension is named by its position", op)
+        if not -rank <= position < rank:
+            raise IndexOutOfRange(f"there is no dimension {position}", op=op, got=position,
+                                  expected=f"{-rank} to {rank - 1}" if rank else "none: the rank is 0")
+        positions.append(position % rank)
+    if len(set(positions)) != len(positions):
+        raise InvalidArgument("a dimension is named twice", op=op, got=tuple(positions))
+    return tuple(positions)
+
+
+def checked_permutation(permutation: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
+    """All positions of ``rank`` dimensions, each once."""
+    positions = checked_axes(permutation, rank, op)
+    if len(positions) != rank:
+        raise InvalidArgument("a permutation names every dimension once", op=op, got=positions,
+                              expected=f"{rank} positions")
+    return positions
+
+
+def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
+    """The index of one element, with negative entries counted from the end (once).
+
+    IndexOutOfRange, naming the position and its value, where an entry is not in [-length, length) or the number
+    of entries is not the rank. Of a symbolic length only what holds for all its values is known: an entry that
+    may be inside passes.
+
+    >>> check_index((2, 3), (2, 4))
+    Traceback (most recent call last):
+    nervure.errors.IndexOutOfRange: index 2 is out of range at position 0
+      got:      (2, 3)
+      expected: -2 to 1, as the length is 2
+    """
+    if len(index) != len(shape):
+        raise IndexOutOfRange(f"an index into {len(shape)} dimensions has {len(shape)} entries", got=tuple(index),
+                              expected=f"an index into {tuple(shape)}")
+    checked = []
+    for position, (entry, length) in enumerate(zip(index, shape, strict=True)):
+        number = _checked_integer(entry, "an index is an integer", None)
+        is_inside = less_equal(-length, number) is not False and less_equal(number + 1, length) is not False
+        if not is_inside:
+            expected = "nothing, as the length is 0" if length == 0 else (
+                f"{-length} to {length - 1}, as the length is {length}")
+            raise IndexOutOfRange(f"index {number} is out of range at position {position}", got=tuple(index),
+                                  expected=expected)
+        checked.append(number if number >= 0 else number + length)
+    return tuple(checked)
+
+
+def at_least(length: DimLike, minimum: int) -> bool:
+    """Whether a length is known to be ``minimum`` or more."""
+    return less_equal(minimum, length) is True
+
+
+def _checked_integer(value: object, message: str, op: str | None) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]  # asked of anything
+    except TypeError:
+        raise WrongKind(message, op=op, got=f"{value!r} ({type(value).__name__})", expected="int") from None
