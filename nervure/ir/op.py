@@ -17,9 +17,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import (
+    DtypeMismatch,
+    InvalidArgument,
+    NervureError,
+    ShapeMismatch,
+    WrongKind,
+    did_you_mean,
+)
 from nervure.ir.field import REQUIRED, Field
 from nervure.ir.provenance import Provenance, current_provenance
+from nervure.ir.signature import Signature
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType
 
@@ -182,6 +190,8 @@ class OpMeta(type):
             names = tuple(namespace["operand_names"].split())
             cls.operand_names = tuple(entry.lstrip("*") for entry in names)
             cls.variadic = any(entry.startswith("*") for entry in names)
+        if namespace.get("signature") is not None:
+            _declare_signature(cls, namespace)
         cls.arity = None if cls.variadic else len(cls.operand_names)
         cls.abstract = abstract
         if not abstract:
@@ -190,6 +200,21 @@ class OpMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> None:
         super().__init__(name, bases, namespace)
+
+
+def _declare_signature(cls: Any, namespace: dict[str, Any]) -> None:
+    """Compiles the where string of a class: its type rule, unless it has ``infer``, and the names of its operands."""
+    integers = [name for name, entry in cls.fields.items() if entry.kind in ("int", "dim")]
+    cls.type_rule = rule = Signature.parse(cls.signature, integers)
+    if "operand_names" not in namespace:
+        cls.operand_names, cls.variadic = rule.operand_names, rule.variadic
+    elif (len(cls.operand_names), cls.variadic) != (len(rule.operands), rule.variadic):
+        raise InvalidArgument("operand_names and the signature differ in the operands", op=cls.__name__,
+                              got=" ".join(cls.operand_names), expected=cls.signature)
+    if "infer" not in namespace:
+        cls.infer = Op.infer
+    if "infer_labels" not in namespace:
+        cls.infer_labels = Op.infer_labels
 
 
 def _register(cls: Any) -> None:
@@ -204,12 +229,16 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     """A node: operands (values), attributes (its class's fields), outputs (values) and where it comes from.
 
     A subclass declares ``operand_names`` (``"x y"``; ``"*xs"`` takes any number), fields, and either a ``signature``
-    (a where string) or ``infer``. It is called with operands first, then attributes by position or name.
+    (a where string, which also names the operands) or ``infer``. It is called with operands first, then attributes
+    by position or name.
     """
 
     __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
     fields: ClassVar[dict[str, Field]] = {}
     operand_names: Any = ()
+    signature: ClassVar[str | None] = None
+    type_rule: ClassVar[Signature | None] = None
+    version: ClassVar[int] = 1  # raised when the meaning of the op or of a field changes; saved files carry it
     variadic: ClassVar[bool] = False
     arity: ClassVar[int | None]
     abstract: ClassVar[bool]
@@ -272,12 +301,18 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     # -- what subclasses declare ---------------------------------------------------------------------------
 
     def infer(self, *types: BasicTensorDescription) -> Any:
-        """The type of each output, from the operands' types; raises where they do not fit."""
-        raise TypeError(f"{type(self).__name__} declares neither a signature nor infer")
+        """The type of each output, from the operands' types; raises where they do not fit. Here: by the signature."""
+        if self.type_rule is None:
+            raise TypeError(f"{type(self).__name__} declares neither a signature nor infer")
+        results = self.type_rule.infer(self, types)
+        return results[0] if len(results) == 1 else results
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
-        """The labels of each output, from the operands'. Called only where an operand has some."""
-        return None
+        """The labels of each output, from the operands'. Called where an operand has some. Here: by the signature."""
+        if self.type_rule is None:
+            return None
+        before = [entry.labels for entry in self.operands]
+        return self.type_rule.infer_labels([entry.type for entry in self.operands], before, types)
 
     def vjp(self, gradient: Any, *operands: Value) -> Sequence[Any]:
         """One gradient an operand (None: zero), from the gradient of the output (a tuple where there are several)."""
