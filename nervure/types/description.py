@@ -14,16 +14,14 @@ A tensor is an *r-tensor* (``read_only``), which can give its elements, or an *l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import DimLike, product, symbols
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.layout import Layout
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
-
-if TYPE_CHECKING:
-    from nervure.types.axes import Axes
 
 __all__ = ["LIMIT", "BasicTensorDescription", "TensorDescription", "check_index"]
 
@@ -122,7 +120,6 @@ class BasicTensorDescription:
 class TensorDescription(BasicTensorDescription):
     """A description whose dimensions are axes: the shape is their lengths.
 
-    >>> from nervure.types.axes import make_axes
     >>> TensorDescription("float32", make_axes("N=32, H=128"))
     f32[N=32, H=128]
     """
@@ -132,7 +129,6 @@ class TensorDescription(BasicTensorDescription):
     axes: Axes
 
     def __init__(self, dtype: object, axes: Axes, read_only: bool = True, layout: Layout | None = None) -> None:
-        from nervure.types.axes import make_axes
         known = make_axes(axes)
         super().__init__(dtype, known.lengths, read_only, layout)
         _put(self, "axes", known)

@@ -53,6 +53,11 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
     return lengths
 
 
+def checked_dim(value: object, op: str | None = None) -> DimLike:
+    """An integer or a Dim as one; WrongKind for anything else."""
+    return value if isinstance(value, Dim) else _checked_integer(value, "this is no int or symbolic dimension", op)
+
+
 def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple[int, ...]:
     """Positions of dimensions, all different, in the order given; a negative one counts from the end once."""
     positions = []
@@ -82,12 +87,6 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
     IndexOutOfRange, naming the position and its value, where an entry is not in [-length, length) or the number
     of entries is not the rank. Of a symbolic length only what holds for all its values is known: an entry that
     may be inside passes.
-
-    >>> check_index((2, 3), (2, 4))
-    Traceback (most recent call last):
-    nervure.errors.IndexOutOfRange: index 2 is out of range at position 0
-      got:      (2, 3)
-      expected: -2 to 1, as the length is 2
     """
     if len(index) != len(shape):
         raise IndexOutOfRange(f"an index into {len(shape)} dimensions has {len(shape)} entries", got=tuple(index),

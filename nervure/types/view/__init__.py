@@ -1,0 +1,40 @@
+"""View descriptions: tensors that are others seen through an index translation, small objects that say shape and map.
+
+Simple views show one tensor, ``y[i] = x[f(i)]``: they have a ``shape`` and an ``index_map``, and act on a layout where
+strides and an offset can say it. Complex views show several, ``y[i] = x[s(i)][f[s(i)](i)]``: they have a ``shape``
+and ``pieces``.
+
+>>> view = Permute((2, 3), (1, 0))
+>>> view.shape, view.index_map.coordinates
+((3, 2), (%1, %0))
+>>> joined = Concatenate(((2, 3), (2, 4)), 1)
+>>> joined.shape, [(piece.operand, piece.starts) for piece in joined.pieces]
+((2, 7), [(0, (0, 0)), (1, (0, 3))])
+"""
+
+from nervure.types.view.complex import ComplexView, Concatenate, Pad, Piece
+from nervure.types.view.padding import FoldedPad, Padding, padded_shape
+from nervure.types.view.reshaping import Flatten, Reshape
+from nervure.types.view.simple import Broadcast, Mapped, Permute, Reverse, SimpleView, Slice
+from nervure.types.view.slicing import Range, checked_range, clip
+
+__all__ = [
+    "Broadcast",
+    "ComplexView",
+    "Concatenate",
+    "Flatten",
+    "FoldedPad",
+    "Mapped",
+    "Pad",
+    "Padding",
+    "Permute",
+    "Piece",
+    "Range",
+    "Reshape",
+    "Reverse",
+    "SimpleView",
+    "Slice",
+    "checked_range",
+    "clip",
+    "padded_shape",
+]

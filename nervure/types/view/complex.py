@@ -1,0 +1,173 @@
+"""Complex views: tensors whose elements come from several others, ``y[i] = x[s(i)][f[s(i)](i)]``.
+
+The selection s divides the view into boxes that do not overlap: its ``pieces``. Each has a place (``starts`` and
+``extents``) and says what fills it: an operand, through an index map over the box, or a constant.
+
+>>> for piece in Pad((3,), ((1, 2),), value=7).pieces:
+...     print(piece)
+[0:1] = 7
+[4:6] = 7
+[1:4] = operand 0 at (%0) in (3,) -> (%0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, less_equal
+from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import Shape, checked_axes
+from nervure.types.view.padding import Padding, padded_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A box of a complex view and what fills it.
+
+    For j in a domain of shape ``extents``, the view's element ``starts + j`` is ``operand``'s (a number from 0) at
+    ``index_map(j)``; where ``operand`` is None it is ``constant``, and there is no map.
+    """
+
+    starts: tuple[DimLike, ...]
+    extents: Shape
+    operand: int | None = None
+    index_map: IndexMap | None = None
+    constant: Any = None
+
+    def __str__(self) -> str:
+        box = ", ".join(f"{start}:{start + extent}" for start, extent in zip(self.starts, self.extents, strict=True))
+        filling = self.constant if self.index_map is None else f"operand {self.operand} at {self.index_map}"
+        return f"[{box}] = {filling}"
+
+
+@dataclass(frozen=True)
+class ComplexView:
+    """What all complex views have. ``sources`` are the shapes of the viewed tensors."""
+
+    sources: tuple[Shape, ...]
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the view."""
+        raise NotImplementedError
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The boxes: together they are the whole view, and no two overlap. Boxes known to be empty are left out."""
+        raise NotImplementedError
+
+    def assemble(self, arrays: Sequence[np.ndarray], bindings: Mapping[str, int] | None = None) -> np.ndarray:
+        """The view of arrays, as a new array: its meaning, element by element."""
+        known = bindings or {}
+        result = np.empty([evaluate(length, known) for length in self.shape], arrays[0].dtype)
+        for piece in self.pieces:
+            ends = [(evaluate(start, known), evaluate(start + extent, known))
+                    for start, extent in zip(piece.starts, piece.extents, strict=True)]
+            box = tuple([slice(start, max(start, stop)) for start, stop in ends])
+            if piece.index_map is None or piece.operand is None:
+                result[box] = piece.constant
+            else:
+                result[box] = piece.index_map.take(arrays[piece.operand], known)
+        return result
+
+
+@dataclass(frozen=True, init=False)
+class Pad(ComplexView):
+    """The tensor with constants around it: ``padding`` is a pair (before, after) a dimension; negative ones cut off.
+
+    InvalidArgument where a length becomes negative.
+    """
+
+    padding: Padding
+    value: Any
+
+    def __init__(self, source: Shape, padding: Padding, value: Any = 0) -> None:
+        object.__setattr__(self, "sources", (source,))
+        object.__setattr__(self, "padding", padded_shape(source, padding, "Pad")[0])
+        object.__setattr__(self, "value", value)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return padded_shape(self.sources[0], self.padding, "Pad")[1]
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        first, last, coordinates = [], [], []
+        dimensions = zip(self.shape, self.sources[0], self.padding, indices(len(self.shape)), strict=True)
+        for length, own, (before, _), symbol in dimensions:
+            start, stop = _within(before, length), _within(before + own, length)
+            first.append(start)
+            last.append(stop)
+            coordinates.append(symbol + (start - before))
+        extents = tuple([stop - start for start, stop in zip(first, last, strict=True)])
+        inner = Piece(tuple(first), extents, 0, IndexMap(extents, tuple(coordinates)))
+        borders = [Piece(starts, shape, constant=self.value) for starts, shape in _around(first, last, self.shape)]
+        return tuple([piece for piece in (*borders, inner) if not _is_empty(piece.extents)])
+
+
+@dataclass(frozen=True)
+class Concatenate(ComplexView):
+    """Tensors one after the other along ``axis``; all other lengths must be provably equal, else ShapeMismatch."""
+
+    axis: int
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise InvalidArgument("there is nothing to concatenate", op="Concatenate", expected="one tensor or more")
+        first = self.sources[0]
+        if not first:
+            raise ShapeMismatch("tensors without dimensions cannot be concatenated", op="Concatenate", operand=1,
+                                got=first, help="stack them along a new dimension")
+        object.__setattr__(self, "axis", checked_axes((self.axis,), len(first), "Concatenate")[0])
+        for position, source in enumerate(self.sources):
+            fits = len(source) == len(first) and all(
+                d == self.axis or equal(a, b) is True for d, (a, b) in enumerate(zip(source, first, strict=True)))
+            if not fits:
+                raise ShapeMismatch(f"the tensors differ in more than dimension {self.axis}", op="Concatenate",
+                                    operand=position + 1, got=source, expected=first)
+
+    @cached_property
+    def shape(self) -> Shape:
+        length: DimLike = 0
+        for source in self.sources:
+            length = length + source[self.axis]
+        first = self.sources[0]
+        return (*first[:self.axis], length, *first[self.axis + 1:])
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        pieces, at = [], _zeros(self.shape)
+        for number, source in enumerate(self.sources):
+            if not _is_empty(source):
+                pieces.append(Piece(tuple(at), source, number, IndexMap.identity(source)))
+            at[self.axis] = at[self.axis] + source[self.axis]
+        return tuple(pieces)
+
+
+def _within(position: DimLike, length: DimLike) -> DimLike:
+    return dim_min(dim_max(position, 0), length)
+
+
+def _around(first: Sequence[DimLike], last: Sequence[DimLike],
+            shape: Shape) -> Iterator[tuple[tuple[DimLike, ...], Shape]]:
+    """(starts, extents) of the boxes around an inner box: for each dimension the slab before it and the one after it,
+    inside in the dimensions before, whole in those after."""
+    inside = [stop - start for start, stop in zip(first, last, strict=True)]
+    for d, length in enumerate(shape):
+        behind = _zeros(shape[d + 1:])
+        yield (*first[:d], 0, *behind), (*inside[:d], first[d], *shape[d + 1:])
+        yield (*first[:d], last[d], *behind), (*inside[:d], length - last[d], *shape[d + 1:])
+
+
+def _zeros(shape: Sequence[DimLike]) -> list[DimLike]:
+    return [0] * len(shape)
+
+
+def _is_empty(extents: Shape) -> bool:
+    return any(less_equal(extent, 0) is True for extent in extents)

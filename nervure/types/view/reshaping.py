@@ -1,0 +1,123 @@
+"""Reshapes: the same elements, in the same row-major order, under another shape.
+
+>>> Reshape((2, 3, 4), (6, 4)).index_map.coordinates
+(%0//3, %0 % 3, %1)
+>>> Flatten((32, 32, 128), ((32, 32), 128)).shape
+(1024, 128)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from nervure.errors import ShapeMismatch
+from nervure.types.dim import DimLike, equal, less_equal, product, simplify
+from nervure.types.index_map import IndexMap, index_ranges, indices
+from nervure.types.layout import row_major
+from nervure.types.shape import Shape, checked_shape
+from nervure.types.view.simple import SimpleView
+
+
+@dataclass(frozen=True)
+class Reshape(SimpleView):
+    """The elements in the same row-major order under another shape of the same size (else ShapeMismatch).
+
+    Sizes that depend on symbols must be provably equal. Runs of dimensions that correspond are found, so that what
+    changes nothing in one part of the shape costs nothing there.
+    """
+
+    target: Shape
+
+    def __post_init__(self) -> None:
+        checked_shape(self.target, op=self._name)
+        if self.source == self.target:
+            return
+        size, wanted = product(self.source), product(self.target)
+        verdict = equal(size, wanted)
+        if verdict is not True:
+            why = "the sizes differ" if verdict is False else "the sizes are not known to be equal"
+            raise ShapeMismatch(f"{why}: {size} and {wanted} elements", op=self._name, got=self.source,
+                                expected=self.target)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.target
+
+    @cached_property
+    def groups(self) -> tuple[tuple[range, range], ...]:
+        """Pairs of runs of dimensions, of the source and of the view, that hold the same elements."""
+        return tuple(_matching_runs(self.source, self.target))
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        if any(map(_is_zero, (*self.source, *self.target))):
+            return IndexMap(self.target, (0,) * len(self.source))  # for no index at all
+        symbols, ranges = indices(len(self.target)), index_ranges(self.target)
+        coordinates: list[DimLike] = []
+        for ours, theirs in self.groups:
+            place = _place([(symbols[d], self.target[d]) for d in theirs])
+            lengths = [self.source[d] for d in ours]
+            strides = row_major(lengths).strides
+            for d, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
+                digit: DimLike = 0 if _is_one(length) else place // stride
+                coordinates.append(simplify(digit if d == 0 else digit % length, ranges))
+        return IndexMap(self.target, tuple(coordinates))
+
+
+class Flatten(Reshape):
+    """A reshape that makes one dimension of several: ``nested`` is the source's shape with these as sub-tuples.
+
+    >>> Flatten((2, 3, 4), (2, (3, 4))).index_map.coordinates
+    (%0, %1//4, %1 % 4)
+    """
+
+    def __init__(self, source: Shape, nested: Sequence[object]) -> None:
+        entries = [entry if isinstance(entry, (tuple, list)) else (entry,) for entry in nested]
+        promoted = checked_shape([length for entry in entries for length in entry], op="Flatten")
+        if len(promoted) != len(source) or not all(
+                equal(a, b) is True for a, b in zip(promoted, source, strict=True)):
+            raise ShapeMismatch("the nested shape, without its nesting, is not the tensor's shape", op="Flatten",
+                                got=tuple(nested), expected=source)
+        super().__init__(source, tuple([product(entry) for entry in entries]))
+
+
+def _is_one(length: object) -> bool:
+    return type(length) is int and length == 1
+
+
+def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
+    """The row-major position of an index, from (entry, length) pairs. Of a length of 1 the only entry is 0."""
+    place: DimLike = 0
+    for entry, length in digits:
+        place = place * length + (0 if _is_one(length) else entry)
+    return place
+
+
+def _matching_runs(source: Shape, target: Shape) -> Iterator[tuple[range, range]]:
+    """The shortest runs of equal size, from the left; the last takes what is over."""
+    i = j = 0
+    while i < len(source) and j < len(target):
+        first_i, first_j = i, j
+        ours, theirs = source[i], target[j]
+        i, j = i + 1, j + 1
+        while ours != theirs and (i < len(source) or j < len(target)):
+            if i < len(source) and (j == len(target) or _is_part(ours, theirs) or not _is_part(theirs, ours)):
+                ours, i = ours * source[i], i + 1
+            else:
+                theirs, j = theirs * target[j], j + 1
+        yield range(first_i, i), range(first_j, j)
+    if i < len(source) or j < len(target):
+        yield range(i, len(source)), range(j, len(target))
+
+
+def _is_part(size: DimLike, other: DimLike) -> bool:
+    """Whether a size is known to be the smaller one, or to divide the other."""
+    if isinstance(size, int) and isinstance(other, int):
+        return size < other
+    return (size != 0 and _is_zero(other % size)) or less_equal(size, other) is True
+
+
+def _is_zero(length: DimLike) -> bool:
+    return type(length) is int and length == 0

@@ -1,0 +1,209 @@
+"""Simple views: tensors whose elements are those of another one, in other places. Each states its shape and its f.
+
+``y[i] = x[f(i)]``: a view description takes the shape of x (``source``) and says the ``shape`` of y and the
+``index_map`` f.
+
+>>> from nervure.types.layout import row_major
+>>> Permute((2, 3, 5), (1, 2, 0)).shape
+(3, 5, 2)
+>>> pooled = Slice((8,), ((7, 4, -2),))
+>>> pooled.index_map.coordinates, pooled.layout(row_major((8,)))
+((7 - 2*%0,), Layout(strides=(-2,), offset=7, sizes=None))
+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.types.dim import DimLike, equal
+from nervure.types.index_map import IndexMap, indices
+from nervure.types.layout import Layout
+from nervure.types.shape import Shape, checked_axes, checked_permutation
+from nervure.types.view.slicing import Range, checked_range, clip
+
+
+@dataclass(frozen=True)
+class SimpleView:
+    """What all simple views have. ``source`` is the shape of the viewed tensor."""
+
+    source: Shape
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of the view."""
+        raise NotImplementedError
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        """Which element of the viewed tensor stands at each index of the view."""
+        raise NotImplementedError
+
+    def layout(self, base: Layout) -> Layout | None:
+        """The layout of the view where the viewed tensor has layout ``base``; None where it takes a copy."""
+        return self.index_map.layout(base)
+
+    def is_injective(self) -> bool | None:
+        """Whether no element is visited twice, so that the view can be written through: True, False or None."""
+        return self.index_map.is_injective(self.source)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+
+@dataclass(frozen=True)
+class Mapped(SimpleView):
+    """The view by any index map, whose coordinates are taken to be inside the source."""
+
+    map: IndexMap
+
+    def __post_init__(self) -> None:
+        if len(self.map.coordinates) != len(self.source):
+            raise ShapeMismatch("the index map has another number of coordinates than the tensor dimensions",
+                                op=self._name, got=self.map, expected=f"{len(self.source)} coordinates")
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.map.shape
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        return self.map
+
+
+@dataclass(frozen=True)
+class Broadcast(SimpleView):
+    """The tensor repeated along new dimensions: those of the result (of shape ``target``) that are listed in ``axes``.
+
+    The other dimensions are the source's, in order, else ShapeMismatch. A new dimension has stride 0.
+    """
+
+    target: Shape
+    axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        axes = checked_axes(self.axes, len(self.target), self._name)
+        object.__setattr__(self, "axes", tuple(sorted(axes)))
+        kept = tuple([self.target[d] for d in self._kept])
+        if len(kept) != len(self.source):
+            raise ShapeMismatch("the source's dimensions and the new ones are not those of the result",
+                                op=self._name, got=f"{len(self.source)} and {len(axes)} dimensions",
+                                expected=f"{len(self.target)} in all, for {self.target}")
+        for d, (length, wanted) in enumerate(zip(self.source, kept, strict=True)):
+            _require_equal(self._name, length, wanted, f"dimension {d} keeps its length when it is broadcast", d)
+
+    @classmethod
+    def with_ones(cls, source: Shape, shape: Shape) -> Broadcast:
+        """New dimensions of length 1, where ``shape`` has its 1s; without them it must be the source.
+
+        >>> Broadcast.with_ones((3,), (1, 3, 1)).axes
+        (0, 2)
+        """
+        return cls(source, shape, tuple([d for d, length in enumerate(shape) if type(length) is int and length == 1]))
+
+    @cached_property
+    def _kept(self) -> tuple[int, ...]:
+        return tuple([d for d in range(len(self.target)) if d not in self.axes])
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.target
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        symbols = indices(len(self.target))
+        return IndexMap(self.target, tuple([symbols[d] for d in self._kept]))
+
+
+@dataclass(frozen=True)
+class Permute(SimpleView):
+    """The dimensions in another order: dimension k of the view is dimension ``permutation[k]`` of the source."""
+
+    permutation: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        order = checked_permutation(self.permutation, len(self.source), self._name)
+        object.__setattr__(self, "permutation", order)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return tuple([self.source[d] for d in self.permutation])
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        placed = dict(zip(self.permutation, indices(len(self.source)), strict=True))
+        return IndexMap(self.shape, tuple([placed[d] for d in range(len(self.source))]))
+
+
+@dataclass(frozen=True)
+class Slice(SimpleView):
+    """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each.
+
+    Element j is that of position ``start + j * step``. All positions must be known to be inside, else InvalidArgument;
+    ``Slice.clipped`` takes slices as Python does.
+    """
+
+    ranges: tuple[Range, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.ranges) != len(self.source):
+            raise InvalidArgument("a slice has one range a dimension", op=self._name, operand="ranges",
+                                  got=f"{len(self.ranges)} ranges", expected=f"{len(self.source)} ranges")
+        checked = [checked_range(entry, length, f"dimension {d}", self._name)
+                   for d, (entry, length) in enumerate(zip(self.ranges, self.source, strict=True))]
+        object.__setattr__(self, "ranges", tuple(checked))
+
+    @classmethod
+    def clipped(cls, source: Shape, slices: Iterable[slice]) -> Slice:
+        """From Python slices; dimensions past the last slice are whole.
+
+        >>> Slice.clipped((5, 3), [slice(None, None, -2)]).ranges
+        ((4, 3, -2), (0, 3, 1))
+        """
+        given = tuple(slices)
+        if len(given) > len(source):
+            raise InvalidArgument("there are more slices than dimensions", op="Slice", got=f"{len(given)} slices",
+                                  expected=f"at most {len(source)}")
+        whole = (slice(None),) * (len(source) - len(given))
+        return cls(source, tuple([clip(item, length) for item, length in zip(given + whole, source, strict=True)]))
+
+    @cached_property
+    def shape(self) -> Shape:
+        return tuple([extent for _, extent, _ in self.ranges])
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        symbols = indices(len(self.source))
+        return IndexMap(self.shape, tuple([start + symbol * step for symbol, (start, _, step) in
+                                           zip(symbols, self.ranges, strict=True)]))
+
+
+@dataclass(frozen=True)
+class Reverse(SimpleView):
+    """The dimensions in ``axes`` backwards."""
+
+    axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", checked_axes(self.axes, len(self.source), self._name))
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.source
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        symbols = indices(len(self.source))
+        return IndexMap(self.source, tuple([length - 1 - symbol if d in self.axes else symbol for d, (symbol, length)
+                                            in enumerate(zip(symbols, self.source, strict=True))]))
+
+
+def _require_equal(op: str, got: DimLike, expected: DimLike, message: str, dimension: int) -> None:
+    verdict = equal(got, expected)
+    if verdict is not True:
+        raise ShapeMismatch(message, op=op, operand=f"dimension {dimension}", got=got, expected=expected,
+                            help=None if verdict is False else "for some values of the symbols they differ")

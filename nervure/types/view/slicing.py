@@ -1,0 +1,89 @@
+"""Ranges of positions: Python's slices of a dimension, clipped to its length, which may be symbolic.
+
+>>> from nervure.types.dim import dim
+>>> clip(slice(-2, None), 5), clip(slice(None, None, -2), 5)
+((3, 2, 1), (4, 3, -2))
+>>> clip(slice(1, None), dim("N", min=1))
+(1, N - 1, 1)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
+from nervure.types.dim import Dim, DimLike, dim_max, dim_min, less_equal
+from nervure.types.shape import checked_dim
+
+Range = tuple[DimLike, DimLike, DimLike]
+"""(start, extent, step): ``extent`` positions, the j-th of them ``start + j * step``."""
+
+
+def clip(item: slice, length: DimLike) -> Range:
+    """The range of a Python slice of a dimension: negative ends count from the end, ends outside are clipped.
+
+    Ends may be symbolic if their sign is known; the step is an int. InvalidArgument for a step of 0 and for an end
+    of unknown sign, WrongKind for what is no integer.
+    """
+    parts = (item.start, item.stop, item.step)
+    if not any(isinstance(part, Dim) for part in (length, *parts)):
+        try:
+            positions = range(*item.indices(length))  # type: ignore[arg-type]  # an int, as just seen
+        except TypeError:
+            raise _no_range(item) from None
+        except ValueError:
+            raise InvalidArgument("a slice has a step of 0", op="Slice", got=item) from None
+        return positions.start if positions else 0, len(positions), positions.step
+    if not all(part is None or isinstance(part, (int, Dim)) for part in parts) or isinstance(item.step, Dim):
+        raise _no_range(item)
+    step: int = 1 if item.step is None else item.step
+    if step == 0:
+        raise InvalidArgument("a slice has a step of 0", op="Slice", got=item)
+    low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
+    first, last = (low, high) if step > 0 else (high, low)
+    start = first if item.start is None else _clipped(item.start, length, low, high)
+    stop = last if item.stop is None else _clipped(item.stop, length, low, high)
+    distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    return start, dim_max(0, (distance + stride - 1) // stride), step
+
+
+def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimLike:
+    if less_equal(0, end) is True:
+        return dim_min(end, high)
+    if less_equal(end, -1) is True:
+        return dim_max(end + length, low)
+    raise InvalidArgument("whether this end of a slice counts from the start or the end depends on symbols",
+                          op="Slice", got=end, expected="an end that is never, or always, negative",
+                          help="declare the symbol's bounds: nv.dim(name, min=0)")
+
+
+def _no_range(item: slice) -> WrongKind:
+    return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", got=item)
+
+
+def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
+    """A (start, extent, step) of which all positions are known to be in [0, length).
+
+    IndexOutOfRange where one is outside, InvalidArgument where that is not known, or the step is 0 or of unknown sign.
+    """
+    try:
+        start, extent, step = [checked_dim(part, op) for part in entry]
+    except (TypeError, ValueError):
+        raise WrongKind("a range is (start, extent, step)", op=op, operand=operand, got=entry) from None
+    last = start + (extent - 1) * step
+    if less_equal(1, step) is True:
+        low, high = start, last
+    elif less_equal(step, -1) is True:
+        low, high = last, start
+    else:
+        raise InvalidArgument("the step of a range is never 0 and has a known sign", op=op, operand=operand, got=step)
+    # An empty range has its last position before its first; then these hold for the starts that clipping gives.
+    verdicts = [less_equal(0, extent), less_equal(0, low), less_equal(high, length - 1)]
+    if verdicts == [True] * 3:
+        return start, extent, step
+    parts = {"op": op, "operand": operand, "got": f"start {start}, extent {extent}, step {step}",
+             "expected": f"positions 0 to {length - 1}" if length != 0 else "no position: the length is 0"}
+    if False in verdicts:
+        raise IndexOutOfRange("a slice reaches outside of its dimension", **parts)
+    raise InvalidArgument("a slice is not known to stay inside of its dimension", **parts,
+                          help="clip(slice(start, stop, step), length) gives the range that Python would")
