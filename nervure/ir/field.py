@@ -23,6 +23,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype
+from nervure.types.index_map import IndexMap
 
 REQUIRED: Any = object()
 
@@ -101,7 +102,7 @@ _NORMAL: dict[str, Callable[[Any], Any]] = {
     "pairs": _sequence(_sequence(operator.index)), "dims": _sequence(_dim), "dim_pairs": _sequence(_sequence(_dim)),
     "slices": _sequence(_sequence(_dim)),
     "array": _array, "callable": _callable, "strs": _sequence(_exact(str)),
-    "function": lambda value: value, "variable": lambda value: value, "index_map": lambda value: value,
+    "function": lambda value: value, "variable": lambda value: value, "index_map": _exact(IndexMap),
     "types": tuple,
 }
 

@@ -239,10 +239,13 @@ def merge_labels(operands: Sequence[Value]) -> Labels | None:
 
 
 def labels_through(coordinates: Sequence[Any], source: Sequence[str | None], rank: int) -> Labels | None:
-    """The labels after an index translation: a dimension survives where a coordinate is that index alone."""
+    """The labels after an index translation: a dimension survives where it alone is one of the coordinates, and no other."""
+    used = [coordinate_symbols(entry) for entry in coordinates]
     labels: list[str | None] = [None] * rank
-    for coordinate, label in zip(coordinates, source, strict=True):
-        for d in range(rank):
-            if label is not None and f"%{d}" in coordinate_symbols(coordinate) and len(coordinate_symbols(coordinate)) == 1:
-                labels[d] = label
+    for names, label in zip(used, source, strict=True):
+        if label is None:
+            continue
+        places = [d for d in range(rank) if f"%{d}" in names]
+        if len(places) == 1 and sum([f"%{places[0]}" in other for other in used]) == 1:
+            labels[places[0]] = label
     return tuple(labels) if any(labels) else None

@@ -1,0 +1,128 @@
+"""What the type rules of several families ask of shapes: equal dimensions, axes in range, extents that are not negative.
+
+>>> from nervure.ops import Parameter, Reverse
+>>> import nervure as nv
+>>> checked_axes(Reverse(Parameter(nv.float32, (2, 3)), [1]), (-1,), 2)
+(1,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.ir.kinds import INTEGERS, describe_types
+from nervure.ir.op import Op
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, bounds, equal
+from nervure.types.dtype import DType
+
+UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they are equal in every call"
+
+
+def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Any) -> None:
+    """ShapeMismatch unless two dimensions are provably equal; ``parts`` are the fields of the error."""
+    if left is right or left == right:
+        return
+    verdict = equal(left, right)
+    if verdict is True:
+        return
+    if verdict is None:
+        parts["help"] = UNKNOWN_HELP
+    raise op.fail(ShapeMismatch, message, **parts)
+
+
+def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str,
+                  **parts: Any) -> None:
+    """ShapeMismatch unless the operand at ``position`` provably has this shape."""
+    parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)), **parts}
+    if len(got.shape) != len(shape):
+        raise op.fail(ShapeMismatch, message, **parts)
+    for left, right in zip(got.shape, shape, strict=True):
+        require_equal(op, left, right, message, **parts)
+
+
+def require_same_dtype(op: Op, types: Sequence[BasicTensorDescription], positions: Sequence[int]) -> None:
+    """DtypeMismatch unless the operands at these positions have one element type."""
+    first = types[positions[0]]
+    for position in positions[1:]:
+        if types[position].dtype is not first.dtype:
+            raise op.fail(DtypeMismatch, "the operands differ in element type", operand=op.operand_label(position),
+                          got=types[position], expected=f"{first.dtype.name} elements, as {first}",
+                          help="insert ops.Convert; the core never promotes")
+
+
+def require_admitted(op: Op, position: int, got: BasicTensorDescription, admits: frozenset[DType]) -> None:
+    """DtypeMismatch unless the operand has one of these element types."""
+    if got.dtype not in admits:
+        raise op.fail(DtypeMismatch, f"{got.dtype.name} elements are not supported", got=got,
+                      operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
+
+
+def require_rank(op: Op, position: int, got: BasicTensorDescription, minimum: int) -> None:
+    """ShapeMismatch unless the operand has at least that rank."""
+    if len(got.shape) < minimum:
+        raise op.fail(ShapeMismatch, "the rank is too low", operand=op.operand_label(position), got=got,
+                      expected=f"rank {minimum} or more")
+
+
+def require_index(op: Op, position: int, got: BasicTensorDescription) -> None:
+    """DtypeMismatch unless the operand holds integers."""
+    if got.dtype not in INTEGERS:
+        raise op.fail(DtypeMismatch, "indices must be integers", operand=op.operand_label(position), got=got,
+                      expected=describe_types(INTEGERS), help="insert ops.Convert")
+
+
+def checked_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
+    """The axis counted from 0; InvalidArgument naming the attribute if a tensor of that rank has no such axis."""
+    if not -rank <= axis < rank:
+        raise op.fail(InvalidArgument, f"attribute {name} is out of range", operand=name, got=axis,
+                      expected=f"{-rank} to {rank - 1}" if rank else "nothing: the rank is 0")
+    return axis % rank
+
+
+def checked_axes(op: Op, axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """The axes counted from 0; InvalidArgument if one is out of range or occurs twice."""
+    normal = tuple([checked_axis(op, axis, rank, name) for axis in axes])
+    if len(set(normal)) != len(normal):
+        raise op.fail(InvalidArgument, f"attribute {name} names an axis twice", operand=name, got=tuple(axes))
+    return normal
+
+
+def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int, window: DimLike, stride: int = 1,
+                  dilation: int = 1, padding: Sequence[DimLike] = (0, 0)) -> DimLike:
+    """How many places a window has along an axis: ``(length + padding - dilation*(window - 1) - 1) // stride + 1``.
+
+    ShapeMismatch where the padded axis is certainly shorter than the window; but an empty axis has 0 places for a window of 1.
+    """
+    span = dilation * (window - 1) + 1
+    spare = got.shape[axis] + padding[0] + padding[1] - span
+    high = spare if isinstance(spare, int) else bounds(spare)[1]
+    if (high is not None and high < 0 and (spare, span) != (-1, 1)) or (isinstance(window, int) and window < 1):
+        raise op.fail(ShapeMismatch, "the window does not fit the padded axis", operand=op.operand_label(position),
+                      got=f"window {window}, dilation {dilation}, padding {tuple(padding)} on dimension {axis} of {got}",
+                      expected="a window of 1 or more that spans at most the padded length",
+                      help="use a smaller window or dilation, or more padding")
+    return spare // stride + 1
+
+
+def check_window_attributes(op: Any, count: int) -> None:
+    """Completes and checks strides, dilations and paddings (if the op has them) of an op whose window moves along ``count`` axes.
+
+    What is empty becomes ones, or no padding; InvalidArgument where an entry is missing or makes no sense.
+    """
+    op.strides, op.dilations = op.strides or (1,) * count, op.dilations or (1,) * count
+    names = ["strides", "dilations"]
+    if "paddings" in type(op).fields:
+        op.paddings = op.paddings or ((0, 0),) * count
+        names.append("paddings")
+    for name in names:
+        entries = getattr(op, name)
+        if len(entries) != count:
+            raise op.fail(InvalidArgument, f"attribute {name} needs an entry for each axis of the window", operand=name,
+                          got=entries, expected=f"{count} entries")
+        if name == "paddings" and any([len(entry) != 2 for entry in entries]):
+            raise op.fail(InvalidArgument, "a padding is a pair (before, after)", operand=name, got=entries)
+        if name != "paddings" and min(entries, default=1) < 1:
+            raise op.fail(InvalidArgument, f"attribute {name} must be positive", operand=name, got=entries)

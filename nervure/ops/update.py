@@ -1,0 +1,129 @@
+"""Reading, adding and writing through an index map: the view that all views compose to, its transpose, and its store.
+
+>>> import nervure as nv
+>>> from nervure.types.dim import index
+>>> x, row = nv.Parameter(nv.float32, (4, 3)), nv.Parameter(nv.float32, (3,))
+>>> second = IndexMap((3,), (1, index(0)))
+>>> IndexView(x, second)
+f32[3] IndexView(Parameter)
+>>> AccumulateView(row, second, (4, 3))
+f32[4, 3] AccumulateView(Parameter)
+>>> UpdateView(x, row, second)
+f32[4, 3] UpdateView(Parameter, Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.kinds import ANY, Access, Structure, Structured, View, identity_access, identity_body
+from nervure.ir.op import Labels, Op, Value
+from nervure.ops.checking import require_admitted, require_same_dtype, require_shape
+from nervure.types import view as views
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, bounds
+from nervure.types.index_map import IndexMap, affine_form, indices
+
+
+class MappedView(View, abstract=True):
+    """A view of one tensor whose gradient is added up through its index map."""
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (accumulated(gradient, self.view.index_map, operands[0].shape),)
+
+
+def accumulated(x: Value, map: IndexMap, shape: tuple[DimLike, ...]) -> Value:
+    """``AccumulateView`` as a value."""
+    return AccumulateView(x, map, shape).output
+
+
+class IndexView(MappedView):
+    """x seen through an index map: result[i] = x[map(i)]. The result has the map's shape."""
+
+    operand_names = "x"
+    map = field.index_map()
+
+    def describe(self, *types: BasicTensorDescription) -> views.Mapped:
+        _require_inside(self, self.map, types[0].shape)
+        return views.Mapped(types[0].shape, self.map)
+
+
+class AccumulateView(Structured):
+    """Zeros of ``shape`` to which x is added through an index map: result[map(i)] += x[i]; the transpose of ``IndexView``."""
+
+    operand_names = "x"
+    map = field.index_map()
+    shape = field.shape()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_admitted(self, 0, types[0], ANY)
+        require_shape(self, 0, types[0], self.map.shape, "what is added must have the shape of the index map")
+        _require_inside(self, self.map, self.shape)
+        return types[0].with_(shape=self.shape, layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        coordinates = self.map.coordinates
+        labels: list[str | None] = [None] * len(coordinates)
+        for symbol, label in zip(indices(self.map.rank), self.operands[0].labels or (), strict=False):
+            if coordinates.count(symbol) == 1:
+                labels[coordinates.index(symbol)] = label
+        return (tuple(labels) if any(labels) else None,)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        x = types[0]
+        return Structure(domain=x.shape, reads=(identity_access(len(x.shape)),), body=identity_body, combine="add",
+                         writes=(Access(self.map.coordinates),), accumulate=x.dtype.compute)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (IndexView(gradient, self.map).output,)
+
+
+class UpdateView(Structured):
+    """x with y written over the elements that an index map visits, each once: result[map(i)] = y[i], the rest is x."""
+
+    operand_names = "x y"
+    map = field.index_map()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        x, y = types
+        require_same_dtype(self, types, (0, 1))
+        require_shape(self, 1, y, self.map.shape, "what is written must have the shape of the index map")
+        _require_inside(self, self.map, x.shape)
+        if self.map.is_injective(x.shape) is False:
+            raise self.fail(InvalidArgument, "the index map visits an element twice", operand="map", got=self.map,
+                            expected="a map that visits each element at most once",
+                            help="ops.AccumulateView adds up what reaches one element")
+        return x.with_(layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        y = types[1]
+        return Structure(domain=y.shape, reads=(None, identity_access(len(y.shape))), body=identity_body, combine="set",
+                         writes=(Access(self.map.coordinates),), initial=0)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (UpdateView(gradient, operands[1].full(0), self.map).output, IndexView(gradient, self.map).output)
+
+
+def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
+    """ShapeMismatch unless a map has a coordinate a dimension; IndexOutOfRange where one is certain to leave the shape.
+
+    Certain are maps without symbols whose coordinates are affine: the bounds of these are reached.
+    """
+    if len(map.coordinates) != len(shape):
+        raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
+                      expected=f"{len(shape)} coordinates, for the shape {shape}")
+    if 0 in map.shape or not all([isinstance(length, int) for length in map.shape]):
+        return
+    for d, (coordinate, length) in enumerate(zip(map.coordinates, shape, strict=True)):
+        low, high = bounds(coordinate, map.ranges)
+        if low is None or high is None or not isinstance(length, int) or (low >= 0 and high < length):
+            continue
+        form = affine_form(coordinate, map.shape)
+        if form is not None and all([isinstance(entry, int) for entry in (form.offset, *form.coefficients)]):
+            raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
+                          expected=f"coordinates from 0 to {length - 1}, not {low} to {high}")

@@ -1,0 +1,232 @@
+"""Views: ops that move no element, ``y[i] = x[f(i)]``, where f comes from a description of :mod:`nervure.types.view`.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3, 4))
+>>> Permute(x, (2, 0, 1))
+f32[4, 2, 3] Permute(Parameter)
+>>> Reverse(x, [1]).view.index_map.coordinates
+(%0, 2 - %1, %2)
+
+The gradient of a view is its transpose: a view again where no element is visited twice, else the sum over the places
+where an element is visited.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.function import Assumption
+from nervure.ir.kinds import View
+from nervure.ir.leaves import fit_number
+from nervure.ir.op import Value
+from nervure.ops.checking import checked_axes, checked_axis
+from nervure.ops.update import MappedView, accumulated
+from nervure.types import view as views
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, dim_max, dim_min, equal, index
+from nervure.types.index_map import IndexMap
+
+Shape = tuple[DimLike, ...]
+
+
+class Described(View, abstract=True):
+    """A view by a description made from the operands' shapes, whose errors become errors of this op."""
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> Any:
+        """The view description."""
+        raise NotImplementedError
+
+    def describe(self, *types: BasicTensorDescription) -> Any:
+        try:
+            return self.description(types)
+        except NervureError as error:
+            error.op, error.operand = type(self).__name__, error.operand or self.operand_label(0)
+            error.got, error.location = error.got or str(types[0]), self.location
+            raise
+
+
+class Broadcast(Described):
+    """x repeated along new dimensions: those of ``shape`` that ``axes`` lists. The others are x's, in order."""
+
+    operand_names = "x"
+    shape = field.shape()
+    axes = field.ints()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Broadcast:
+        self.axes = checked_axes(self, self.axes, len(self.shape))
+        return views.Broadcast(types[0].shape, self.shape, self.axes)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        from nervure.ops.reductions import Sum  # whose gradient is a Broadcast
+        return (Sum(gradient, self.axes).output,)
+
+
+class Permute(Described):
+    """x with its dimensions in another order: dimension k of the result is dimension ``order[k]`` of x."""
+
+    operand_names = "x"
+    order = field.ints()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Permute:
+        rank = len(types[0].shape)
+        self.order = checked_axes(self, self.order, rank, "order")
+        if len(self.order) != rank:
+            raise self.fail(InvalidArgument, "attribute order must name every dimension", operand="order",
+                            got=self.order, expected=f"{rank} dimensions, for {types[0]}")
+        return views.Permute(types[0].shape, self.order)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
+        return (Permute(gradient, inverse).output,)
+
+
+class Reshape(Described):
+    """The elements of x, in row-major order, under another shape of provably the same size."""
+
+    operand_names = "x"
+    shape = field.shape()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reshape:
+        return views.Reshape(types[0].shape, self.shape)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (Reshape(gradient, operands[0].shape).output,)
+
+
+class Slice(Described):
+    """A range of positions of each dimension: ``slices`` has a (start, extent, step) for each, all positions inside x.
+
+    Element j of a dimension is that at ``start + j * step``; a step is negative for a range that runs backwards.
+    """
+
+    operand_names = "x"
+    slices = field.slices()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Slice:
+        return views.Slice(types[0].shape, self.slices)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, = operands
+        if any([step not in (1, -1) for _, _, step in self.slices]):
+            return (accumulated(gradient, self.view.index_map, x.shape),)
+        backwards = [d for d, (_, _, step) in enumerate(self.slices) if step == -1]
+        paddings = []
+        for (start, extent, step), length in zip(self.slices, x.shape, strict=True):
+            before = start if step == 1 else start - extent + 1
+            paddings.append((before, length - before - extent))
+        forward = Reverse(gradient, backwards) if backwards else gradient
+        return (Pad(forward, paddings).output,)
+
+
+class Reverse(Described):
+    """x with the dimensions in ``axes`` backwards."""
+
+    operand_names = "x"
+    axes = field.ints()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reverse:
+        self.axes = checked_axes(self, self.axes, len(types[0].shape))
+        return views.Reverse(types[0].shape, self.axes)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (Reverse(gradient, self.axes).output,)
+
+
+class Pad(Described):
+    """x with a number around it: ``paddings`` has a pair (before, after) a dimension; negative ones cut off."""
+
+    operand_names = "x"
+    paddings = field.dim_pairs()
+    value = field.number(0)
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
+        self.value = fit_number(self.value, types[0].dtype)
+        return views.Pad(types[0].shape, self.paddings, self.value)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (Pad(gradient, [(-before, -after) for before, after in self.paddings]).output,)
+
+
+class FoldedPad(Described, MappedView):
+    """x with its own elements around it; ``paddings`` as ``Pad``'s, modes as NumPy's.
+
+    "edge" repeats the last element; "reflect" mirrors at it, "symmetric" behind it; "wrap" starts again at the other end.
+    """
+
+    operand_names = "x"
+    paddings = field.dim_pairs()
+    mode = field.choice("edge", "reflect", "symmetric", "wrap")
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPad:
+        return views.FoldedPad(types[0].shape, self.paddings, self.mode)
+
+
+class Concatenate(Described):
+    """Tensors one after the other along ``axis``; their other dimensions are provably equal."""
+
+    operand_names = "*xs"
+    axis = field.integer()
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
+        if types and types[0].shape:
+            self.axis = checked_axis(self, self.axis, len(types[0].shape))
+        return views.Concatenate(tuple([type.shape for type in types]), self.axis)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        parts, start = [], 0
+        for x in operands:
+            slices = [(0, length, 1) for length in x.shape]
+            slices[self.axis] = (start, x.shape[self.axis], 1)
+            parts.append(Slice(gradient, slices).output)
+            start = start + x.shape[self.axis]
+        return tuple(parts)
+
+
+class Diagonal(Described, MappedView):
+    """The diagonal of two dimensions, which become one at the end; ``offset`` > 0 means above the main one."""
+
+    operand_names = "x"
+    offset = field.integer(0)
+    first = field.integer(-2)
+    second = field.integer(-1)
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Mapped:
+        shape = types[0].shape
+        first, second = checked_axes(self, (self.first, self.second), len(shape), "first, second")
+        below, right = max(-self.offset, 0), max(self.offset, 0)
+        length = dim_max(0, dim_min(shape[first] - below, shape[second] - right))
+        kept = [d for d in range(len(shape)) if d not in (first, second)]
+        coordinates: list[DimLike] = [0] * len(shape)
+        for position, d in enumerate(kept):
+            coordinates[d] = index(position)
+        coordinates[first], coordinates[second] = index(len(kept)) + below, index(len(kept)) + right
+        return views.Mapped(shape, IndexMap((*[shape[d] for d in kept], length), tuple(coordinates)))
+
+
+class AssumeShape(Described):
+    """x itself, under the shape that it is assumed to have. What is not certain of that is checked before every call.
+
+    A dimension that is certain to differ is a ShapeMismatch at once. ``needed_by`` names the op that needs the assumption.
+    """
+
+    operand_names = "x"
+    shape = field.shape()
+    needed_by = field.string("AssumeShape")
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Mapped:
+        own = types[0].shape
+        if len(own) != len(self.shape) or any([equal(a, b) is False for a, b in zip(own, self.shape, strict=True)]):
+            raise self.fail(ShapeMismatch, "the tensor cannot have this shape", operand=self.operand_label(0),
+                            got=types[0], expected=types[0].with_(shape=self.shape))
+        return views.Mapped(own, IndexMap.identity(self.shape))
+
+    def assumptions(self) -> list[Assumption]:
+        """The pairs of dimensions that a call must find to be equal."""
+        pairs = zip(self.operands[0].shape, self.shape, strict=True)
+        return [Assumption(own, assumed, self.needed_by, self.location) for own, assumed in pairs
+                if equal(own, assumed) is not True]
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (AssumeShape(gradient, operands[0].shape, self.needed_by).output,)
