@@ -1,0 +1,124 @@
+"""Every switch, its default, and one line of what it does.
+
+A switch is an attribute of this module. It starts from the environment (``NERVURE_CHECK_NAN=1``), may be
+set for the process, or for a while:
+
+>>> from nervure import flags
+>>> flags.check_nan
+False
+>>> with flags.overriding(check_nan=True):
+...     flags.check_nan
+True
+>>> flags.check_nans = True                                                  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+nervure.flags.UnknownSwitch: flags: there is no switch check_nans
+...
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+
+Setting = TypeVar("Setting", bool, int, str)
+
+
+class Switch(NamedTuple):
+    """What one switch is: its default (whose type is the switch's) and one line of doc."""
+
+    default: bool | int | str
+    doc: str
+
+
+class UnknownSwitch(InvalidArgument, AttributeError):
+    """A switch that does not exist; an AttributeError too, so that ``hasattr`` works."""
+
+
+SWITCHES: dict[str, Switch] = {}
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def variable_name(switch: str) -> str:
+    """The environment variable of a switch.
+
+    >>> variable_name("check_nan")
+    'NERVURE_CHECK_NAN'
+    """
+    return f"NERVURE_{switch.upper()}"
+
+
+def parse(name: str, text: str) -> bool | int | str:
+    """The value of a switch from text; InvalidArgument if it has none."""
+    kind = type(SWITCHES[name].default)
+    text = text.strip()
+    try:
+        return text if kind is str else int(text) if kind is int else _WORDS[text.lower()]
+    except (ValueError, KeyError):
+        raise InvalidArgument(f"{variable_name(name)} cannot be read", op="flags", operand=name, got=repr(text),
+                              expected="an integer" if kind is int else "1 or 0", location=None) from None
+
+
+def _switch(name: str, default: Setting, doc: str) -> Setting:
+    """Declares a switch; returns the value that it starts with."""
+    SWITCHES[name] = Switch(default, doc)
+    text = os.environ.get(variable_name(name))
+    return default if text is None else type(default)(parse(name, text))
+
+
+check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
+memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
+transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
+
+
+@contextmanager
+def overriding(**values: Any) -> Iterator[None]:
+    """Sets switches until the ``with`` block ends; for the whole process, not for one thread."""
+    module = sys.modules[__name__]
+    before = {name: getattr(module, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+def describe() -> str:
+    """One line a switch: name, value, the environment variable it starts from, what it does."""
+    rows = [(name, repr(getattr(sys.modules[__name__], name)), variable_name(name), switch.doc)
+            for name, switch in SWITCHES.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return "\n".join("  ".join([*[cell.ljust(width) for cell, width in zip(row, widths)], row[3]]) for row in rows)
+
+
+class _Flags(ModuleType):
+    """This module, which refuses unknown switches and values of another kind."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and name not in SWITCHES:
+            raise _unknown(name)
+        if name in SWITCHES and type(value) is not type(SWITCHES[name].default):
+            raise WrongKind(f"the switch {name} has another kind", op="flags", operand=name, got=repr(value),
+                            expected=type(SWITCHES[name].default).__name__)
+        super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise _unknown(name)
+
+
+def _unknown(name: str) -> UnknownSwitch:
+    return UnknownSwitch(f"there is no switch {name}", op="flags", got=name, expected=", ".join(SWITCHES),
+                         help=did_you_mean(name, SWITCHES))
+
+
+sys.modules[__name__].__class__ = _Flags

@@ -1,0 +1,85 @@
+"""Ops that touch the world: a call of a Python function, printing, a guard that ends the run.
+
+They take place in the order of their Function's ``effects``; nothing drops, merges or reorders them.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> PrintOp(x, prefix="x")
+f32[3] PrintOp(Parameter)
+>>> HostCall(x, function=lambda array: array[::-1], types=[x.type], effectful=False)
+f32[3] HostCall(Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import DtypeMismatch
+from nervure.ir import field
+from nervure.ir.op import Labels, Op, Value
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import bool_
+
+
+class HostCall(Op):
+    """A Python function of NumPy arrays, with declared result types. Every transformer can run it.
+
+    ``function(*arrays)`` gets read-only arrays and returns an array (a tuple of them where ``types`` has
+    several; None where it has none), which is converted as an argument of a call is. A call that is not
+    ``effectful`` must depend on its operands alone: it may be left out, merged with its equal, or run
+    again.
+    """
+
+    operand_names = "*xs"
+    function = field.function_of_host()
+    types = field.types()
+    effectful = field.boolean(True)
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        return self.types
+
+
+class Effect(Op, abstract=True):
+    """An op that is an effect, whatever its attributes."""
+
+    @property
+    def effectful(self) -> bool:
+        """True: it is neither dropped nor merged nor reordered."""
+        return True
+
+
+class PrintOp(Effect):
+    """x itself; each run prints it to standard output, after ``prefix`` if there is one."""
+
+    operand_names = "x"
+    prefix = field.string("")
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return types[0]
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (gradient,)
+
+
+class Guard(Effect):
+    """Ends the run with an error where an element of ``condition`` does not hold; then nothing has been
+    changed.
+
+    ``kind`` says which error: "value" an InvalidArgument, "numeric" a NumericError. It has no output.
+    """
+
+    operand_names = "condition"
+    message = field.string()
+    kind = field.choice("value", "numeric", default="value")
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        if types[0].dtype is not bool_:
+            raise self.fail(DtypeMismatch, "a condition is of bool elements", operand=self.operand_label(0),
+                            got=types[0], expected="bool")
+        return ()
+
+    def vjp(self, gradient: Any, *operands: Value) -> tuple[Any, ...]:
+        return (None,)

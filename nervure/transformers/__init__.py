@@ -1,0 +1,65 @@
+"""Transformers: each turns Functions into Executables for one device. A backend is a folder and a line in
+the table.
+
+>>> transformer_choices()
+('interpreter', 'null')
+>>> make_transformer("interprter")
+Traceback (most recent call last):
+    ...
+nervure.errors.InvalidArgument: make_transformer: there is no transformer interprter
+  got:      interprter
+  expected: interpreter, null
+  help:     did you mean interpreter?
+...
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import Any
+
+from nervure import flags
+from nervure.errors import InvalidArgument, did_you_mean
+
+__all__ = ["default", "make_transformer", "register", "transformer_choices"]
+
+# Where each transformer's class is; its module is imported at the first use.
+_TABLE: dict[str, str] = {
+    "interpreter": "nervure.transformers.interpreter:Interpreter",
+    "null": "nervure.transformers.null:NullTransformer",
+}
+
+_lock = threading.RLock()
+_default: Any = None
+
+
+def register(name: str, where: str) -> None:
+    """Makes a transformer known: ``register("mine", "my_package.module:MyTransformer")``."""
+    _TABLE[name] = where
+
+
+def transformer_choices() -> tuple[str, ...]:
+    """The names of all transformers."""
+    return tuple(sorted(_TABLE))
+
+
+def make_transformer(name: str | None = None) -> Any:
+    """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names."""
+    name = flags.transformer if name is None else name
+    if name not in _TABLE:
+        raise InvalidArgument(f"there is no transformer {name}", op="make_transformer", got=name,
+                              expected=", ".join(transformer_choices()), help=did_you_mean(str(name), _TABLE))
+    module, _, attribute = _TABLE[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)()
+
+
+def default() -> Any:
+    """The transformer of everything lazy (``x.numpy()``), made at its first use, and anew after it was
+    closed.
+    """
+    global _default
+    with _lock:
+        if _default is None or not _default.is_open:
+            _default = make_transformer()
+        return _default

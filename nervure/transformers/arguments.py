@@ -1,0 +1,84 @@
+"""What a caller passes, as an array of the declared type, or an error that names the parameter.
+
+>>> import numpy as np
+>>> from nervure.types.dtype import float32, int8
+>>> as_array([1, 2], float32, "f", "x")
+array([1., 2.], dtype=float32)
+>>> as_array(np.array([1, 300]), int8, "f", "x")
+Traceback (most recent call last):
+    ...
+nervure.errors.InvalidArgument: f: a value does not fit int8
+  operand:  x
+  got:      300 at position (1,)
+  expected: -128 to 127
+  help:     pass values in range, or declare a wider element type
+...
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NervureError, WrongKind
+from nervure.transformers.convert import convert, limits, widen
+from nervure.types.dtype import DType, as_dtype
+
+# NumPy's order of kinds: a conversion is of the "same kind" if it does not go down. ml_dtypes take part alike.
+_RANK = {"bool": 0, "uint": 1, "int": 2, "float": 3, "complex": 4}
+
+
+def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
+    """``value`` as an array of ``dtype``: itself if it is one, else a new array.
+
+    Converted where NumPy calls it ``same_kind``, else WrongKind; an integer that does not fit is an
+    InvalidArgument. Python numbers, and lists of them, have no type of their own: integers fit any type
+    that holds their values.
+    """
+    if type(value) is np.ndarray and value.dtype == dtype.numpy:
+        return value
+    array, source = _read(value, op, operand)
+    if source is dtype:
+        return array if array.dtype == dtype.numpy else array.astype(dtype.numpy)
+    if not (_RANK[source.kind] <= _RANK[dtype.kind] or _is_weak(value, array, source, dtype)):
+        raise WrongKind(f"{source.name} elements are not converted to {dtype.name}", op=op, operand=operand,
+                        got=f"{source.name}{list(array.shape)}", expected=dtype.name,
+                        help=f"convert them first, for example with .astype({dtype.name!r})")
+    if dtype.is_integer and source.is_integer:
+        _check_range(array, dtype, op, operand)
+    with np.errstate(all="ignore"):
+        return np.asarray(convert(array, dtype))
+
+
+def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
+    """The value as NumPy reads it, with its element type."""
+    try:
+        array = np.asarray(value)
+        return array, as_dtype(array.dtype)
+    except NervureError:
+        found = f"an array of {array.dtype}"
+    except Exception as error:  # whatever __array__ of a foreign object raises
+        found = f"{type(value).__name__} ({error})"
+    raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
+                    expected="an array, or lists of numbers that are equally long")
+
+
+def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:
+    """Whether a value has no element type of its own: Python's integers, and lists of nothing."""
+    if hasattr(value, "dtype") or hasattr(value, "__array__"):
+        return False
+    return array.size == 0 or (source.is_integer and dtype.is_integer)
+
+
+def _check_range(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
+    array = widen(array)
+    low, high = limits(dtype)
+    bad = (array < low) | (array > high)
+    if not bad.any():
+        return
+    at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+    position = f" at position {tuple(int(k) for k in at)}" if array.ndim else ""
+    raise InvalidArgument(f"a value does not fit {dtype.name}", op=op, operand=operand, got=f"{array[at]}{position}",
+                          expected=f"{low} to {high}",
+                          help="pass values in range, or declare a wider element type")

@@ -1,0 +1,189 @@
+"""From the arguments of a call to arrays and to the values of symbols; everything is checked before
+anything runs.
+
+Symbols that stand alone in a shape are read off; expressions in one unknown symbol are solved for it; then
+every dimension, bound and assumption is checked.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> n = nv.dim("N")
+>>> x = nv.Parameter(nv.float32, (2 * n + 1,))
+>>> binder = Binder(nv.Function([x], [x]))
+>>> binder.bind([np.zeros(7, np.float32)])[1]
+{'N': 3}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.ir.function import Assumption, Function
+from nervure.transformers.arguments import as_array
+from nervure.types.dim import Dim, DimLike, affine, bounds, dim, evaluate, symbols
+
+Bindings = dict[str, int]
+
+
+class Place(NamedTuple):
+    """A symbolic dimension of a parameter."""
+
+    parameter: int
+    axis: int
+    length: Dim
+
+
+class Equation(NamedTuple):
+    """How a symbol follows from a length: length = coefficient * symbol + rest."""
+
+    symbol: str
+    place: Place
+    coefficient: DimLike
+    rest: DimLike
+
+
+class Binder:
+    """The checks of one Function's arguments."""
+
+    def __init__(self, function: Function) -> None:
+        self._function = function
+        self._parameters = [(op.value.type.dtype, op.value.type.dtype.numpy, op.value.type.shape)
+                            for op in function.parameters]
+        self._places = [Place(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
+                        for axis, length in enumerate(shape) if isinstance(length, Dim)]
+        self._equations = _equations(self._places)
+        self._bounds = _bounds(self._places)
+        self._needed = _needed(function)
+
+    def bind(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], Bindings]:
+        """The arguments as arrays of the declared types, and the values of the symbols."""
+        if len(arguments) != len(self._parameters):
+            raise InvalidArgument("wrong number of arguments", op=self._function.name, got=len(arguments),
+                                  expected=f"{len(self._parameters)}: {self._signature()}")
+        arrays = [value if type(value) is np.ndarray and value.dtype == wanted and value.shape == shape
+                  else self._checked(number, value) for number, (value, (_, wanted, shape))
+                  in enumerate(zip(arguments, self._parameters, strict=True))]
+        bindings = self._solved(arrays) if self._places else {}
+        if self._needed:
+            self._check_all_known(bindings)
+        for assumption in self._function.assumptions:
+            self._check_assumption(assumption, bindings)
+        return arrays, bindings
+
+    def name(self, number: int) -> str:
+        """How errors call a parameter: ``2 (weights)``."""
+        name = self._function.parameters[number].name
+        return f"{number + 1} ({name})" if name else str(number + 1)
+
+    def _signature(self) -> str:
+        return ", ".join([f"{self.name(number)}: {op.value.type}"
+                          for number, op in enumerate(self._function.parameters)])
+
+    def _checked(self, number: int, value: Any) -> np.ndarray:
+        """One argument converted; its rank and its fixed lengths are right."""
+        dtype, _, shape = self._parameters[number]
+        array = as_array(value, dtype, self._function.name, self.name(number))
+        wrong = len(array.shape) != len(shape) or any(
+            [not isinstance(length, Dim) and length != got for length, got in zip(shape, array.shape)])
+        if wrong:
+            raise self._mismatch("the argument has another shape than its parameter", number, array)
+        return array
+
+    def _mismatch(self, message: str, number: int, array: np.ndarray, help: str | None = None) -> ShapeMismatch:
+        declared = self._function.parameters[number]
+        return ShapeMismatch(message, op=self._function.name, operand=self.name(number), got=tuple(array.shape),
+                             expected=declared.value.type.describe(declared.value.labels), help=help)
+
+    def _solved(self, arrays: Sequence[np.ndarray]) -> Bindings:
+        """The values of the symbols; each dimension is then checked with them."""
+        bindings: Bindings = {}
+        for equation in self._equations:
+            number, axis, length = equation.place
+            coefficient, rest = evaluate(equation.coefficient, bindings), evaluate(equation.rest, bindings)
+            difference = arrays[number].shape[axis] - rest
+            if coefficient == 0 or difference % coefficient or difference // coefficient < 0:
+                raise self._mismatch(f"no value of {equation.symbol} makes {length} equal {arrays[number].shape[axis]}",
+                                     number, arrays[number])
+            bindings[equation.symbol] = difference // coefficient
+        for number, axis, length in self._places:
+            if symbols(length) <= bindings.keys() and evaluate(length, bindings) != arrays[number].shape[axis]:
+                known = ", ".join([f"{name} is {bindings[name]}" for name in sorted(symbols(length))])
+                raise self._mismatch(f"dimension {axis} is not {length}", number, arrays[number],
+                                     f"{known} by the shapes of the arguments")
+        for name, (low, high) in self._bounds.items():
+            if name in bindings and (bindings[name] < low or (high is not None and bindings[name] > high)):
+                expected = f"at least {low}" if high is None else f"{low} to {high}"
+                raise self._out_of_bounds(name, bindings[name], expected)
+        return bindings
+
+    def _out_of_bounds(self, name: str, value: int, expected: str) -> InvalidArgument:
+        place = next(equation.place for equation in self._equations if equation.symbol == name)
+        return InvalidArgument(f"{name} is out of its bounds", op=self._function.name,
+                               operand=self.name(place.parameter), got=f"{name} = {value}", expected=expected)
+
+    def _check_all_known(self, bindings: Bindings) -> None:
+        for name in sorted(self._needed):
+            if name not in bindings:
+                raise InvalidArgument(f"the symbol {name} has no value", op=self._function.name, operand=name,
+                                      expected=f"a parameter whose shape determines {name}",
+                                      got=self._signature() or "no parameters")
+
+    def _check_assumption(self, assumption: Assumption, bindings: Bindings) -> None:
+        left, right = evaluate(assumption.left, bindings), evaluate(assumption.right, bindings)
+        if left != right:
+            raise ShapeMismatch(f"{assumption} does not hold in this call", op=assumption.op,
+                                got=f"{assumption.left} is {left}, {assumption.right} is {right}",
+                                location=assumption.location,
+                                expected="equal lengths, as this op needs")
+
+
+def _equations(places: Sequence[Place]) -> list[Equation]:
+    """What determines each symbol that can be determined: symbols alone first, then whatever has one
+    unknown left.
+    """
+    known: dict[str, Equation] = {}
+    for place in places:
+        if str(place.length) in symbols(place.length):
+            known.setdefault(str(place.length), Equation(str(place.length), place, 1, 0))
+    progress = True
+    while progress:
+        progress = False
+        for place in places:
+            unknown = symbols(place.length) - known.keys()
+            if len(unknown) != 1:
+                continue
+            symbol, = unknown
+            parts = affine(place.length, [symbol])
+            if parts is not None:
+                known[symbol] = Equation(symbol, place, parts[0][symbol], parts[1])
+                progress = True
+    return list(known.values())
+
+
+def _bounds(places: Iterable[Place]) -> dict[str, tuple[int, int | None]]:
+    """The tightest declared bounds of each symbol."""
+    found: dict[str, tuple[int, int | None]] = {}
+    for place in places:
+        for name in symbols(place.length):
+            # The symbol alone, with what the expression knows of it.
+            low, high = bounds(dim(name) + place.length - place.length)
+            before_low, before_high = found.get(name, (0, None))
+            highs = [entry for entry in (high, before_high) if entry is not None]
+            found[name] = max(low or 0, before_low), min(highs, default=None)
+    return found
+
+
+def _needed(function: Function) -> frozenset[str]:
+    """The symbols in the types of all values and in the assumptions."""
+    names: set[str] = set()
+    for op in function.operations:
+        for value in op.outputs:
+            for entry in value._type.shape:
+                if isinstance(entry, Dim):
+                    names |= symbols(entry)
+    for assumption in function.assumptions:
+        names |= symbols(assumption.left) | symbols(assumption.right)
+    return frozenset(names)

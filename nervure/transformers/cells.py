@@ -1,0 +1,154 @@
+"""Cells: the memory of variables on one transformer, with versions and with locks that are taken in one
+order.
+
+>>> from nervure.types.description import BasicTensorDescription
+>>> from nervure.types.dtype import float32
+>>> w = Variable(BasicTensorDescription(float32, (2,)), initial=1.5)
+>>> cells = Cells("first")
+>>> cell, = cells.of([w])
+>>> cell.set([3, 4])
+>>> cell.get(), cell.version
+(array([3., 4.], dtype=float32), 1)
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+
+from nervure.errors import ShapeMismatch, user_location
+from nervure.ir.variable import Variable
+from nervure.transformers.arguments import as_array
+
+_serials = itertools.count()
+
+
+class Turn:
+    """A lock with a place in the one order in which locks are taken, so that two calls cannot wait for each
+    other.
+
+    A thread that holds it may take it again: a host function may call the executable that it runs in.
+    """
+
+    __slots__ = ("lock", "serial")
+
+    def __init__(self) -> None:
+        self.lock, self.serial = threading.RLock(), next(_serials)
+
+
+@contextmanager
+def holding(turns: Iterable[Turn]) -> Iterator[None]:
+    """Holds several locks."""
+    with ExitStack() as stack:
+        for turn in sorted(turns, key=lambda turn: turn.serial):
+            stack.enter_context(turn.lock)
+        yield
+
+
+class Cell:
+    """The value of one variable on one transformer.
+
+    ``array`` is never written: a new value takes its place, and ``version`` is raised. So what holds an old
+    value keeps it, and what is derived from a value is valid as long as the version is the same. ``turn``
+    is held while either changes.
+    """
+
+    __slots__ = ("variable", "array", "version", "turn")
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable, self.turn = variable, Turn()
+        self.array: np.ndarray = variable.initial_value()
+        self.version = 0
+
+    def get(self) -> np.ndarray:
+        """A copy of the value."""
+        with self.turn.lock:
+            return np.array(self.array, order="C", copy=True)
+
+    def set(self, value: Any) -> None:
+        """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
+        ShapeMismatch if it does not fit.
+        """
+        variable = self.variable
+        array = as_array(value, variable.type.dtype, "set", variable.name)
+        if array.shape != variable.type.shape:
+            raise ShapeMismatch("the value has another shape than the variable", op="set", operand=variable.name,
+                                got=array.shape, expected=variable.type.shape)
+        with self.turn.lock:
+            self.store(np.array(array, order="C", copy=True))
+
+    def store(self, array: np.ndarray) -> None:
+        """Takes over an array that nobody else will write, of the variable's type. The caller holds
+        ``turn``.
+        """
+        self.array = array
+        self.version += 1
+
+
+_tables: WeakSet[Cells] = WeakSet()
+_tables_lock = threading.Lock()
+
+
+class Cells:
+    """The cells of one transformer, made at the first use of each variable from its initial value."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._cells: WeakKeyDictionary[Variable, Cell] = WeakKeyDictionary()
+        self._lock = threading.RLock()
+        with _tables_lock:
+            _tables.add(self)
+
+    def of(self, variables: Sequence[Variable], warn: bool = True) -> list[Cell]:
+        """The cell of each variable.
+
+        The first use here of variables that another transformer has changed warns, once, since they start
+        from their initial values.
+        """
+        with self._lock:
+            fresh = [variable for variable in variables if variable not in self._cells]
+            for variable in fresh:
+                self._cells[variable] = Cell(variable)
+            found = [self._cells[variable] for variable in variables]
+        if fresh and warn:
+            self._warn([variable for variable in fresh if self._changed_elsewhere(variable)])
+        return found
+
+    def known(self) -> list[Cell]:
+        """All cells that there are."""
+        with self._lock:
+            return list(self._cells.values())
+
+    def peek(self, variable: Variable) -> Cell | None:
+        """The cell of a variable if it has one."""
+        with self._lock:
+            return self._cells.get(variable)
+
+    def clear(self) -> None:
+        """Forgets every cell."""
+        with self._lock:
+            self._cells.clear()
+
+    def _changed_elsewhere(self, variable: Variable) -> bool:
+        with _tables_lock:
+            others = [table for table in _tables if table is not self]
+        cells = [table.peek(variable) for table in others]
+        return any([cell is not None and cell.version > 0 for cell in cells])
+
+    def _warn(self, changed: Sequence[Variable]) -> None:
+        if not changed:
+            return
+        more = ", ..." if len(changed) > 5 else ""
+        names = ", ".join([variable.name or "unnamed" for variable in changed[:5]]) + more
+        location = user_location()
+        warnings.warn_explicit(
+            f"another transformer has changed {names}; {self._owner} starts from the initial values. "
+            f"transformer.copy_state(other) takes over the state of the other one",
+            UserWarning, location.file if location else "<unknown>", location.line if location else 1)

@@ -1,0 +1,44 @@
+"""The reference transformer, over NumPy: clarity over speed, views without copies, buffers freed at their
+last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Leaf
+from nervure.ir.op import Op
+from nervure.ir.variable import Variable
+from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.binding import Bindings
+from nervure.transformers.interpreter import steps
+from nervure.transformers.interpreter.program import Program
+
+__all__ = ["Interpreter", "InterpreterExecutable"]
+
+
+class InterpreterExecutable(Executable):
+    """A function as a list of steps, one list for each binding of its symbols."""
+
+    def specialise(self, bindings: Bindings) -> Program:
+        return Program(self.function, bindings)
+
+    def run(self, specialised: Program, arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+        return specialised.run(arguments, states)
+
+
+class Interpreter(Transformer):
+    """Runs every op that has one of the kinds of meaning, and the effects."""
+
+    name = "interpreter"
+
+    def supports(self, op_class: type[Op]) -> bool:
+        return issubclass(op_class, Leaf) or steps.supports(op_class)
+
+    def make_executable(self, function: Function) -> Executable:
+        return InterpreterExecutable(function, self)

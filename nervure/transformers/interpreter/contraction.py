@@ -1,0 +1,67 @@
+"""Sums of products as matrix products: any two reads whose product is added up become batches of two
+matrices.
+
+A dimension of the domain is a *batch* dimension (both operands have it, and it is kept), *free* (one
+operand has it) or *contracted* (both have it, it is added up). So a convolution, read through windows, is
+one matrix product:
+
+>>> from nervure.transformers.interpreter.contraction import Roles
+>>> roles = Roles.of(left=(0, 2), right=(2, 1), kept=(0, 1))
+>>> roles.product(np.ones((2, 1, 3)), np.ones((1, 4, 3))).tolist()
+[[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Roles(NamedTuple):
+    """What each dimension of the domain is to the product."""
+
+    batch: tuple[int, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    contracted: tuple[int, ...]
+
+    @staticmethod
+    def of(left: Sequence[int], right: Sequence[int], kept: Sequence[int]) -> Roles:
+        """The roles, from the dimensions that each operand has and those that are kept."""
+        both = set(left) & set(right)
+        return Roles(tuple([d for d in kept if d in both]),
+                     tuple([d for d in kept if d in left and d not in both]),
+                     tuple([d for d in kept if d in right and d not in both]),
+                     tuple(sorted(both.difference(kept))))
+
+    def product(self, left: Any, right: Any) -> Any:
+        """The sum of products, over the kept dimensions in the domain's order.
+
+        Both operands have one dimension a dimension of the domain, of length 1 where they do not depend on
+        it.
+        """
+        left = _alone_summed(left, (*self.batch, *self.left, *self.contracted))
+        right = _alone_summed(right, (*self.batch, *self.right, *self.contracted))
+        rows = _as_matrices(left, self.batch, self.left, self.contracted)
+        columns = _as_matrices(right, self.batch, self.contracted, self.right)
+        result = np.matmul(rows, columns)
+        order = (*self.batch, *self.left, *self.right)
+        lengths = [*[left.shape[d] for d in (*self.batch, *self.left)], *[right.shape[d] for d in self.right]]
+        return result.reshape(lengths).transpose([order.index(d) for d in sorted(order)])
+
+
+def _alone_summed(array: Any, dims: Sequence[int]) -> Any:
+    """The array with the dimensions that neither the other operand nor the result has added up."""
+    alone = tuple([d for d, length in enumerate(array.shape) if length != 1 and d not in dims])
+    return np.add.reduce(array, axis=alone, dtype=array.dtype, keepdims=True) if alone else array
+
+
+def _as_matrices(array: Any, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Any:
+    """The array as a stack of matrices; a copy only where its layout does not allow a view."""
+    order = (*batch, *rows, *columns)
+    rest = [d for d in range(array.ndim) if d not in order]
+    shape = [math.prod([array.shape[d] for d in group]) for group in (batch, rows, columns)]
+    return array.transpose([*order, *rest]).reshape(shape if batch else shape[1:])

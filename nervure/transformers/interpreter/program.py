@@ -1,0 +1,119 @@
+"""A Function as a list of steps over a list of values, for one set of values of its symbols.
+
+A value is dropped after the last step that reads it, so that NumPy frees its buffer.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> program = Program(nv.Function([nv.ops.Add(nv.ops.Add(x, x), x)], [x]), {})
+>>> program.run([np.float32([1, 2])], {})
+[array([3., 6.], dtype=float32)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure import flags
+from nervure.errors import InvalidArgument, NervureError, NumericError
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ir.variable import Variable
+from nervure.transformers.binding import Bindings
+from nervure.transformers.convert import widen
+from nervure.transformers.interpreter.steps import Step, make_step, static_value
+from nervure.transformers.sizes import last_uses
+
+
+class Row(NamedTuple):
+    """What runs in one step, and which slots are dropped after it."""
+
+    step: Step
+    dropped: tuple[int, ...]
+
+
+class Program:
+    """The steps of a function, ready to run; running changes nothing in it."""
+
+    def __init__(self, function: Function, bindings: Bindings) -> None:
+        self._slots: dict[Value, int] = {}
+        self._start: list[Any] = []
+        self._reads: list[tuple[int, Variable]] = []
+        self._rows: list[Row] = []
+        self._ops: list[Op] = []
+        dropped = _dropped(function)
+        for op in function.operations:
+            self._add(op, dropped.get(op, ()), bindings)
+        self._arguments = [self._slots[op.value] for op in function.parameters]
+        self._results = [self._slots[value] for value in function.roots]
+
+    def _add(self, op: Op, dropped: Sequence[Value], bindings: Bindings) -> None:
+        slots = self._slots
+        for value in op.outputs:
+            slots[value] = len(self._start)
+            self._start.append(None)
+        if isinstance(op, Parameter):
+            return
+        if isinstance(op, ReadVariable):
+            self._reads.append((slots[op.value], op.variable))
+        elif isinstance(op, (Constant, Full)):
+            self._start[slots[op.value]] = static_value(op, bindings)
+        else:
+            step = make_step(op, tuple([slots[value] for value in op.operands]),
+                             tuple([slots[value] for value in op.outputs]), bindings)
+            self._rows.append(Row(step, tuple([slots[value] for value in dropped])))
+            self._ops.append(op)
+
+    def run(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> list[Any]:
+        """The values of the function's roots."""
+        values = self._start.copy()
+        for slot, array in zip(self._arguments, arguments, strict=True):
+            values[slot] = array
+        for slot, variable in self._reads:
+            values[slot] = states[variable]
+        checks_nan = flags.check_nan
+        position = 0
+        try:
+            with np.errstate(all="ignore"):
+                for position, (step, dropped) in enumerate(self._rows):  # read where a step fails
+                    step(values)
+                    if checks_nan:
+                        self._check_nan(self._ops[position], values)
+                    for slot in dropped:
+                        values[slot] = None
+        except NervureError:
+            raise
+        except MemoryError:
+            op = self._ops[position]
+            raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
+                          help="nothing was changed by this call") from None
+        except Exception as error:
+            op = self._ops[position]
+            error.add_note(f"while running {op!r}, built at {op.location}")
+            raise
+        return [values[slot] for slot in self._results]
+
+    def _check_nan(self, op: Op, values: list[Any]) -> None:
+        """NumericError if an op has made a NaN from operands that have none."""
+        if not any([_has_nan(values[self._slots[value]]) for value in op.outputs]):
+            return
+        if any([_has_nan(values[self._slots[value]]) for value in op.operands]):
+            return
+        raise op.fail(NumericError, "the result has a NaN and no operand has one", got=op,
+                      help="nothing was changed by this call; flags.check_nan asks for this check")
+
+
+def _has_nan(value: Any) -> bool:
+    value = widen(value)
+    return value.dtype.kind in "fc" and bool(np.isnan(value).any())
+
+
+def _dropped(function: Function) -> dict[Op, list[Value]]:
+    """The values that are not needed after each op. Those of leaves are held elsewhere."""
+    table: dict[Op, list[Value]] = {}
+    for value, op in last_uses(function).items():
+        table.setdefault(op, []).append(value)
+    return table

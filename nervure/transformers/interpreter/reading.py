@@ -1,0 +1,271 @@
+"""How an operand is read over a domain: as a NumPy view where the index map allows it, else by fancy
+indexing.
+
+A read is planned once per shapes and then opened on arrays. What it gives has one dimension a dimension of
+the domain, of length 1 where the read does not depend on it, so that the elements broadcast against each
+other without copies:
+
+>>> from nervure.ir.kinds import Access
+>>> from nervure.transformers.interpreter.box import index, whole_box
+>>> windows = plan_read(Access((index(0) + index(1),)), domain=(3, 2), shape=(4,))
+>>> windows.open(np.arange(4), ())(whole_box((3, 2))).tolist()
+[[0, 1], [1, 2], [2, 3]]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from nervure.errors import IndexOutOfRange, InternalError
+from nervure.ir.kinds import Access, Element, coordinate_symbols
+from nervure.ir.op import Op
+from nervure.transformers.interpreter.box import Box
+from nervure.transformers.sizes import numbers
+from nervure.types.dim import DimLike, affine, evaluate
+
+Taker = Callable[[Box], Any]
+
+
+class Line(NamedTuple):
+    """An affine coordinate: a step for each dimension of the domain, and where it starts."""
+
+    steps: tuple[int, ...]
+    start: int
+
+    def ends(self, domain: Sequence[int]) -> tuple[int, int]:
+        """The smallest and the largest value over a domain that is not empty."""
+        spans = [step * (length - 1) for step, length in zip(self.steps, domain, strict=True)]
+        return (self.start + sum([span for span in spans if span < 0]),
+                self.start + sum([span for span in spans if span > 0]))
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The dimensions that it depends on."""
+        return tuple([d for d, step in enumerate(self.steps) if step])
+
+
+def as_line(coordinate: DimLike | Element, rank: int) -> Line | None:
+    """A coordinate without symbols as a line, or None where it is not affine or is data."""
+    if isinstance(coordinate, int):
+        return Line((0,) * rank, coordinate)
+    if isinstance(coordinate, Element):
+        return None
+    names = [f"%{d}" for d in range(rank)]
+    found = affine(coordinate, names)
+    if found is None:
+        return None
+    steps, start = found
+    return Line(numbers(tuple(steps.values()), {}), start)  # type: ignore[arg-type]  # no symbols: a number
+
+
+class Read:
+    """A planned read. ``dims`` are the dimensions of the domain that it depends on."""
+
+    __slots__ = ("dims", "_domain")
+
+    def __init__(self, dims: tuple[int, ...], domain: tuple[int, ...]) -> None:
+        self.dims, self._domain = dims, domain
+
+    @property
+    def size(self) -> int:
+        """How many elements it gives over the whole domain."""
+        return math.prod([self._domain[d] for d in self.dims])
+
+    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+        """The read of an array, as a function from a box to elements. ``operands`` are all of the op's, for
+        indices that are data.
+        """
+        raise NotImplementedError
+
+
+class Padding(NamedTuple):
+    """How many elements to add before and after each dimension, so that a read stays inside."""
+
+    shape: tuple[int, ...]
+    inner: tuple[slice, ...]
+    fill: Any
+
+    def apply(self, array: Any) -> Any:
+        """A padded copy."""
+        padded = np.full(self.shape, np.dtype(array.dtype).type(self.fill), array.dtype)
+        padded[self.inner] = array
+        return padded
+
+
+class LineRead(Read):
+    """A read whose coordinates are all affine: a view of the array, padded first where it reaches outside."""
+
+    __slots__ = ("_padding", "_lines", "_slices", "_order", "_expand")
+
+    def __init__(self, lines: Sequence[Line], domain: tuple[int, ...], padding: Padding | None) -> None:
+        used = [d for line in lines for d in line.dims]
+        super().__init__(tuple(sorted(set(used))), domain)
+        self._padding, self._lines = padding, lines
+        self._slices: tuple[Any, ...] | None = None
+        if len(used) == len(self.dims) and all(len(line.dims) <= 1 for line in lines):
+            self._slices = (*[_as_slice(line, domain) for line in lines], ...)
+            self._order = tuple(sorted(range(len(used)), key=used.__getitem__))
+            self._expand = tuple([slice(None) if d in self.dims else None for d in range(len(domain))])
+
+    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+        view = self.view(array)
+        return lambda box: box.of(view)
+
+    def view(self, array: Any) -> Any:
+        """The elements over the whole domain."""
+        array = np.asarray(array) if self._padding is None else self._padding.apply(array)
+        if self._slices is not None:
+            return array[self._slices].transpose(self._order)[self._expand]
+        shape = [length if d in self.dims else 1 for d, length in enumerate(self._domain)]
+        strides = [sum([line.steps[d] * stride for line, stride in zip(self._lines, array.strides, strict=True)])
+                   for d in range(len(self._domain))]
+        # The bounds of every coordinate were checked when this was planned: the view stays inside the array.
+        first = array[tuple([slice(line.start, None) for line in self._lines])]
+        return as_strided(first, shape, strides, writeable=False)
+
+
+def _as_slice(line: Line, domain: Sequence[int]) -> slice | int:
+    if not line.dims:
+        return line.start
+    d = line.dims[0]
+    step = line.steps[d]
+    stop = line.start + step * (domain[d] - 1) + (1 if step > 0 else -1)
+    return slice(line.start, stop if stop >= 0 else None, step)
+
+
+class GatherRead(Read):
+    """A read by fancy indexing: coordinates that are data, or not affine."""
+
+    __slots__ = ("_coordinates", "_fill", "_shape")
+
+    def __init__(self, access: Access, coordinates: Sequence[Coordinate], domain: tuple[int, ...],
+                 shape: tuple[int, ...]) -> None:
+        super().__init__(depends(access.coordinates), domain)
+        self._coordinates, self._fill, self._shape = coordinates, access.fill, shape
+
+    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+        array = np.asarray(array)
+        coordinates = [coordinate.open(operands) for coordinate in self._coordinates]
+
+        def take(box: Box) -> Any:
+            places = [coordinate(box) for coordinate in coordinates]
+            outside = outside_of(places, self._shape)
+            if outside is None:
+                return array[tuple(places)]
+            if self._fill is None:
+                raise InternalError("a read without a fill value reaches outside its operand")
+            fill = np.dtype(array.dtype).type(self._fill)
+            if not array.size:
+                return np.full(outside.shape, fill, array.dtype)
+            inside = [np.where(outside, 0, place) for place in places]
+            return np.where(outside, fill, array[tuple(inside)])
+        return take
+
+
+class Coordinate:
+    """One coordinate over a box: an expression, or an element of an index operand (checked, wrapped once)."""
+
+    __slots__ = ("_op", "_expression", "_element", "_read")
+
+    def __init__(self, op: Op | None, coordinate: DimLike | Element, domain: tuple[int, ...],
+                 shapes: Sequence[tuple[int, ...]]) -> None:
+        self._op = op
+        self._expression = self._element = self._read = None
+        if isinstance(coordinate, Element):
+            self._element = coordinate
+            self._read = plan_read(Access(coordinate.coordinates), domain, shapes[coordinate.operand])
+        else:
+            self._expression = coordinate
+
+    def open(self, operands: Sequence[Any]) -> Callable[[Box], np.ndarray]:
+        """A function from a box to places."""
+        if self._element is None:
+            expression = self._expression
+            return lambda box: box.values(expression)  # type: ignore[arg-type]  # one of the two is set
+        take = self._read.open(operands[self._element.operand], operands)  # type: ignore[union-attr]
+        return lambda box: self._wrapped(take(box), box)
+
+    def _wrapped(self, elements: Any, box: Box) -> np.ndarray:
+        bound: Any = self._element.bound  # type: ignore[union-attr]
+        bad = (elements < -bound) | (elements >= bound)
+        if bad.any():
+            raise self._out_of_range(elements, bad, box, bound)
+        places = elements.astype(np.int64)
+        return np.where(places < 0, places + bound, places)
+
+    def _out_of_range(self, elements: Any, bad: Any, box: Box, bound: int) -> Exception:
+        element: Any = self._element
+        op: Any = self._op
+        at = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        point = {f"%{d}": start + int(k) for d, (start, k) in enumerate(zip(box.starts, at, strict=True))}
+        position = tuple([evaluate(entry, point) for entry in element.coordinates])
+        return op.fail(IndexOutOfRange, f"index {elements[at]} at position {position} is out of range",
+                       operand=op.operand_label(element.operand), got=f"{elements[at]} at position {position}",
+                       expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
+                       help="an index counts from the end once when negative; nothing was changed by this call")
+
+
+def outside_of(places: Sequence[np.ndarray], shape: Sequence[int]) -> Any:
+    """Where any coordinate lies outside its dimension, or None where none does."""
+    outside: Any = None
+    for place, length in zip(places, shape, strict=True):
+        bad = (place < 0) | (place >= length)
+        if bad.any():
+            outside = bad if outside is None else outside | bad
+    if outside is None:
+        return None
+    return np.broadcast_to(outside, np.broadcast_shapes(*[place.shape for place in places]))
+
+
+def depends(coordinates: Sequence[DimLike | Element]) -> tuple[int, ...]:
+    """The dimensions of the domain that some coordinates depend on."""
+    names = {name for entry in coordinates for name in coordinate_symbols(entry)}
+    return tuple(sorted(int(name[1:]) for name in names if name.startswith("%")))
+
+
+def plan_read(access: Access, domain: tuple[int, ...], shape: tuple[int, ...], op: Op | None = None,
+              shapes: Sequence[tuple[int, ...]] = ()) -> Read:
+    """The read of an operand of ``shape`` over a domain that is not empty; nothing in it is a symbol any
+    more.
+
+    ``op`` and ``shapes`` (of all operands) are needed where coordinates are data.
+    """
+    lines = [as_line(entry, len(domain)) for entry in access.coordinates]
+    if all(line is not None for line in lines):
+        padding = _padding(lines, domain, shape, access.fill)  # type: ignore[arg-type]
+        if padding is not _TOO_LARGE:
+            return LineRead(_shifted(lines, padding), domain, padding)  # type: ignore[arg-type]
+    coordinates = [Coordinate(op, entry, domain, shapes) for entry in access.coordinates]
+    return GatherRead(access, coordinates, domain, shape)
+
+
+_TOO_LARGE = Padding((), (), None)
+
+
+def _padding(lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int], fill: Any) -> Padding | None:
+    """The padding that keeps a read inside; None if it is inside, _TOO_LARGE if far more would be added
+    than read.
+    """
+    ends = [line.ends(domain) for line in lines]
+    if all(low >= 0 and high < length for (low, high), length in zip(ends, shape, strict=True)):
+        return None
+    if fill is None:
+        raise InternalError(f"a read without a fill value reaches outside its operand: {ends} in {tuple(shape)}")
+    below = [max(0, -low) for low, _ in ends]
+    padded = tuple([before + max(length, high + 1)
+                    for before, (_, high), length in zip(below, ends, shape, strict=True)])
+    if math.prod(padded) > 4 * (math.prod(domain) + math.prod(shape)):
+        return _TOO_LARGE
+    inner = tuple([slice(before, before + length) for before, length in zip(below, shape, strict=True)])
+    return Padding(padded, inner, fill)
+
+
+def _shifted(lines: Sequence[Line], padding: Padding | None) -> Sequence[Line]:
+    if padding is None:
+        return lines
+    return [Line(line.steps, line.start + part.start) for line, part in zip(lines, padding.inner, strict=True)]

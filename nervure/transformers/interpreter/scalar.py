@@ -1,0 +1,252 @@
+"""The scalar namespace over NumPy: a scalar is a whole array, or an array that broadcasts over the domain.
+
+This is the reference for the other backends. What IEEE 754 does not fix (exp, sin, erf, ...) is computed in
+the next wider type and rounded once, so a float32 result is right to the last bit but for rare ties.
+
+>>> import numpy as np
+>>> s = NumPyScalars()
+>>> s.power(np.array([2, -1, 3]), np.array([10, -3, -1])).tolist()
+[1024, -1, 0]
+
+Elements come in their storage type; each function widens low-precision floats itself, so that what only
+moves elements moves bits. Callers silence NumPy's floating-point warnings (``np.errstate``): infinities and
+NaN are values here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InternalError
+from nervure.ops.scalar import ScalarNamespace
+from nervure.transformers import convert as conversions
+from nervure.transformers.convert import widen
+from nervure.transformers.interpreter import special
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
+
+_PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
+
+
+def _unary(function: Callable[[Any], Any]) -> Any:
+    def method(self: NumPyScalars, x: Any) -> Any:
+        return function(widen(x))
+    return method
+
+
+def _binary(function: Callable[[Any, Any], Any]) -> Any:
+    def method(self: NumPyScalars, x: Any, y: Any) -> Any:
+        return function(widen(x), widen(y))
+    return method
+
+
+def _precise(function: Callable[[Any], Any]) -> Any:
+    """A function of one float, computed in twice the width and rounded once."""
+    def method(self: NumPyScalars, x: Any) -> Any:
+        x = widen(x)
+        wide = _PRECISE.get(x.dtype)
+        return function(x) if wide is None else function(x.astype(wide)).astype(x.dtype)
+    return method
+
+
+def _precise_binary(function: Callable[[Any, Any], Any]) -> Any:
+    def method(self: NumPyScalars, x: Any, y: Any) -> Any:
+        x, y = widen(x), widen(y)
+        wide = _PRECISE.get(x.dtype)
+        return function(x, y) if wide is None else function(x.astype(wide), y.astype(wide)).astype(x.dtype)
+    return method
+
+
+def _rounding(function: Callable[[Any], Any]) -> Any:
+    """A rounding to integers: integers and bool pass."""
+    def method(self: NumPyScalars, x: Any) -> Any:
+        x = widen(x)
+        return function(x) if x.dtype.kind == "f" else x
+    return method
+
+
+def _sigmoid(x: Any) -> Any:
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def _softplus(x: Any) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+class NumPyScalars(ScalarNamespace):
+    """The functions over NumPy arrays. ``indices`` gives the value of an expression over the domain's
+    indices.
+    """
+
+    def __init__(self, indices: Callable[[DimLike], Any] | None = None) -> None:
+        self._indices = indices
+
+    # -- values ------------------------------------------------------------------------------------------
+
+    def constant(self, value: Any, like: Any) -> Any:
+        return (like.compute.numpy if isinstance(like, DType) else widen(like).dtype).type(value)
+
+    def index(self, expression: DimLike) -> Any:
+        if self._indices is None:
+            raise InternalError("an elementwise expression has no domain whose index it could read")
+        return np.asarray(self._indices(expression), np.int64)
+
+    def convert(self, x: Any, dtype: DType) -> Any:
+        return conversions.convert(x, dtype)
+
+    def wrap(self, x: Any, dtype: DType) -> Any:
+        return conversions.wrap(x, dtype)
+
+    def bitcast(self, x: Any, dtype: DType) -> Any:
+        return conversions.bitcast(x, dtype)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
+        return np.where(condition, x, y) if x.dtype == y.dtype else np.where(condition, widen(x), widen(y))
+
+    # -- arithmetic --------------------------------------------------------------------------------------
+
+    negative = _unary(np.negative)
+    absolute = _unary(np.abs)
+    add = _binary(np.add)
+    subtract = _binary(np.subtract)
+    multiply = _binary(np.multiply)
+    divide = _binary(np.divide)
+    floordivide = _binary(np.floor_divide)
+    modulo = _binary(np.remainder)
+    maximum = _binary(np.maximum)
+    minimum = _binary(np.minimum)
+
+    def sign(self, x: Any) -> Any:
+        x = widen(x)
+        return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)
+
+    def power(self, x: Any, y: Any) -> Any:
+        x, y = widen(x), widen(y)
+        if x.dtype.kind not in "iu":
+            return self._float_power(x, y)
+        if x.dtype.kind == "u":
+            return np.power(x, y)
+        reciprocal = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (y & 1), 0)).astype(x.dtype)
+        return np.where(y < 0, reciprocal, np.power(x, np.where(y < 0, 0, y).astype(x.dtype)))
+
+    _float_power = _precise_binary(np.power)
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        x, y, z = widen(x), widen(y), widen(z)
+        if x.dtype.kind != "f":
+            return x * y + z
+        exact = np.frompyfunc(_FUSED[x.dtype], 3, 1)(x, y, z)
+        return np.asarray(exact).astype(x.dtype)
+
+    # -- rounding ----------------------------------------------------------------------------------------
+
+    floor = _rounding(np.floor)
+    ceil = _rounding(np.ceil)
+    round = _rounding(np.rint)
+    truncate = _rounding(np.trunc)
+
+    # -- exponentials and roots ----------------------------------------------------------------------------
+
+    exp = _precise(np.exp)
+    exp2 = _precise(np.exp2)
+    expm1 = _precise(np.expm1)
+    log = _precise(np.log)
+    log2 = _precise(np.log2)
+    log10 = _precise(np.log10)
+    log1p = _precise(np.log1p)
+    sqrt = _unary(np.sqrt)
+    rsqrt = _precise(lambda x: 1 / np.sqrt(x))
+    cbrt = _precise(np.cbrt)
+
+    # -- trigonometric and hyperbolic ------------------------------------------------------------------------
+
+    sin = _precise(np.sin)
+    cos = _precise(np.cos)
+    tan = _precise(np.tan)
+    asin = _precise(np.arcsin)
+    acos = _precise(np.arccos)
+    atan = _precise(np.arctan)
+    atan2 = _precise_binary(np.arctan2)
+    sinh = _precise(np.sinh)
+    cosh = _precise(np.cosh)
+    tanh = _precise(np.tanh)
+    asinh = _precise(np.arcsinh)
+    acosh = _precise(np.arccosh)
+    atanh = _precise(np.arctanh)
+
+    # -- special functions -----------------------------------------------------------------------------------
+
+    sigmoid = _precise(_sigmoid)
+    softplus = _precise(_softplus)
+    erf = _precise(special.erf)
+    erfc = _precise(special.erfc)
+    erf_inv = _precise(special.erf_inv)
+    lgamma = _precise(special.lgamma)
+    digamma = _precise(special.digamma)
+
+    # -- comparisons -----------------------------------------------------------------------------------------
+
+    equal = _binary(np.equal)
+    not_equal = _binary(np.not_equal)
+    less = _binary(np.less)
+    less_equal = _binary(np.less_equal)
+    is_nan = _unary(np.isnan)
+    is_inf = _unary(np.isinf)
+    is_finite = _unary(np.isfinite)
+
+    # -- bits ------------------------------------------------------------------------------------------------
+
+    bitwise_and = _binary(np.bitwise_and)
+    bitwise_or = _binary(np.bitwise_or)
+    bitwise_xor = _binary(np.bitwise_xor)
+    bitwise_not = _unary(np.invert)
+    shift_left = _binary(np.left_shift)
+    shift_right = _binary(np.right_shift)
+
+    # -- complex ---------------------------------------------------------------------------------------------
+
+    real = _unary(np.real)
+    imaginary = _unary(np.imag)
+    conjugate = _unary(np.conjugate)
+
+    def complex(self, re: Any, im: Any) -> Any:
+        # Not re + 1j * im: the product would turn an infinite part into NaN.
+        pair = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re.dtype, np.complex64))
+        pair.real, pair.imag = re, im
+        return pair
+
+
+def _fused(largest: int, digits: int, smallest: int) -> Callable[[Any, Any, Any], Any]:
+    """x * y + z in exact arithmetic, rounded once to ``digits`` bits with a last place of at least
+    2**``smallest``.
+    """
+    def fused(x: Any, y: Any, z: Any) -> Any:
+        x, y, z = float(x), float(y), float(z)
+        plain = x * y + z
+        if not all(abs(entry) <= largest for entry in (x, y, z)):  # an infinity or a NaN decides
+            return z if abs(x) <= largest and abs(y) <= largest else plain
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        if exact == 0:
+            return plain  # only the sign of zero is open, and it is the plain sum's
+        exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
+        while abs(exact) >= Fraction(2) ** (exponent + 1):
+            exponent += 1
+        while abs(exact) < Fraction(2) ** exponent:
+            exponent -= 1
+        unit = Fraction(2) ** max(exponent - digits + 1, smallest)
+        rounded = round(exact / unit) * unit
+        if abs(rounded) > largest:
+            return float("inf") if rounded > 0 else -float("inf")
+        return float(rounded) if rounded else (0.0 if exact > 0 else -0.0)
+    return fused
+
+
+_FUSED = {
+    np.dtype(np.float32): _fused(int(np.finfo(np.float32).max), 24, -149),
+    np.dtype(np.float64): _fused(int(np.finfo(np.float64).max), 53, -1074),
+}

@@ -1,0 +1,188 @@
+"""One step a node: a function that takes its operands from a list of values and puts its results there.
+
+What an op means is looked at once, when the step is made: its kind, its shapes with the symbols' values
+filled in, its plan.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> values = [np.float32([1, 2]), None]
+>>> make_step(nv.ops.Add(x, x), (0, 0), (1,), {})(values)
+>>> values[1]
+array([2., 4.], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NotSupported, NumericError, ShapeMismatch, WrongKind
+from nervure.ir.kinds import Elementwise, Structured, View
+from nervure.ir.leaves import Constant, Full
+from nervure.ir.op import Op
+from nervure.ops.effects import Guard, HostCall, PrintOp
+from nervure.transformers.arguments import as_array
+from nervure.transformers.binding import Bindings
+from nervure.transformers.convert import convert
+from nervure.transformers.interpreter.scalar import NumPyScalars
+from nervure.transformers.interpreter.structure import Plan
+from nervure.transformers.interpreter.views import view_of
+from nervure.transformers.sizes import numbers
+from nervure.types.dtype import DType
+
+Values = list[Any]
+Step = Callable[[Values], None]
+Slots = Sequence[int]
+
+_SCALARS = NumPyScalars()
+
+
+def make_step(op: Op, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    """The step of an op whose operands and results lie in these slots."""
+    for kind, maker in _MAKERS.items():
+        if isinstance(op, kind):
+            return maker(op, inputs, outputs, bindings)
+    raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__)
+
+
+def supports(op_class: type[Op]) -> bool:
+    """Whether there is a step for the ops of a class."""
+    return issubclass(op_class, tuple(_MAKERS))
+
+
+def static_value(op: Op, bindings: Bindings) -> Any:
+    """The value of a constant."""
+    if isinstance(op, Constant):
+        return op.array
+    assert isinstance(op, Full)
+    # One element with strides of zero: it takes no memory, whatever its shape.
+    return np.broadcast_to(op.dtype.numpy.type(op.number), numbers(op.shape, bindings))
+
+
+# -- elementwise -------------------------------------------------------------------------------------------
+
+
+def _elementwise(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    evaluate = op.evaluate
+    settled = [(output.type.dtype, output.type.dtype.numpy, numbers(output.type.shape, bindings))
+               for output in op.outputs]
+    if len(outputs) > 1:
+        def several(values: Values) -> None:
+            results = evaluate(_SCALARS, *[values[slot] for slot in inputs])
+            for slot, result, (dtype, _, shape) in zip(outputs, results, settled, strict=True):
+                values[slot] = _settled(result, dtype, shape)
+        return several
+    (target,), (dtype, wanted, shape) = outputs, settled[0]
+    if len(inputs) == 1:
+        source, = inputs
+
+        def unary(values: Values) -> None:
+            result = evaluate(_SCALARS, values[source])
+            values[target] = (result if result.dtype == wanted and result.shape == shape
+                              else _settled(result, dtype, shape))
+        return unary
+
+    def step(values: Values) -> None:
+        result = evaluate(_SCALARS, *[values[slot] for slot in inputs])
+        values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
+    return step
+
+
+def _settled(result: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+    """A result rounded to its element type; a constant one is broadcast."""
+    result = convert(result, dtype)
+    return result if result.shape == shape else np.broadcast_to(result, shape)
+
+
+# -- views and structures ------------------------------------------------------------------------------------
+
+
+def _shapes(values: Sequence[Any], bindings: Bindings) -> list[tuple[int, ...]]:
+    return [numbers(value.type.shape, bindings) for value in values]
+
+
+def _view(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    take, target = view_of(op.view, _shapes(op.operands, bindings), bindings), outputs[0]
+
+    def step(values: Values) -> None:
+        values[target] = take([values[slot] for slot in inputs])
+    return step
+
+
+def _structured(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    structure = op.structure(*[operand.type for operand in op.operands])
+    results = [(numbers(output.type.shape, bindings), output.type.dtype) for output in op.outputs]
+    plan = Plan(structure, _shapes(op.operands, bindings), results, op, bindings)
+
+    def step(values: Values) -> None:
+        for slot, result in zip(outputs, plan.run([values[slot] for slot in inputs]), strict=True):
+            values[slot] = result
+    return step
+
+
+# -- effects -------------------------------------------------------------------------------------------------
+
+
+def _print(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    (source,), (target,) = inputs, outputs
+    start = f"{op.prefix}: " if op.prefix else ""
+
+    def step(values: Values) -> None:
+        print(f"{start}{np.asarray(values[source])}")
+        values[target] = values[source]
+    return step
+
+
+def _guard(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    kind = NumericError if op.kind == "numeric" else InvalidArgument
+
+    def step(values: Values) -> None:
+        condition = np.asarray(values[inputs[0]])
+        if not condition.all():
+            at = tuple(int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape))
+            raise op.fail(kind, op.message, got=f"false at position {at}" if at else None,
+                          help="nothing was changed by this call")
+    return step
+
+
+def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    declared = [(output.type.dtype, numbers(output.type.shape, bindings)) for output in op.outputs]
+
+    def step(values: Values) -> None:
+        results = op.function(*[_read_only(values[slot]) for slot in inputs])
+        results = results if isinstance(results, (tuple, list)) and len(declared) != 1 else (results,)
+        if len(declared) == 0:
+            return
+        if len(results) != len(declared):
+            raise op.fail(WrongKind, "the host function returned another number of results", got=len(results),
+                          expected=len(declared))
+        for slot, result, (dtype, shape) in zip(outputs, results, declared, strict=True):
+            values[slot] = _returned(op, result, dtype, shape)
+    return step
+
+
+def _read_only(value: Any) -> np.ndarray:
+    view = np.asarray(value).view()
+    view.flags.writeable = False
+    return view
+
+
+def _returned(op: Any, result: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+    """What a host function returned, copied: the function may keep its array and write it later."""
+    if result is None:
+        raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}")
+    try:
+        array = as_array(result, dtype, type(op).__name__, "result")
+    except (WrongKind, InvalidArgument) as error:
+        raise op.fail(type(error), f"what the host function returned does not fit: {error.message}", got=error.got,
+                      expected=error.expected, help=error.help) from None
+    if array.shape != shape:
+        raise op.fail(ShapeMismatch, "the host function returned another shape", got=array.shape, expected=shape)
+    return np.array(array, order="C", copy=True)
+
+
+_MAKERS: dict[type[Op], Callable[[Any, Slots, Slots, Bindings], Step]] = {
+    Elementwise: _elementwise, View: _view, Structured: _structured,
+    HostCall: _host_call, PrintOp: _print, Guard: _guard}
