@@ -1,0 +1,179 @@
+"""Reverse mode: the derivatives of some values with respect to others, as a graph beside the one they come from.
+
+A walk from the outputs back to the wanted values gives each value between them a *cotangent*: the derivative of the
+outputs, weighted by the seeds, with respect to it. An op turns the cotangent of its output into those of its operands
+(``Op.vjp``); what several users contribute adds up.
+
+>>> import nervure as nv
+>>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
+>>> gradients([nv.ops.Multiply(x, y)], [x], [None])
+[f32[3] Multiply(Full, Parameter)]
+
+The result is built of ordinary ops, so it can be differentiated again. Ops that no path from a wanted value reaches
+are not visited, and what is built carries the line of the op that it differentiates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
+from nervure.ir.kinds import Composite
+from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.provenance import set_override
+from nervure.ir.traverse import postorder
+from nervure.ops.arithmetic import Add
+from nervure.types.description import BasicTensorDescription
+
+
+def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
+              seeds: Sequence[Operand | None]) -> list[Value | None]:
+    """The derivative of the sum of ``seed * output`` with respect to each wanted value; None where it is zero because
+    no path leads there.
+
+    A seed has the type of its output; None stands for ones. Booleans and integers cut paths. WrongKind for a wanted
+    integer or bool (a TypeError), NotSupported for an op on a path that has no derivative, and for complex numbers.
+    """
+    targets = [_differentiable(as_value(value), position) for position, value in enumerate(wanted)]
+    sources = [as_value(output) for output in outputs]
+    if len(seeds) != len(sources):
+        raise InvalidArgument("one seed an output is needed", op="gradients", operand="seeds", got=len(seeds),
+                              expected=len(sources))
+    walk = _Walk(targets)
+    walk.enter(postorder(sources))
+    for position, (output, seed) in enumerate(zip(sources, seeds, strict=True)):
+        if output in walk.active:
+            walk.add(output, output.full(1) if seed is None else _seed(as_value(seed), output, position))
+    walk.run()
+    return [walk.cotangents.get(target) for target in targets]
+
+
+class _Walk:
+    """The state of one reverse walk.
+
+    ``active`` are the values that depend on a wanted one, ``pending`` the ops still to be visited, users after their
+    operands, so that the last one has all its cotangents.
+    """
+
+    def __init__(self, wanted: Sequence[Value]) -> None:
+        self.active: set[Value] = set(wanted)
+        self.kept: set[Value] = set(wanted)
+        self.pending: list[Op] = []
+        self.cotangents: dict[Value, Value] = {}
+
+    def enter(self, order: Iterable[Op]) -> None:
+        """Marks what is active among ops in postorder and queues those ops."""
+        active = self.active
+        for op in order:
+            if not any([operand in active for operand in op.operands]):
+                continue
+            differentiable = [output for output in op.outputs if _is_differentiable(output)]
+            if differentiable:
+                active.update(differentiable)
+                self.pending.append(op)
+
+    def add(self, value: Value, cotangent: Value) -> None:
+        """One more contribution to a cotangent."""
+        before = self.cotangents.get(value)
+        self.cotangents[value] = cotangent if before is None else Add(before, cotangent).outputs[0]
+
+    def run(self) -> None:
+        """Visits the pending ops from the last to the first, each on behalf of the user's line that made it."""
+        before = set_override(None)
+        try:
+            while self.pending:
+                op = self.pending.pop()
+                received = [self._take(output) for output in op.outputs]
+                if any([cotangent is not None for cotangent in received]):
+                    set_override(op.provenance)
+                    self._visit(op, received)
+        finally:
+            set_override(before)
+
+    def _take(self, output: Value) -> Value | None:
+        if output in self.kept:
+            return self.cotangents.get(output)
+        return self.cotangents.pop(output, None)
+
+    def _visit(self, op: Op, received: Sequence[Value | None]) -> None:
+        _refuse_complex(op, self.active)
+        if isinstance(op, Composite) and not op.has_own_derivative:
+            self._inline(op, received)
+            return
+        gradient = received[0] if len(received) == 1 else tuple(received)
+        contributions = _call_vjp(op, gradient)
+        for position, (operand, contribution) in enumerate(zip(op.operands, contributions, strict=True)):
+            if contribution is not None and operand in self.active:
+                self.add(operand, _checked(op, position, operand, as_value(contribution)))
+
+    def _inline(self, op: Composite, received: Sequence[Value | None]) -> None:
+        """Puts the decomposition of a composite in its place: same operands, the cotangents moved to its results."""
+        results = op.decompose(*op.operands)
+        results = [as_value(entry) for entry in (results if isinstance(results, (tuple, list)) else (results,))]
+        self.enter(postorder(results, {operand.op for operand in op.operands}))
+        for result, cotangent in zip(results, received, strict=True):
+            if cotangent is not None and result in self.active:
+                self.add(result, cotangent)
+
+
+def _call_vjp(op: Op, gradient: Any) -> Sequence[Any]:
+    try:
+        contributions = op.vjp(gradient, *op.operands)
+    except NotSupported:
+        raise
+    except NotImplementedError:
+        raise op.fail(NotSupported, "this op has no derivative", operand=op.name,
+                      help="stop the gradient before it with ops.StopGradient, or give the op a vjp") from None
+    if not isinstance(contributions, (tuple, list)) or len(contributions) != len(op.operands):
+        raise op.fail(WrongKind, "vjp must give one gradient an operand, None for zero",
+                      got=f"{type(contributions).__name__} {contributions!r:.80}",
+                      expected=f"a tuple of {len(op.operands)}")
+    return contributions
+
+
+def _checked(op: Op, position: int, operand: Value, contribution: Value) -> Value:
+    """The contribution, if it has the type of its operand."""
+    got, expected = contribution.type, operand.type
+    if got is expected or (got.dtype is expected.dtype and got.shape == expected.shape):
+        return contribution
+    kind = ShapeMismatch if got.dtype is expected.dtype else DtypeMismatch
+    raise op.fail(kind, "the gradient that vjp gives has another type than the operand",
+                  operand=op.operand_label(position), got=got, expected=expected, help="correct the op's vjp")
+
+
+def _is_differentiable(value: Value) -> bool:
+    return value.type.dtype.is_float or value.type.dtype.is_complex
+
+
+def _differentiable(value: Value, position: int) -> Value:
+    """A value that may be asked for; WrongKind for integers, NotSupported for complex numbers."""
+    dtype = value.type.dtype
+    if dtype.is_complex:
+        raise NotSupported("derivatives with respect to complex numbers are not defined", op="gradients",
+                           operand=position + 1, got=value.type,
+                           help="differentiate with respect to real and imaginary part")
+    if not dtype.is_float:
+        raise WrongKind(f"there is no derivative with respect to {dtype.name} elements", op="gradients",
+                        operand=position + 1, got=value.type, expected="a float type", location=value.op.location,
+                        help="convert it to a float type first")
+    return value
+
+
+def _seed(seed: Value, output: Value, position: int) -> Value:
+    """A seed, if it has the type of its output."""
+    got: BasicTensorDescription = seed.type
+    if got.dtype is not output.dtype:
+        raise DtypeMismatch("a seed has another element type than its output", op="gradients", operand=position + 1,
+                            got=got, expected=output.type)
+    if got.shape != output.shape:
+        raise ShapeMismatch("a seed has another shape than its output", op="gradients", operand=position + 1,
+                            got=got, expected=output.type)
+    return seed
+
+
+def _refuse_complex(op: Op, active: set[Value]) -> None:
+    for value in (*op.outputs, *op.operands):
+        if value.type.dtype.is_complex and value in active:
+            raise op.fail(NotSupported, "derivatives of complex numbers are not defined", got=value.type,
+                          help="differentiate real and imaginary part, or stop the gradient before this op")

@@ -1,0 +1,163 @@
+"""Activation functions of floats.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> Gelu(x).decompose(x.value)
+f32[3] Multiply(Multiply, Erfc)
+
+Those that one scalar function gives are core; the others are written with them. None overflows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from nervure.ir import field
+from nervure.ir.kinds import REALS, Elementwise
+from nervure.ir.op import Value
+from nervure.ops.comparison import Greater
+from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.exponential import Expm1, FloatFunction
+from nervure.ops.selection import Clip, where
+from nervure.ops.special import Erfc
+from nervure.ops.trigonometric import Tanh
+
+
+class Sigmoid(FloatFunction):
+    """1 / (1 + exp(-x))."""
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.sigmoid(*elements)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (gradient * (self.output * (1 - self.output)),)
+
+
+class Softplus(FloatFunction):
+    """log(1 + exp(x))."""
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.softplus(*elements)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (gradient * Sigmoid(operands[0]).output,)
+
+
+class Relu(Elementwise):
+    """max(x, 0); NaN stays. The derivative at 0 is 0."""
+
+    operand_names = "x"
+    admits = REALS
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        x, = elements
+        return s.maximum(x, s.constant(0, x))
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (where(_positive(operands[0]), gradient, 0),)
+
+
+class Activation(ElementwiseComposite, abstract=True):
+    """A function of one float, written with others."""
+
+    operand_names = "x"
+
+
+class LogSigmoid(Activation):
+    """log(sigmoid(x)), exact where the sigmoid rounds to 0."""
+
+    def formula(self, *operands: Value) -> Value:
+        return -Softplus(-operands[0]).output
+
+
+class LeakyRelu(Activation):
+    """x where it is positive, else slope * x."""
+
+    slope = field.real(0.01)
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        return where(_positive(x), x, x * self.slope)
+
+
+class PRelu(ElementwiseComposite):
+    """x where it is positive, else slope * x, with a slope for each element."""
+
+    operand_names = "x slope"
+
+    def formula(self, *operands: Value) -> Value:
+        x, slope = operands
+        return where(_positive(x), x, x * slope)
+
+
+class Elu(Activation):
+    """x where it is positive, else alpha * (exp(x) - 1)."""
+
+    alpha = field.real(1.0)
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        # The exponential sees no positive x: an overflow on the side that is not taken would make the derivative NaN.
+        return where(_positive(x), x, Expm1(where(_positive(x), 0, x)).output * self.alpha)
+
+
+class Selu(Activation):
+    """The self-normalising ELU (Klambauer et al. 2017): 1.0507 * elu(x, 1.6733)."""
+
+    def formula(self, *operands: Value) -> Value:
+        return Elu(operands[0], alpha=1.6732632423543772).output * 1.0507009873554805
+
+
+class Gelu(Activation):
+    """x times the normal distribution function of x (Hendrycks and Gimpel 2016)."""
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        # erfc, not 1 + erf: that would lose all digits in the left tail.
+        return x * 0.5 * Erfc(x * -math.sqrt(0.5)).output
+
+
+class GeluTanh(Activation):
+    """Gelu by the formula of its authors, ``0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))``."""
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        # (1 + tanh(u)) / 2 = sigmoid(2 u), which keeps its digits in the left tail.
+        return x * Sigmoid((x + x * x * x * 0.044715) * math.sqrt(8 / math.pi)).output
+
+
+class Silu(Activation):
+    """x * sigmoid(x), also known as swish."""
+
+    def formula(self, *operands: Value) -> Value:
+        return operands[0] * Sigmoid(operands[0]).output
+
+
+class Mish(Activation):
+    """x * tanh(softplus(x)) (Misra 2019)."""
+
+    def formula(self, *operands: Value) -> Value:
+        return operands[0] * Tanh(Softplus(operands[0])).output
+
+
+class HardSigmoid(Activation):
+    """alpha * x + beta, limited to [0, 1]."""
+
+    alpha = field.real(1 / 6)
+    beta = field.real(0.5)
+
+    def formula(self, *operands: Value) -> Value:
+        line = operands[0] * self.alpha + self.beta
+        return Clip(line, line.full(0), line.full(1)).output
+
+
+class HardSwish(Activation):
+    """x * hard_sigmoid(x) (Howard et al. 2019)."""
+
+    def formula(self, *operands: Value) -> Value:
+        return operands[0] * HardSigmoid(operands[0]).output
+
+
+def _positive(x: Value) -> Value:
+    return Greater(x, x.full(0)).output

@@ -1,0 +1,81 @@
+"""From one element type to another, and values through which no derivative passes.
+
+>>> import nervure as nv
+>>> Convert(nv.Parameter(nv.float32, (3,)), nv.int8)
+i8[3] Convert(Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import DtypeMismatch
+from nervure.ir import field
+from nervure.ir.kinds import Elementwise
+from nervure.ir.op import Value
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import DType, all_dtypes
+
+
+class Convert(Elementwise):
+    """x in another element type.
+
+    Float to integer truncates and saturates, and NaN is 0. Integers that do not fit saturate, or in mode "wrap" are
+    taken modulo 2**bits. To bool it is x != 0; to a narrower float it rounds to nearest even; complex to real drops
+    the imaginary part.
+    """
+
+    operand_names = "x"
+    admits = frozenset(all_dtypes)
+    dtype = field.dtype()
+    mode = field.choice("saturate", "wrap", default="saturate")
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return types[0].with_(dtype=self.dtype)
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        function = s.convert if self.mode == "saturate" else s.wrap
+        return function(elements[0], self.dtype)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (converted(gradient, operands[0].dtype),)
+
+
+class Bitcast(Elementwise):
+    """The bits of x as another type of the same width. Its derivative is zero."""
+
+    operand_names = "x"
+    admits = frozenset(all_dtypes)
+    dtype = field.dtype()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if types[0].dtype.bits != self.dtype.bits:
+            raise self.fail(DtypeMismatch, "the two types differ in width", operand=self.operand_label(0),
+                            got=f"{types[0]}, {types[0].dtype.bits} bits",
+                            expected=f"{self.dtype.bits} bits, as {self.dtype.name} has",
+                            help="ops.Convert changes the width, and keeps the value rather than the bits")
+        return types[0].with_(dtype=self.dtype)
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.bitcast(elements[0], self.dtype)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (None,)
+
+
+class StopGradient(Elementwise):
+    """x itself; for derivatives it is a constant."""
+
+    operand_names = "x"
+    admits = frozenset(all_dtypes)
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return elements[0]
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (None,)
+
+
+def converted(x: Value, dtype: DType) -> Value:
+    """x in another element type, or x itself if it has that type."""
+    return x if x.dtype is dtype else Convert(x, dtype).output

@@ -1,0 +1,206 @@
+"""Reductions: a fold over some axes, which the result lacks.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3, 4))
+>>> Sum(x, [0, -1]), ArgMax(x, [1])
+(f32[3] Sum(Parameter), i64[2, 4] ArgMax(Parameter))
+
+``axes`` may be negative and in any order; no axes reduce nothing. Over no elements Sum is 0, Prod 1, Any false and
+All true; the others refuse an axis that is known to be empty.
+"""
+
+from __future__ import annotations
+
+import typing  # not its Any by name: that is an op here
+from typing import ClassVar
+
+from nervure.errors import InvalidArgument
+from nervure.ir import field
+from nervure.ir.kinds import (
+    BOOL,
+    NUMBERS,
+    Access,
+    Structure,
+    Structured,
+    identity_access,
+    identity_body,
+    require_admitted,
+)
+from nervure.ir.op import Labels, Op, Value, same_types
+from nervure.ops.checking import checked_axes
+from nervure.ops.comparison import ORDERED, Equal
+from nervure.ops.conversion import converted
+from nervure.ops.product_gradient import product_gradient
+from nervure.ops.selection import where
+from nervure.ops.views import Broadcast
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, index
+from nervure.types.dtype import DType, int64
+
+
+class Reduction(Op, abstract=True):
+    """The type rule of reductions. ``admits`` and ``result`` are as for elementwise ops; one that ``needs_elements``
+    refuses axes that are known to be empty.
+    """
+
+    operand_names = "x"
+    axes = field.ints()
+    admits: ClassVar[frozenset[DType]] = NUMBERS
+    result: ClassVar[DType | None] = None
+    needs_elements: ClassVar[bool] = False
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        x = types[0] if len(types) == 1 else same_types(self, types)
+        require_admitted(self, x, self.admits)
+        self.axes = tuple(sorted(checked_axes(self, self.axes, len(x.shape))))
+        if self.needs_elements and any([x.shape[axis] == 0 for axis in self.axes]):
+            raise self.fail(InvalidArgument, "there is no such element of an empty axis", got=x,
+                            operand=self.operand_label(0), expected="at least one element along each reduced axis")
+        shape = tuple([x.shape[d] for d in self._kept(len(x.shape))])
+        return x.with_(dtype=self.result or x.dtype, shape=shape, layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        labels = next(operand.labels for operand in self.operands if operand.labels is not None)
+        return (tuple([labels[d] for d in self._kept(len(labels))]),)
+
+    def _kept(self, rank: int) -> list[int]:
+        return [d for d in range(rank) if d not in self.axes]
+
+    def fold(self, x: BasicTensorDescription, combine: typing.Any, body: typing.Any = identity_body,
+             finish: typing.Any = None) -> Structure:
+        """The iteration over all elements, written at the kept indices."""
+        rank = len(x.shape)
+        return Structure(domain=x.shape, reads=(identity_access(rank),),
+                         writes=(Access(tuple([index(d) for d in self._kept(rank)])),),
+                         body=body, combine=combine, accumulate=x.dtype.compute, finish=finish)
+
+
+class Sum(Reduction, Structured):
+    """The sum, in the element type of x; low-precision floats add up in float32, integers wrap."""
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "add")
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
+        return (spread(gradient, self.axes, operands[0].shape),)
+
+
+class Prod(Reduction, Structured):
+    """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros."""
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "multiply")
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
+        x, = operands
+        if 0 in x.shape:
+            return (None,)
+        partial = [x]  # the last axis is reduced first, so that the numbers of the others stay
+        for axis in reversed(self.axes[1:]):
+            partial.append(Prod(partial[-1], (axis,)).output)
+        for axis, factors in zip(self.axes, reversed(partial), strict=False):
+            gradient = product_gradient(gradient, factors, axis)
+        return (gradient,)
+
+
+class Extremum(Reduction, Structured, abstract=True):
+    """Max and Min: NaN if there is one. All elements that attain the extremum share the gradient equally."""
+
+    admits = ORDERED
+    needs_elements = True
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
+        x, = operands
+        attained = Equal(x, spread(self.output, self.axes, x.shape)).output
+        dtype = x.dtype.compute  # the count of ties may be more than a low-precision type can hold
+        ties = Sum(converted(attained, dtype), self.axes).output
+        share = converted(converted(gradient, dtype) / ties, x.dtype)
+        return (where(attained, spread(share, self.axes, x.shape), 0),)
+
+
+class Max(Extremum):
+    """The largest element; NaN if there is one. Ties share the gradient equally."""
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "maximum")
+
+
+class Min(Extremum):
+    """The smallest element; NaN if there is one. Ties share the gradient equally."""
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "minimum")
+
+
+class Any(Reduction, Structured):
+    """Whether an element holds."""
+
+    admits = BOOL
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "or")
+
+
+class All(Reduction, Structured):
+    """Whether all elements hold."""
+
+    admits = BOOL
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.fold(types[0], "and")
+
+
+class Position(Reduction, Structured, abstract=True):
+    """ArgMax and ArgMin: a fold over pairs of an element and its place, of which the place is kept."""
+
+    admits = ORDERED
+    result = int64
+    needs_elements = True
+
+    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+        """Whether x comes before y in the order whose first element is sought."""
+        raise NotImplementedError
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        x, = types
+        place = self._place(x.shape)
+
+        def better(s: typing.Any, left: typing.Any, right: typing.Any) -> typing.Any:
+            """The pair on the left, unless the right one is strictly better; NaN is better than all numbers."""
+            wins = s.bitwise_and(s.bitwise_or(self.precedes(s, right[0], left[0]), s.is_nan(right[0])),
+                                 s.bitwise_not(s.is_nan(left[0])))
+            return tuple([s.where(wins, theirs, mine) for mine, theirs in zip(left, right, strict=True)])
+
+        return self.fold(x, better, body=lambda s, element: (element, s.index(place)), finish=lambda s, pair: pair[1])
+
+    def _place(self, shape: tuple[DimLike, ...]) -> DimLike:
+        """The place within the reduced axes, flattened in row-major order."""
+        place: DimLike = 0
+        for axis in self.axes:
+            place = place * shape[axis] + index(axis)
+        return place
+
+
+class ArgMax(Position):
+    """Where the largest element is, int64: its place within the reduced axes, flattened in row-major order.
+
+    The first of equal ones; NaN counts as larger than all numbers.
+    """
+
+    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+        return s.less(y, x)
+
+
+class ArgMin(Position):
+    """Where the smallest element is, int64: its place within the reduced axes, flattened in row-major order.
+
+    The first of equal ones; NaN counts as smaller than all numbers.
+    """
+
+    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+        return s.less(x, y)
+
+
+def spread(x: Value, axes: tuple[int, ...], shape: tuple[DimLike, ...]) -> Value:
+    """x repeated along the axes that a reduction of a tensor of this shape has taken away."""
+    return Broadcast(x, shape, axes).output if axes else x

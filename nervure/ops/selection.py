@@ -1,0 +1,114 @@
+"""Choosing between values: by a condition, or by size.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> Where(Less(x, x.full(0)), -x, x)
+f32[3] Where(Less, Negative, Parameter)
+
+The gradient goes to the value that was chosen; equal candidates of Maximum and Minimum share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import DtypeMismatch, ShapeMismatch
+from nervure.ir.kinds import Elementwise
+from nervure.ir.op import Operand, Value, same_types
+from nervure.ops.comparison import ORDERED, Greater, Less, LogicalOr
+from nervure.ops.composite import ElementwiseComposite
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import all_dtypes, bool_
+
+
+class Where(Elementwise):
+    """x where the condition holds, else y, bit for bit.
+
+    The side that is not taken gets the gradient 0; where its own derivative is infinite there, 0 times that is NaN, so
+    a derivative that must be safe also replaces what the untaken side reads.
+    """
+
+    operand_names = "condition x y"
+    admits = frozenset(all_dtypes)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        condition, x, y = types
+        result = same_types(self, (x, x, y))  # three, so that an error counts y as the third operand
+        if condition.dtype is not bool_:
+            raise self.fail(DtypeMismatch, "the condition must be bool", operand=self.operand_label(0), got=condition,
+                            expected=condition.with_(dtype=bool_), help="compare it: ops.NotEqual(x, x.full(0))")
+        if condition.shape != x.shape:
+            raise self.fail(ShapeMismatch, "the condition has another shape", operand=self.operand_label(0),
+                            got=condition, expected=condition.with_(shape=x.shape),
+                            help="insert ops.Broadcast or a reshape; the core never broadcasts")
+        return result
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.where(*elements)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        condition, zero = operands[0], gradient.full(0)
+        return None, where(condition, gradient, zero), where(condition, zero, gradient)
+
+
+class Maximum(Elementwise):
+    """The larger of x and y; NaN if either is NaN. Equal operands share the gradient."""
+
+    operand_names = "x y"
+    admits = ORDERED
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.maximum(*elements)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, y = operands
+        return _share(gradient, Greater(x, y), Less(x, y))
+
+
+class Minimum(Elementwise):
+    """The smaller of x and y; NaN if either is NaN. Equal operands share the gradient."""
+
+    operand_names = "x y"
+    admits = ORDERED
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return s.minimum(*elements)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, y = operands
+        return _share(gradient, Less(x, y), Greater(x, y))
+
+
+class Clip(ElementwiseComposite):
+    """x limited to [low, high], tensors like x: ``minimum(maximum(x, low), high)``.
+
+    The gradient goes to x wherever low <= x <= high, the bounds included, and else to the bound that was taken.
+    """
+
+    operand_names = "x low high"
+    admits = ORDERED
+
+    def formula(self, *operands: Value) -> Value:
+        x, low, high = operands
+        return Minimum(Maximum(x, low), high).output
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, low, high = operands
+        below, above = Less(x, low), Greater(Maximum(x, low), high)
+        taken_low = where(above, 0, where(below, gradient, 0))
+        return where(LogicalOr(below, above), 0, gradient), taken_low, where(above, gradient, 0)
+
+
+def where(condition: Operand, x: Any, y: Any) -> Value:
+    """``Where`` as a value; x or y may be a number."""
+    if not isinstance(x, Operand):
+        x = y.full(x)
+    elif not isinstance(y, Operand):
+        y = x.full(y)
+    return Where(condition, x, y).outputs[0]
+
+
+def _share(gradient: Value, first: Any, second: Any) -> tuple[Value, Value]:
+    """All of the gradient to the side that won, half to each at a tie."""
+    half = gradient * 0.5
+    return where(first, gradient, where(second, 0, half)), where(second, gradient, where(first, 0, half))

@@ -1,0 +1,111 @@
+"""Softmax over any axes, its logarithm, and the cross entropies that are safe at large logits.
+
+>>> import nervure as nv
+>>> logits, targets = nv.Parameter(nv.float32, (8, 10)), nv.Parameter(nv.float32, (8, 10))
+>>> SoftmaxCrossEntropy(logits, targets, [1])
+f32[8] SoftmaxCrossEntropy(Parameter, Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir import field
+from nervure.ir.kinds import FLOATS
+from nervure.ir.op import Value
+from nervure.ops.activation import Sigmoid, Softplus
+from nervure.ops.checking import checked_axes
+from nervure.ops.comparison import Equal
+from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.conversion import StopGradient
+from nervure.ops.exponential import Exp, Log
+from nervure.ops.reductions import Max, Sum, spread
+from nervure.ops.selection import where
+from nervure.ops.statistics import ReductionComposite
+from nervure.types.description import BasicTensorDescription
+
+
+class Normalization(ElementwiseComposite, abstract=True):
+    """A function that keeps the shape and whose elements depend on each other along some axes."""
+
+    operand_names = "x"
+    axes = field.ints()
+    admits = FLOATS
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        self.axes = checked_axes(self, self.axes, len(types[0].shape))
+        return super().infer(*types)
+
+    def shifted(self, x: Value) -> Value:
+        """x less its largest element along the axes (if it has elements), so that no exponential overflows."""
+        if 0 in x.shape:
+            return x
+        return x - spread(Max(StopGradient(x), self.axes).output, self.axes, x.shape)
+
+    def total(self, x: Value) -> Value:
+        """The sum along the axes, at every element."""
+        return spread(Sum(x, self.axes).output, self.axes, x.shape)
+
+
+class Softmax(Normalization):
+    """exp(x) over its sum along the axes, without overflow."""
+
+    def formula(self, *operands: Value) -> Value:
+        weights = Exp(self.shifted(operands[0])).output
+        return weights / self.total(weights)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (self.output * (gradient - self.total(gradient * self.output)),)
+
+
+class LogSoftmax(Normalization):
+    """The logarithm of the softmax along the axes: finite for all finite logits."""
+
+    def formula(self, *operands: Value) -> Value:
+        x = self.shifted(operands[0])
+        return x - Log(self.total(Exp(x).output)).output
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (gradient - Exp(self.output).output * self.total(gradient),)
+
+
+class SoftmaxCrossEntropy(ReductionComposite):
+    """``-sum(targets * log_softmax(logits))`` over the axes; a target of 0 counts 0 even where the logit is -inf.
+
+    The derivative in the logits is ``softmax(logits) * sum(targets) - targets``.
+    """
+
+    operand_names = "logits targets"
+
+    def formula(self, *operands: Value) -> Value:
+        logits, targets = operands
+        return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes).output
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        logits, targets = operands
+        weight = spread(gradient, self.axes, logits.shape)
+        mass = spread(Sum(targets, self.axes).output, self.axes, logits.shape)
+        return (weight * (Softmax(logits, self.axes) * mass - targets),
+                -weight * LogSoftmax(logits, self.axes).output)
+
+
+class SigmoidCrossEntropy(ElementwiseComposite):
+    """``-targets * log(sigmoid(logits)) - (1 - targets) * log(1 - sigmoid(logits))``, without overflow.
+
+    The derivative in the logits is ``sigmoid(logits) - targets``.
+    """
+
+    operand_names = "logits targets"
+
+    def formula(self, *operands: Value) -> Value:
+        logits, targets = operands
+        return _weighed(targets, Softplus(-logits).output) + _weighed(1 - targets, Softplus(logits).output)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        logits, targets = operands
+        return gradient * (Sigmoid(logits) - targets), -gradient * logits
+
+
+def _weighed(weight: Value, x: Value) -> Value:
+    """weight * x, and 0 where the weight is 0, whatever x is."""
+    return where(Equal(weight, weight.full(0)), 0, weight * x)

@@ -1,0 +1,148 @@
+"""Means, norms and counts: composites over the reductions.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3))
+>>> Variance(x, [1], ddof=1), L2Norm(x, [0, 1])
+(f32[2] Variance(Parameter), f32[] L2Norm(Parameter))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir import field
+from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
+from nervure.ir.op import Value
+from nervure.ops.arithmetic import Square
+from nervure.ops.comparison import Equal, IsFinite, NotEqual
+from nervure.ops.composite import InComputeType
+from nervure.ops.conversion import Convert, StopGradient
+from nervure.ops.exponential import Exp, Log, Sqrt
+from nervure.ops.reductions import Max, Reduction, Sum, spread
+from nervure.ops.rounding import Absolute
+from nervure.ops.selection import where
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, dim_max, product
+from nervure.types.dtype import int64
+
+
+class Extent(Structured):
+    """A number that is known when the symbols are: an expression over them, everywhere, in an element type."""
+
+    length = field.dimension()
+    dtype = field.dtype()
+    shape = field.shape()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return BasicTensorDescription(self.dtype, self.shape)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        length, dtype = self.length, self.dtype
+        return Structure(domain=self.shape, reads=(), writes=(identity_access(len(self.shape)),),
+                         body=lambda s: s.convert(s.index(length), dtype))
+
+
+class ReductionComposite(Reduction, InComputeType, abstract=True):
+    """A reduction that is written with others."""
+
+    admits = FLOATS
+
+
+class Mean(ReductionComposite):
+    """The sum over the number of elements; of none NaN."""
+
+    admits = FLOATS | COMPLEX
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        return _per(Sum(x, self.axes).output, _count(x, self.axes))
+
+
+class Variance(ReductionComposite):
+    """The mean square of the distance from the mean, with ``count - ddof`` in the place of the count."""
+
+    ddof = field.integer(0)
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        centre = spread(Mean(x, self.axes).output, self.axes, x.shape)
+        return _per(SquaredL2(x - centre, self.axes).output, dim_max(_count(x, self.axes) - self.ddof, 0))
+
+
+class Std(ReductionComposite):
+    """The square root of the variance. Its derivative where the variance is 0 is 0."""
+
+    ddof = field.integer(0)
+
+    def formula(self, *operands: Value) -> Value:
+        return _root(Variance(operands[0], self.axes, self.ddof).output)
+
+
+class SquaredL2(ReductionComposite):
+    """The sum of the squares."""
+
+    admits = REALS
+
+    def formula(self, *operands: Value) -> Value:
+        return Sum(Square(operands[0]), self.axes).output
+
+
+class L2Norm(ReductionComposite):
+    """The square root of the sum of the squares. Its derivative at 0 is 0."""
+
+    def formula(self, *operands: Value) -> Value:
+        return _root(SquaredL2(operands[0], self.axes).output)
+
+
+class L1Norm(ReductionComposite):
+    """The sum of the magnitudes."""
+
+    admits = REALS
+
+    def formula(self, *operands: Value) -> Value:
+        return Sum(Absolute(operands[0]), self.axes).output
+
+
+class CountNonzero(Reduction, Composite):
+    """How many elements are not 0, int64; NaN is not."""
+
+    admits = ANY
+    result = int64
+
+    def decompose(self, *operands: Value) -> Value:
+        x, = operands
+        return Sum(Convert(NotEqual(x, x.full(0)), int64), self.axes).output
+
+
+class LogSumExp(ReductionComposite):
+    """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0."""
+
+    needs_elements = True
+
+    def formula(self, *operands: Value) -> Value:
+        x, = operands
+        largest = Max(StopGradient(x), self.axes).output
+        shift = where(IsFinite(largest), largest, 0)
+        return Log(Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes)).output + shift
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, = operands
+        total = where(Equal(self.output, self.output.full(float("-inf"))), 0, self.output)
+        return (spread(gradient, self.axes, x.shape) * Exp(x - spread(total, self.axes, x.shape)).output,)
+
+
+def _count(x: Value, axes: tuple[int, ...]) -> DimLike:
+    return product(*[x.shape[axis] for axis in axes])
+
+
+def _per(total: Value, count: DimLike) -> Value:
+    """A total over a count, which may be symbolic."""
+    if isinstance(count, int):
+        return total / count
+    return total / Extent(count, total.dtype, total.shape)
+
+
+def _root(x: Value) -> Value:
+    """The square root with the derivative 0 at 0: there the root reads 1, since 0 times its infinite slope is NaN."""
+    zero = Equal(x, x.full(0))
+    return where(zero, 0, Sqrt(where(zero, 1, x)).output)
