@@ -32,11 +32,15 @@ _NAMES = {
     "nervure.front.tensor": "Tensor",
     "nervure.front.creation": "AssignableTensor constant persistent_tensor placeholder temporary tensor variable",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
+    "nervure.front.custom": "custom_vjp",
+    "nervure.autodiff.derivative": "deriv",
     "nervure.computation": "Computation computation evaluate seed",
+    "nervure.jit": "grad jit value_and_grad",
+    "nervure.saving": "load save",
 }
 """Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
 
-_WHOLE = ("nervure.front.elementwise",)
+_WHOLE = ("nervure.front.elementwise", "nervure.front.reductions", "nervure.front.contraction", "nervure.front.views")
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

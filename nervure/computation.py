@@ -225,12 +225,10 @@ def evaluate(x: Any) -> Any:
     return _evaluate([as_tensor(x, "evaluate")])[0]
 
 
-def seed(value: int) -> None:
-    """Starts the random numbers of the default transformer anew: the same seed gives the same numbers."""
+def seed(value: int, transformer: Any = None) -> None:
+    """Starts the random numbers of a transformer (absent: the default one) anew: the same seed gives the same numbers."""
     words = seed_words(value)
-    transformer = transformers.default()
-    transformer.set(SEED, np.array(words, np.uint32))
-    transformer.set(STEP, np.uint64(0))
+    chosen = transformers.default() if transformer is None else transformer
+    chosen.set(SEED, np.array(words, np.uint32))
+    chosen.set(STEP, np.uint64(0))
     current_scope().counters.pop("stream", None)
-
-

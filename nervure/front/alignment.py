@@ -19,7 +19,7 @@ from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 from nervure.ops import AssumeShape, Broadcast, Permute, Reshape
 from nervure.types.axes import Axes, make_axes
-from nervure.types.axis import Axis, match, same_role
+from nervure.types.axis import match, same_role
 from nervure.types.dim import DimLike, equal
 
 Shape = tuple[DimLike, ...]
@@ -30,16 +30,14 @@ def common_axes(tensors: Sequence[Tensor], op: str) -> Axes | None:
 
     AxisMismatch for axes of one role and different lengths, and for anonymous tensors that names cannot be given to.
     """
-    if not any(tensor.is_named for tensor in tensors):
+    named = next((tensor.axes for tensor in tensors if tensor.is_named), None)
+    if named is None:
         return None
-    axes: Axes | None = None
+    axes = named
     for position, tensor in enumerate(tensors):
         if tensor.is_named:
-            axes = tensor.axes if axes is None else _joined(axes, tensor.axes, op, position + 1)
-    assert axes is not None
-    named = next(tensor.axes for tensor in tensors if tensor.is_named)
-    for position, tensor in enumerate(tensors):
-        if not tensor.is_named and tensor.ndim:
+            axes = axes if tensor.axes is axes else _joined(axes, tensor.axes, op, position + 1)
+        elif tensor.ndim:
             _check_takes_names(tensor, named, op, position + 1)
     return axes
 
@@ -49,18 +47,39 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
     axes = common_axes(tensors, op)
     if axes is None:
         shape = broadcast_shape([tensor.shape for tensor in tensors], op)
-        return [broadcast_anonymous(tensor.value, shape, op) for tensor in tensors], None, shape
+        return [broadcast_anonymous(tensor.value, shape) for tensor in tensors], None, shape
     named = next(tensor.axes for tensor in tensors if tensor.is_named)
     values = []
     for tensor in tensors:
         own = tensor.axes if tensor.is_named else named if tensor.ndim else make_axes()
-        values.append(move_to(tensor.value, own, axes, op))
+        values.append(move_to(tensor.value, own, axes))
     return values, axes, axes.lengths
 
 
-def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
+def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
+    """A value on the axes of a target, as an assignment needs it; AxisMismatch where it has one that the target lacks."""
+    if value.is_named and target.is_named:
+        pairs = pairing(value.axes, target.axes)
+        check_roles(target.axes, value.axes, {there: here for here, there in pairs.items()}, op, position)
+        if len(pairs) < value.ndim:
+            extra = [axis.label for at, axis in enumerate(value.axes) if at not in pairs]
+            raise AxisMismatch(f"the target lacks {', '.join(extra)}", op=op, operand=position, got=str(value.axes),
+                               expected=f"a subset of {target.axes}", help="reduce these axes, or index them")
+        return move_to(value.value, value.axes, target.axes)
+    common_axes([target, value], op)
+    shape = broadcast_shape([target.shape, value.shape], op)
+    if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got) for own, got in zip(target.shape, shape, strict=True)):
+        raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
+                            got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}")
+    return broadcast_anonymous(value.value, target.shape)
+
+
+def move_to(value: Value, own: Axes, axes: Axes) -> Value:
     """A value with axes ``own``, all of which occur in ``axes``, broadcast to ``axes`` in their order."""
-    where = [_position(axis, axes) for axis in own]
+    if own is axes:
+        return value
+    pairs = pairing(own, axes)
+    where = [pairs[at] for at in range(len(own))]
     order = sorted(range(len(where)), key=where.__getitem__)
     if order != list(range(len(order))):
         value = Permute(value, order).output
@@ -69,6 +88,35 @@ def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
     present = tuple([target[position] for position in sorted(where)])
     value = assume_shape(value, present)
     return Broadcast(value, target, missing).output if missing else value
+
+
+def pairing(left: Axes, right: Axes) -> dict[int, int]:
+    """Which axis of the right each of the left matches, one to one; those known to match before those that may."""
+    pairs: dict[int, int] = {}
+    for wanted in (True, None):
+        for here, axis in enumerate(left):
+            if here in pairs:
+                continue
+            for there, other in enumerate(right):
+                if match(axis, other) is wanted and there not in pairs.values():
+                    pairs[here] = there
+                    break
+        if len(pairs) == len(left):
+            break
+    return pairs
+
+
+def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, position: int) -> None:
+    """AxisMismatch for an axis without partner that has class and offset of an axis of the other operand."""
+    alone = [(axis, right) for at, axis in enumerate(left) if at not in pairs]
+    alone += [(axis, left) for at, axis in enumerate(right) if at not in pairs.values()]
+    for axis, others in alone:
+        other = next((other for other in others if same_role(axis, other)), None)
+        if other is not None:
+            got, expected = (axis, other) if others is left else (other, axis)
+            raise AxisMismatch(f"axis {axis.label} has two lengths", op=op, operand=position, got=str(got),
+                               expected=str(expected),
+                               help="slice or pad one of them, or rename it with nv.map_roles or nv.cast_axes")
 
 
 def assume_shape(value: Value, shape: Shape) -> Value:
@@ -98,7 +146,7 @@ def broadcast_shape(shapes: Sequence[Shape], op: str) -> Shape:
     return tuple(result)
 
 
-def broadcast_anonymous(value: Value, shape: Shape, op: str) -> Value:
+def broadcast_anonymous(value: Value, shape: Shape) -> Value:
     """A value stretched to a shape by NumPy's rules."""
     own = value.type.shape
     if own == shape:
@@ -121,35 +169,15 @@ def _shape_text(shape: Shape) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
 
 
-def _position(axis: Axis, axes: Axes) -> int:
-    """Where an axis stands in ``axes``: a known match, else one whose length has to be assumed."""
-    for wanted in (True, None):
-        for position, other in enumerate(axes):
-            if match(axis, other) is wanted:
-                return position
-    raise AssertionError(f"{axis} is not among {axes}")
-
-
 def _joined(left: Axes, right: Axes, op: str, position: int) -> Axes:
     """The axes of two operands together: the larger one's where it contains the other, else left, then new ones."""
-    new = [axis for axis in right if not _is_among(axis, left, op, position)]
-    if not new:
+    pairs = pairing(left, right)
+    check_roles(left, right, pairs, op, position)
+    if len(pairs) == len(right):
         return left
-    if len(new) == len(right) - len(left) and all(any(match(axis, other) is not False for other in right) for axis in left):
+    if len(pairs) == len(left):
         return right
-    return Axes([*left, *new])
-
-
-def _is_among(axis: Axis, axes: Axes, op: str, position: int) -> bool:
-    answers = [match(axis, other) for other in axes]
-    if True in answers or None in answers:
-        return True
-    for other in axes:
-        if same_role(axis, other):
-            raise AxisMismatch(f"axis {axis.label} has two lengths", op=op, operand=position, got=str(axis),
-                               expected=str(other),
-                               help="slice or pad one of them, or rename it with nv.map_roles or nv.cast_axes")
-    return False
+    return Axes([*left, *[axis for at, axis in enumerate(right) if at not in pairs.values()]])
 
 
 def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> None:

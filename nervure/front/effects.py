@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import AssignableTensor
 from nervure.front.elementwise import converted_to
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
-from nervure.ir.kinds import View
+from nervure.front.views import base_of
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.order import Assign, DoAll, Sequential
-from nervure.types.axis import match
 from nervure.types.index_map import IndexMap
-from nervure.types.view import Broadcast
 
 
 class Effect:
@@ -59,7 +57,7 @@ def assign(target: Tensor, value: Any) -> Effect:
     if not (own.dtype is target.dtype or np.can_cast(own.dtype.numpy, target.dtype.numpy, "same_kind")):
         raise WrongKind("the value's type does not convert to the target's", op="assign", operand=2, got=own.dtype.name,
                         expected=target.dtype.name, help="convert it: value.astype(...)")
-    return Effect(Assign(converted_to(_spread(own, target), target.dtype), variable, index_map))
+    return Effect(Assign(converted_to(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
 
 
 def fill(target: Tensor, number: Any) -> Effect:
@@ -138,43 +136,9 @@ def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
             raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),
                                   help="make it with nv.persistent_tensor or nv.variable")
         return target.variable, None
-    op, index_map = target.value.op, None
-    while isinstance(op, View):
-        view = op.view
-        _check_writable(op, view)
-        index_map = view.index_map if index_map is None else view.index_map.compose(index_map)
-        op = op.operands[0].op
-    if not isinstance(op, ReadVariable):
+    base, index_map = base_of(target.value)
+    if not isinstance(base.op, ReadVariable):
         raise InvalidArgument("only a variable, or a view of one, can be assigned", op="assign", operand=1,
                               got=repr(target), location=target.value.op.location,
                               help="an expression is computed, not stored")
-    return op.variable, index_map
-
-
-def _check_writable(op: View, view: Any) -> None:
-    """InvalidArgument for a view that no write goes through."""
-    if not hasattr(view, "index_map"):
-        raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
-                              got=type(op).__name__, location=op.location, help="assign its parts")
-    if isinstance(view, Broadcast) or view.index_map.is_injective() is False:
-        raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
-                              got=type(op).__name__, location=op.location, help="assign the tensor below it")
-
-
-def _spread(value: Tensor, target: Tensor) -> Value:
-    """The value on the target's axes; AxisMismatch where it has one that the target lacks."""
-    if value.is_named and target.is_named:
-        extra = [axis for axis in value.axes if all(match(axis, other) is False for other in target.axes)]
-        if extra:
-            raise AxisMismatch("the value has axes that the target lacks", op="assign", operand=2, got=str(value.axes),
-                               expected=f"a subset of {target.axes}")
-        return alignment.move_to(value.value, value.axes, target.axes, "assign")
-    if value.is_named or (target.is_named and value.ndim):
-        alignment.common_axes([value, target], "assign")
-    if len(value.shape) > len(target.shape):
-        alignment.broadcast_shape([target.shape], "assign")
-        raise AxisMismatch("the value has more axes than the target", op="assign", operand=2, got=value.type,
-                           expected=target.type)
-    alignment.broadcast_shape([target.shape, value.shape], "assign")
-    return alignment.broadcast_anonymous(value.value, target.shape, "assign")
-
+    return base.op.variable, index_map

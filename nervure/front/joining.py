@@ -1,0 +1,156 @@
+"""Tensors joined and cut: side by side along a new axis, end to end along one they have, and apart again.
+
+>>> import nervure as nv
+>>> x, y = nv.constant([1., 2.], axes="H=2"), nv.constant([3., 4., 5.], axes="H=3")
+>>> print(nv.stack([x, x], "N").axes, nv.concat_along_axis([x, y], nv.axis("H", 2)).axes)
+(N: 2, H: 2) (H: 5)
+>>> [part.tolist() for part in nv.split(y, [1], "H")]
+[[3.0], [4.0, 5.0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front import alignment
+from nervure.front.choosing import position_of
+from nervure.front.elementwise import common_dtype, converted_to
+from nervure.front.indexing import slice_along_axis
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.views import new_position, permuted
+from nervure.types.axes import Axes
+from nervure.types.axis import Axis, axis as named_axis, make_axis, match
+from nervure.types.dim import equal
+
+Operand = Any
+
+
+def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
+    """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number."""
+    tensors = _listed(xs, "stack")
+    if isinstance(axis, int):
+        pos, axis = axis, None
+    first = tensors[0]
+    at = new_position(first, pos, "stack")
+    if isinstance(axis, Axis) and axis.has_length and equal(axis.length, len(tensors)) is False:
+        raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(axis), expected=len(tensors))
+    dtype = common_dtype(tuple(tensors), "stack")
+    parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
+    shape = (*first.shape[:at], 1, *first.shape[at:])
+    op = ops.Concatenate(*[ops.Broadcast(part, shape, (at,)) for part in parts], axis=at)
+    if not first.is_named and not isinstance(axis, (Axis, str)):
+        return Tensor(op)
+    if not first.is_named and first.ndim:
+        raise AxisMismatch("a named axis among anonymous ones", op="stack", got=str(first.type), expected="named tensors")
+    return Tensor(op, Axes([*first.axes[:at], _stacking_axis(axis, len(tensors)), *first.axes[at:]]))
+
+
+def _stacking_axis(axis: Any, length: int) -> Axis:
+    if isinstance(axis, str):
+        return named_axis(axis, length)
+    if axis is None:
+        return make_axis(length)
+    if not axis.has_length:
+        axis.length = length
+    return axis  # type: ignore[no-any-return]  # an Axis
+
+
+def concat_along_axis(xs: Sequence[Operand], axis: Any) -> Tensor:
+    """Tensors end to end along an axis, found by its class in each; the lengths along it may differ."""
+    tensors = _listed(xs, "concat_along_axis")
+    places = [_along(entry, axis, "concat_along_axis") for entry in tensors]
+    first, at = tensors[0], places[0]
+    dtype = common_dtype(tuple(tensors), "concat_along_axis")
+    values, lengths = [], []
+    for position, (entry, place) in enumerate(zip(tensors, places, strict=True)):
+        order = _order_like(first, at, entry, place, position + 1)
+        values.append(converted_to(permuted(entry, order).value, dtype))
+        lengths.append(entry.shape[place])
+    shape = list(first.shape)
+    for position, value in enumerate(values):
+        shape[at] = lengths[position]
+        values[position] = alignment.assume_shape(value, tuple(shape))
+    op = ops.Concatenate(*values, axis=at)
+    if not first.is_named:
+        return Tensor(op)
+    return Tensor(op, Axes([own.resized(op.value.shape[at]) if place == at else own for place, own in enumerate(first.axes)]))
+
+
+def concatenate(xs: Sequence[Operand], axis: Any = 0) -> Tensor:
+    """NumPy's name for ``concat_along_axis``."""
+    return concat_along_axis(xs, axis)
+
+
+def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
+    """x cut along an axis: into ``parts`` equal pieces, or before each position of a list."""
+    own = as_tensor(x, "split")
+    at = position_of(own, axis, "split")
+    length = own.shape[at]
+    if isinstance(parts, int):
+        if parts < 1 or equal(length % parts, 0) is False:
+            raise ShapeMismatch("the length does not divide into equal parts", op="split", got=f"{parts} parts of {own.axes[at]}",
+                                expected="a divisor of the length")
+        size = length // parts
+        bounds = [size * part for part in range(parts + 1)]
+    else:
+        bounds = [0, *parts, length]
+    return [slice_along_axis(own, at, slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def _listed(xs: Any, op: str) -> list[Tensor]:
+    if isinstance(xs, Tensor) or not isinstance(xs, (list, tuple)):
+        raise WrongKind(f"{op} takes a list of tensors", op=op, got=type(xs).__name__, expected="a list")
+    if not xs:
+        raise InvalidArgument("there is nothing to join", op=op, expected="one tensor or more")
+    tensors = [as_tensor(entry, op, position + 1) for position, entry in enumerate(xs)]
+    if len({entry.is_named for entry in tensors if entry.ndim}) > 1:
+        raise AxisMismatch("named and anonymous tensors do not join", op=op, got=", ".join(str(entry.axes) for entry in tensors),
+                           help="give the anonymous ones names with nv.cast_axes")
+    return tensors
+
+
+def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
+    """The value of another tensor on the axes of the first."""
+    if first.is_named:
+        if len(other.axes) != len(first.axes) or len(alignment.pairing(other.axes, first.axes)) < len(first.axes):
+            raise AxisMismatch("the tensors differ in axes", op=op, operand=position, got=str(other.axes), expected=str(first.axes))
+        return alignment.move_to(other.value, other.axes, first.axes)
+    if other.ndim != first.ndim or any(equal(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
+        raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type), expected=str(first.type))
+    return alignment.assume_shape(other.value, first.shape)
+
+
+def _along(x: Tensor, axis: Any, op: str) -> int:
+    """The position of the axis of this class in a tensor; InvalidArgument where two have it."""
+    if not isinstance(axis, Axis):
+        return position_of(x, axis, op)
+    found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class and own.level == axis.level]
+    if len(found) > 1:
+        raise InvalidArgument(f"two axes have the class of {axis.label}", op=op, got=str(x.axes), help="rename one with nv.map_roles")
+    return found[0] if found else position_of(x, axis, op)
+
+
+def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int) -> list[int]:
+    """Where the axes of the first are in another tensor; the joined axis where it is joined."""
+    op = "concat_along_axis"
+    if other.ndim != first.ndim:
+        raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes), expected=str(first.axes))
+    if not first.is_named:
+        rest = [d for d in range(first.ndim) if d != at]
+        if place != at or any(equal(first.shape[d], other.shape[d]) is False for d in rest):
+            raise ShapeMismatch("the tensors differ in another axis", op=op, operand=position, got=str(other.type), expected=str(first.type))
+        return list(range(first.ndim))
+    order = []
+    for d, axis in enumerate(first.axes):
+        found = [place] if d == at else [e for e, own in enumerate(other.axes) if e != place and match(axis, own) is not False]
+        if not found:
+            raise AxisMismatch(f"axis {axis.label} is not in every tensor", op=op, operand=position, got=str(other.axes),
+                               expected=str(first.axes))
+        order.append(found[0])
+    return order
+
+
+__all__ = ["concat_along_axis", "concatenate", "split", "stack"]

@@ -1,0 +1,302 @@
+"""Views and moves: other axes, another order, another shape for the same elements.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="H=2, W=3")
+>>> nv.axes_with_order(x, ["W", "H"]).tolist()
+[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+>>> print(nv.flatten(x).axes, nv.broadcast(x, "N=4, H=2, W=3").shape)
+((H, W): 6) (4, 2, 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front import alignment
+from nervure.front.choosing import position_of, positions_of
+from nervure.front.creation import read_axes
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.ir.kinds import View
+from nervure.ir.op import Value
+from nervure.types.axes import Axes
+from nervure.types.axis import Axis, FlattenedAxis, axis as named_axis, make_axis
+from nervure.types.dim import Dim, DimLike, equal, product
+from nervure.types.index_map import IndexMap
+
+Operand = Any
+
+
+def broadcast(x: Operand, axes: Any) -> Tensor:
+    """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's broadcast_to."""
+    own = as_tensor(x, "broadcast")
+    target = read_axes(axes)
+    if not own.is_named and (target.is_anonymous or own.ndim == 0):
+        shape = alignment.broadcast_shape([target.lengths, own.shape], "broadcast")
+        if shape != target.lengths:
+            raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
+                                expected=str(target.lengths))
+        return Tensor(alignment.broadcast_anonymous(own.value, shape), target if not target.is_anonymous else None)
+    if not own.is_named:
+        alignment.common_axes([Tensor(ops.Full(0, own.dtype, target.lengths), target), own], "broadcast")
+        return Tensor(own.value, target)
+    pairs = alignment.pairing(own.axes, target)
+    missing = [axis for at, axis in enumerate(own.axes) if at not in pairs]
+    if missing:
+        raise AxisMismatch("the tensor has axes that the result lacks", op="broadcast", operand=1,
+                           got=str(own.axes), expected=f"{', '.join(map(str, missing))} among {target}",
+                           help="reduce them, or list them too")
+    return Tensor(alignment.move_to(own.value, own.axes, target), target)
+
+
+def axes_with_order(x: Operand, axes: Any) -> Tensor:
+    """x with its axes in another order: the same set, by axes, names or positions."""
+    own = as_tensor(x, "axes_with_order")
+    order = positions_of(own, axes.axes if isinstance(axes, Tensor) else axes, "axes_with_order")
+    if len(order) != own.ndim:
+        raise InvalidArgument("the new order must have every axis once", op="axes_with_order", got=str(axes),
+                              expected=str(own.axes))
+    return permuted(own, order)
+
+
+def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
+    """x with its axes in the order of these positions."""
+    if list(order) == list(range(x.ndim)):
+        return x
+    return Tensor(ops.Permute(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
+
+
+def transpose_method(x: Tensor, *order: Any) -> Tensor:
+    """NumPy's ``transpose``: reversed without an order."""
+    if not order:
+        return permuted(x, range(x.ndim)[::-1])
+    return axes_with_order(x, order[0] if len(order) == 1 and isinstance(order[0], (list, tuple, Axes)) else order)
+
+
+def transposed(x: Tensor) -> Tensor:
+    """``x.T``: anonymous axes reversed; named axes keep their order and every level l becomes -1 - l."""
+    if not x.is_named:
+        return permuted(x, range(x.ndim)[::-1])
+    return Tensor(x.value, Axes([axis.transposed() for axis in x.axes]))
+
+
+def matrix_transposed(x: Tensor) -> Tensor:
+    """``x.mT``: the last two axes swapped."""
+    if x.ndim < 2:
+        raise ShapeMismatch("a matrix has two axes", op="mT", got=str(x.type), expected="two axes or more")
+    return permuted(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def cast_axes(x: Operand, axes: Any) -> Tensor:
+    """The same tensor with other axes of the same lengths, position by position. Costs nothing."""
+    own = as_tensor(x, "cast_axes")
+    target = read_axes(axes)
+    if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(own.shape, target.lengths, strict=True)):
+        raise AxisMismatch("the lengths must stay", op="cast_axes", got=str(target), expected=str(own.shape))
+    value = alignment.assume_shape(own.value, target.lengths)
+    return Tensor(value, None if target.is_anonymous and len(target) else target)
+
+
+def map_roles(x: Operand, roles: Mapping[Any, Any]) -> Tensor:
+    """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length."""
+    own = as_tensor(x, "map_roles")
+    if not isinstance(roles, Mapping):
+        raise WrongKind("map_roles takes a mapping", op="map_roles", operand=2, got=type(roles).__name__, expected="{old: new}")
+    axes = list(own.axes)
+    for old, new in roles.items():
+        at = position_of(own, old, "map_roles")
+        axes[at] = named_axis(new, own.shape[at]) if isinstance(new, str) else new
+    return cast_axes(own, Axes(axes))
+
+
+def expand_dims(x: Operand, axis: Any = None, dim: Any = 0) -> Tensor:
+    """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
+
+    ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
+    """
+    own = as_tensor(x, "expand_dims")
+    if not isinstance(axis, (Axis, str)):
+        dim, axis = (dim if axis is None else axis), None
+    at = new_position(own, dim, "expand_dims")
+    if own.is_named and axis is None:
+        axis = make_axis(1)
+    if isinstance(axis, str):
+        axis = named_axis(axis, 1)
+    length = 1 if axis is None else axis.length
+    value = ops.Broadcast(own.value, (*own.shape[:at], length, *own.shape[at:]), (at,))
+    if axis is None:
+        return Tensor(value)
+    if not own.is_named and own.ndim:
+        raise AxisMismatch("a named axis among anonymous ones", op="expand_dims", got=str(own.type), expected="a named tensor",
+                           help="give the tensor names with nv.cast_axes")
+    return Tensor(value, Axes([*own.axes[:at], axis, *own.axes[at:]]))
+
+
+def squeeze(x: Operand, axes: Any = None) -> Tensor:
+    """x without its axes of length 1, or without those that are listed, which must have length 1."""
+    own = as_tensor(x, "squeeze")
+    ones = [at for at, length in enumerate(own.shape) if isinstance(length, int) and length == 1]
+    chosen = ones if axes is None else list(positions_of(own, axes, "squeeze"))
+    for at in chosen:
+        if at not in ones:
+            raise ShapeMismatch("only an axis of length 1 can be dropped", op="squeeze", got=str(own.axes[at]), expected=1)
+    kept = [at for at in range(own.ndim) if at not in chosen]
+    return Tensor(ops.Reshape(own.value, tuple([own.shape[at] for at in kept])),
+                  Axes([own.axes[at] for at in kept]) if own.is_named else None)
+
+
+def reshape(x: Operand, shape: Any) -> Tensor:
+    """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name the result."""
+    own = as_tensor(x, "reshape")
+    if not isinstance(shape, (int, Dim, list, tuple)):
+        target = read_axes(shape)
+        return Tensor(_reshaped(own, target.lengths), None if target.is_anonymous and len(target) else target)
+    lengths: list[DimLike] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    if any(isinstance(entry, (Axis, str, tuple, list)) for entry in lengths):
+        return reshape(own, read_axes(shape))
+    return Tensor(_reshaped(own, _without_wildcard(own, lengths)))
+
+
+def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Any:
+    if equal(own.size, product(*shape)) is False:
+        raise ShapeMismatch("the number of elements must stay", op="reshape", got=f"{tuple(shape)} for {own.type}",
+                            expected=f"{own.size} elements")
+    return ops.Reshape(own.value, tuple(shape))
+
+
+def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
+    """-1 replaced by what is left of the elements."""
+    wild = [at for at, entry in enumerate(lengths) if isinstance(entry, int) and entry == -1]
+    if not wild:
+        return lengths
+    rest = product(*[entry for entry in lengths if not (isinstance(entry, int) and entry == -1)])
+    if len(wild) > 1 or (isinstance(rest, int) and rest == 0):
+        raise InvalidArgument("one length at most may be -1, and the others must say what it is", op="reshape",
+                              got=str(tuple(lengths)))
+    lengths[wild[0]] = own.size // rest
+    return lengths
+
+
+def reshape_method(x: Tensor, *shape: Any) -> Tensor:
+    """``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
+    return reshape(x, shape[0] if len(shape) == 1 else shape)
+
+
+def flatten(x: Operand) -> Tensor:
+    """All axes as one, a FlattenedAxis where they are named."""
+    own = as_tensor(x, "flatten")
+    if not own.is_named:
+        return reshape(own, [own.size])
+    axis = own.axes.flatten()
+    return Tensor(ops.Reshape(own.value, (axis.length,)), Axes([axis]))
+
+
+def flatten_at(x: Operand, index: int) -> Tensor:
+    """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one."""
+    own = as_tensor(x, "flatten_at")
+    if not isinstance(index, int) or not 0 <= index <= own.ndim:
+        raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index, expected=f"0 to {own.ndim}")
+    if index in (0, own.ndim):
+        return flatten(own)
+    parts = own.axes[:index], own.axes[index:]
+    shape = tuple([part.size for part in parts])
+    axes = Axes([part.flatten() for part in parts]) if own.is_named else None
+    return Tensor(ops.Reshape(own.value, shape), axes)
+
+
+def unflatten(x: Operand) -> Tensor:
+    """Every flattened axis taken apart again."""
+    own = as_tensor(x, "unflatten")
+    axes: list[Axis] = []
+    for axis in own.axes:
+        axes.extend(axis.parts if isinstance(axis, FlattenedAxis) else [axis])
+    if len(axes) == own.ndim:
+        return own
+    target = Axes(axes)
+    return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
+
+
+def pad(x: Operand, paddings: Any, axes: Any = None, mode: str = "constant", value: Any = 0) -> Tensor:
+    """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
+
+    ``mode`` is "constant" (``value``), "edge", "reflect", "symmetric" or "wrap". ``axes`` are those of the result.
+    """
+    own = as_tensor(x, "pad")
+    pairs = _pairs(own, paddings)
+    if mode == "constant":
+        op: Any = ops.Pad(own.value, pairs, value)
+    else:
+        op = ops.FoldedPad(own.value, pairs, mode)
+    shape = op.value.shape
+    if axes is not None:
+        return cast_axes(Tensor(op), axes)
+    if not own.is_named:
+        return Tensor(op)
+    return Tensor(op, Axes([axis if pair == (0, 0) else axis.resized(length)
+                            for axis, pair, length in zip(own.axes, pairs, shape, strict=True)]))
+
+
+def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[int, int], ...]:
+    if isinstance(paddings, int):
+        return ((paddings, paddings),) * own.ndim
+    if isinstance(paddings, Mapping):
+        table = {position_of(own, axis, "pad"): entry for axis, entry in paddings.items()}
+        paddings = [table.get(at, 0) for at in range(own.ndim)]
+    listed = list(paddings)
+    if len(listed) != own.ndim:
+        raise InvalidArgument("a padding is needed for each axis", op="pad", got=f"{len(listed)}", expected=f"{own.ndim} for {own.axes}")
+    return tuple([(entry, entry) if isinstance(entry, int) else tuple(entry) for entry in listed])
+
+
+def reverse(x: Operand, axes: Any = None) -> Tensor:
+    """The elements from the last to the first along some axes (absent: all)."""
+    own = as_tensor(x, "reverse")
+    chosen = range(own.ndim) if axes is None else positions_of(own, axes, "reverse")
+    return Tensor(ops.Reverse(own.value, tuple(sorted(chosen))), own._axes)
+
+
+def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | None]:
+    """What a chain of views shows, and the map from the view to it (None where there is no view), for writing through it.
+
+    The chain ends at ``stop``, or where the views end. InvalidArgument for a view that no write goes through.
+    """
+    index_map = None
+    while value is not stop and isinstance(value.op, View):
+        view = value.op.view
+        _check_writable(value.op, view)
+        index_map = view.index_map if index_map is None else view.index_map.compose(index_map)
+        value = value.op.operands[0]
+    return value, index_map
+
+
+def _check_writable(op: View, view: Any) -> None:
+    if not hasattr(view, "index_map"):
+        raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
+                              got=type(op).__name__, location=op.location, help="assign its parts")
+    if view.is_injective() is False:
+        raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
+                              got=type(op).__name__, location=op.location, help="assign the tensor below it")
+
+
+def renamed(x: Tensor, axes: Any) -> Tensor:
+    """x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same lengths."""
+    if axes is None:
+        return x
+    target = read_axes(axes)
+    if x.is_named and target.is_equal_set(x.axes):
+        return axes_with_order(x, target)
+    return cast_axes(x, target)
+
+
+def new_position(x: Tensor, position: Any, op: str) -> int:
+    """Where a new axis goes: 0 to the rank; negative counts from the end of the result."""
+    if isinstance(position, bool) or not isinstance(position, int) or not -x.ndim - 1 <= position <= x.ndim:
+        raise InvalidArgument("there is no such position for a new axis", op=op, got=repr(position),
+                              expected=f"{-x.ndim - 1} to {x.ndim}")
+    return position % (x.ndim + 1)
+
+
+__all__ = ["axes_with_order", "broadcast", "cast_axes", "expand_dims", "flatten",
+           "flatten_at", "map_roles", "pad", "reshape", "reverse", "squeeze", "unflatten"]

@@ -1,0 +1,233 @@
+"""Computations, transformers and their state. The numbers are claims of docs/axes.md."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import nervure as nv
+
+
+@pytest.fixture
+def transformer():
+    with nv.transformers.make_transformer("interpreter") as made:
+        yield made
+
+
+def test_results_have_the_shape_of_the_returns(transformer):
+    """A219: one op, a list, a tuple, a set, a dict, None."""
+    x = nv.constant(2.0)
+    y, z = x + 1, x * 3
+    assert transformer.computation(y)().item() == 3.0
+    assert [entry.item() for entry in transformer.computation([y, z])()] == [3.0, 6.0]
+    assert isinstance(transformer.computation((y,))(), tuple)
+    result = transformer.computation({y, z})()
+    assert result[y].item() == 3.0 and result[z].item() == 6.0
+    assert transformer.computation({"y": y})()["y"].item() == 3.0
+    assert transformer.computation(None)() is None
+    assert transformer.computation(nv.assign(nv.variable(()), 1.0))() is None
+
+
+def test_all_placeholders(transformer):
+    """A220: 'all' is every placeholder."""
+    x, y = nv.placeholder(()).named("x"), nv.placeholder(()).named("y")
+    step = transformer.computation(x - y, "all")
+    assert step(feed_dict={x: 5.0, y: 3.0}).item() == 2.0
+    assert step(5.0, 3.0).item() == 2.0
+    with pytest.raises(ValueError, match="'all'"):
+        transformer.computation(x, "al")
+
+
+def test_wrong_parameters_are_named(transformer):
+    """A221: each mistake is a ValueError (a TypeError for no tensor) that says which."""
+    x, y = nv.placeholder(()).named("x"), nv.placeholder(()).named("y")
+    with pytest.raises(ValueError, match="missing") as caught:
+        transformer.computation(x + y, x)
+    assert caught.value.operand == "y" and caught.value.location.file == __file__
+    with pytest.raises(ValueError, match="constant tensor cannot be a parameter"):
+        transformer.computation(x, nv.constant(1.0))
+    with pytest.raises(ValueError, match="temporary tensor cannot be a parameter"):
+        transformer.computation(x, nv.temporary(()))
+    with pytest.raises(ValueError, match="twice"):
+        transformer.computation(x, x, x)
+    with pytest.raises(TypeError):
+        transformer.computation(x, x + 1)
+    with pytest.raises(ValueError, match="wrong number of arguments"):
+        transformer.computation(x, x)(1.0, 2.0)
+
+
+def test_feeding_by_name(transformer):
+    """A222: by position or feed_dict, not both."""
+    x, y = nv.placeholder(()).named("left"), nv.placeholder(()).named("right")
+    step = transformer.computation(x - y, x, y)
+    assert step(feed_dict={"left": 5.0, y: 1.0}).item() == 4.0
+    for wrong in ({x: 1.0}, {x: 1.0, y: 1.0, "lef": 2.0}):
+        with pytest.raises(ValueError, match="feed_dict"):
+            step(feed_dict=wrong)
+    with pytest.raises(ValueError, match="not both"):
+        step(1.0, feed_dict={x: 1.0, y: 2.0})
+
+
+def test_results_are_the_callers_own(transformer):
+    """A223: no aliasing between results, arguments, cells and constants."""
+    x, w = nv.placeholder((3,)), nv.variable((3,), 1.0)
+    constant = nv.constant([1.0, 2.0, 3.0])
+    step = transformer.computation([x, w, constant, constant], x)
+    argument = np.zeros(3, np.float32)
+    first = step(argument)
+    for result in first:
+        assert not np.shares_memory(result, argument) and result.flags.writeable
+        result[:] = 100
+    assert not any(np.shares_memory(a, b) for at, a in enumerate(first) for b in first[:at])
+    assert [result.tolist() for result in step(argument)] == [[0.0] * 3, [1.0] * 3, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]
+
+
+def test_computations_of_one_transformer_share_state(transformer):
+    """A224: including ones that are built later."""
+    w = nv.variable((), 1.0)
+    transformer.computation(nv.assign(w, w + 1))()
+    assert transformer.computation(w * 10)().item() == 20.0
+
+
+def test_transformers_have_state_of_their_own(transformer):
+    """A225: same initial bits, no sharing, one warning."""
+    drawn = []
+
+    def initial(axes):
+        drawn.append(axes)
+        return np.random.default_rng().standard_normal(axes.lengths).astype(np.float32)
+
+    w = nv.variable((4,), initial)
+    with nv.transformers.make_transformer("interpreter") as other:
+        np.testing.assert_array_equal(transformer.computation(w)(), other.computation(w)())
+        assert len(drawn) == 1
+    v = nv.variable((), 1.0)
+    transformer.set(v, 7.0)
+    with nv.transformers.make_transformer("interpreter") as other:
+        with pytest.warns(UserWarning, match="copy_state"):
+            assert other.computation(v)().item() == 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            other.computation(v + 1)()
+
+
+def test_cells_are_read_written_and_copied(transformer):
+    """A226: get, set, copy_state, close."""
+    w = nv.variable((2,), 1.0)
+    assert transformer.get(w).tolist() == [1.0, 1.0]
+    transformer.set(w, [3.0, 4.0])
+    transformer.get(w)[:] = 0
+    assert transformer.computation(w)().tolist() == [3.0, 4.0]
+    with pytest.raises(ValueError):
+        transformer.set(w, [1.0, 2.0, 3.0])
+    other = nv.transformers.make_transformer("interpreter")
+    other.copy_state(transformer)
+    assert other.get(w).tolist() == [3.0, 4.0]
+    other.close()
+    with pytest.raises(nv.NervureError, match="closed"):
+        other.computation(w)()
+
+
+def test_lazy_tensors_use_the_default_transformer():
+    """A227: numpy(), evaluate, float and np.asarray."""
+    w = nv.variable((), 2.0)
+    nv.transformers.default().set(w, 5.0)
+    assert w.numpy() == 5.0 and nv.evaluate(w + 1) == 6.0 and float(w * 2) == 10.0
+    assert np.asarray(w - 1) == 4.0 and np.asarray(w, np.float64).dtype == np.float64
+    assert [entry.item() for entry in nv.evaluate([w, w + 1])] == [5.0, 6.0]
+    with pytest.raises(ValueError, match="no value of its own"):
+        nv.placeholder(()).numpy()
+
+
+def test_derivative_of_what(transformer):
+    """A228: scalars or an error, zeros where x is not below, integers refused."""
+    x, y = nv.variable("H=2", [1.0, 2.0]), nv.variable("H=2", 1.0)
+    with pytest.raises(ValueError, match="not a scalar"):
+        nv.deriv(x * x, x)
+    assert nv.deriv(x * x, x, error=nv.constant([1.0, 10.0], axes="H=2")).tolist() == [2.0, 40.0]
+    assert nv.deriv(nv.sum(x), y).tolist() == [0.0, 0.0]
+    n = nv.variable((), 1, dtype=nv.int32)
+    with pytest.raises(TypeError):
+        nv.deriv(nv.sum(x), n)
+    with pytest.raises(TypeError):
+        nv.deriv(n + 1, x)
+    assert [entry.tolist() for entry in nv.deriv(nv.sum(x * y), [x, y])] == [[1.0, 1.0], [1.0, 2.0]]
+
+
+def test_a_derivative_counts_one_node_alone():
+    """A228: an expression means that very node; a variable means all its reads."""
+    x = nv.variable((), 3.0)
+    a, b = x + x, x + x
+    assert nv.deriv(a * b, a).item() == 6.0
+    assert nv.deriv(a * b, x).item() == 24.0
+
+
+def test_persistent_tensors_as_parameters(transformer):
+    """A229: the call sets it."""
+    v = nv.persistent_tensor((), 1.0)
+    step = transformer.computation(v * 2, v)
+    assert step(5.0).item() == 10.0
+    assert transformer.get(v).item() == 5.0
+
+
+def test_scopes_names_and_metadata():
+    """A250: labels survive, and mean nothing."""
+    x = nv.placeholder(())
+    with nv.name_scope("encoder"), nv.name_scope("dense"), nv.metadata(layer="dense"):
+        y = (x * 2).named("logits")
+    provenance = y.value.op.provenance
+    assert (provenance.scope, provenance.metadata["layer"], y.name) == ("encoder/dense", "dense", "logits")
+    assert provenance.location.file == __file__
+    with pytest.raises(ValueError):
+        nv.name_scope("/a").__enter__()
+
+
+def test_equality_is_identity():
+    """A251: tensors are keys; numbers and arrays are refused."""
+    x, y = nv.constant(1.0), nv.constant(1.0)
+    assert x == x and x != y and len({x, y}) == 2
+    for other in (1.0, np.ones(2)):
+        with pytest.raises(TypeError, match="nv.equal"):
+            x == other  # noqa: B015  # the comparison is what raises
+
+
+def test_numbers_of_tensors():
+    """A252: as NumPy's outside tracing."""
+    x = nv.constant([1.0, 2.0, 3.0])
+    assert len(x) == 3 and [float(entry) for entry in x] == [1.0, 2.0, 3.0] and 2.0 in x and 5.0 not in x
+    assert bool(nv.constant(1.0)) and int(nv.constant(2.5)) == 2
+    with pytest.raises(ValueError):
+        bool(x)
+    with pytest.raises(TypeError):
+        len(nv.constant(1.0))
+    for ask in (bool, float, int, lambda t: t.item(), np.asarray):
+        with pytest.raises(TypeError, match="traced") as caught:
+            nv.jit(lambda t, ask=ask: ask(nv.sum(t)))(np.ones(2, np.float32))
+        assert all(name in caught.value.help for name in ("nv.where", "nv.if_", "nv.scan"))
+
+
+def test_handles_are_not_copied():
+    """A253: copy, deepcopy and pickle are TypeErrors that name nv.save."""
+    x = nv.variable((), 1.0)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="nv.save"):
+            attempt(x)
+
+
+def test_seed_starts_anew():
+    """A254: same seed, same numbers; other seed, others; fresh numbers at every call."""
+    def draws(seed):
+        nv.seed(seed)
+        x = nv.uniform((5,))
+        return [x.numpy().tolist(), x.numpy().tolist()]
+    first = draws(1)
+    assert first == draws(1) and first != draws(2) and first[0] != first[1]
+    for wrong in (-1, 2**64):
+        with pytest.raises(ValueError):
+            nv.seed(wrong)
+    with pytest.raises(TypeError):
+        nv.seed(1.5)
