@@ -59,15 +59,23 @@ from nervure.ops.custom import CustomDerivative
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.ops.einsum import Dot, Einsum, MatMul
 from nervure.ops.embedding import LookupTable, OneHot
-from nervure.ops.exponential import Cbrt, Exp, Exp2, Expm1, Log, Log10, Log1p, Log2, Rsqrt, SafeLog, Sqrt
+from nervure.ops.exponential import Cbrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Rsqrt, SafeLog, Sqrt
 from nervure.ops.indexing import Gather, GatherElements, GatherNd, Scatter, ScatterElements, ScatterNd
 from nervure.ops.pooling import AveragePool, MaxPool, Windows
 from nervure.ops.positions import Eye, Iota, Tril, Triu
+from nervure.ops.random import (
+    RandomBernoulli,
+    RandomBits,
+    RandomBlocks,
+    RandomKey,
+    RandomNormal,
+    RandomUniform,
+)
 from nervure.ops.reductions import All, Any, ArgMax, ArgMin, Max, Min, Prod, Sum
 from nervure.ops.rounding import Absolute, Ceil, Floor, Round, Sign, Truncate
 from nervure.ops.selection import Clip, Maximum, Minimum, Where
 from nervure.ops.softmax import LogSoftmax, SigmoidCrossEntropy, Softmax, SoftmaxCrossEntropy
-from nervure.ops.special import Digamma, Erf, ErfInv, Erfc, Lgamma
+from nervure.ops.special import Digamma, Erf, Erfc, ErfInv, Lgamma
 from nervure.ops.statistics import (
     CountNonzero,
     Extent,
@@ -113,19 +121,20 @@ __all__ = [
     "Absolute", "AccumulateView", "Acos", "Acosh", "Add", "All", "Any", "ArgMax", "ArgMin", "Asin", "Asinh",
     "AssumeShape", "Atan", "Atan2", "Atanh", "AveragePool", "Bitcast", "BitwiseAnd", "BitwiseNot",
     "BitwiseOr", "BitwiseXor", "Broadcast", "Cbrt", "Ceil", "Clip", "Complex", "Concatenate", "Conjugate",
-    "Constant", "Contract", "Convert", "Convolution", "ConvolutionDataGradient",
-    "ConvolutionFilterGradient", "ConvolutionTranspose", "Cos", "Cosh", "CountNonzero", "CustomDerivative", "Diagonal",
-    "Digamma", "Divide", "Dot", "Einsum", "Elu", "Equal", "Erf", "ErfInv", "Erfc", "Exp", "Exp2", "Expm1",
-    "Extent", "Eye", "Floor", "FloorDivide", "FoldedPad", "Full", "Gather", "GatherElements", "GatherNd",
-    "Gelu", "GeluTanh", "Greater", "GreaterEqual", "Guard", "HardSigmoid", "HardSwish", "HostCall", "Hypot",
+    "Constant", "Contract", "Convert", "Convolution", "ConvolutionDataGradient", "ConvolutionFilterGradient",
+    "ConvolutionTranspose", "Cos", "Cosh", "CountNonzero", "CustomDerivative", "Diagonal", "Digamma",
+    "Divide", "Dot", "Einsum", "Elu", "Equal", "Erf", "ErfInv", "Erfc", "Exp", "Exp2", "Expm1", "Extent",
+    "Eye", "Floor", "FloorDivide", "FoldedPad", "Full", "Gather", "GatherElements", "GatherNd", "Gelu",
+    "GeluTanh", "Greater", "GreaterEqual", "Guard", "HardSigmoid", "HardSwish", "HostCall", "Hypot",
     "Imaginary", "IndexView", "Iota", "IsFinite", "IsInf", "IsNan", "L1Norm", "L2Norm", "LeakyRelu", "Less",
     "LessEqual", "Lgamma", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "LogSoftmax", "LogSumExp",
     "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "LookupTable", "MatMul", "Max", "MaxPool",
-    "Maximum", "Mean", "Min", "Minimum", "Mish", "Mod", "Multiply", "Negative", "NotEqual", "OneHot",
-    "PRelu", "Pad", "Parameter", "Permute", "Power", "PrintOp", "Prod", "ReadVariable", "Real",
-    "Reciprocal", "Relu", "Reshape", "Reverse", "Round", "Rsqrt", "SafeLog", "Scatter", "ScatterElements",
-    "ScatterNd", "Selu", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidCrossEntropy", "Sign", "Silu", "Sin",
-    "Sinh", "Slice", "Softmax", "SoftmaxCrossEntropy", "Softplus", "Sqrt", "Square", "SquaredDifference",
-    "SquaredL2", "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Tril", "Triu", "Truncate",
-    "UpdateView", "Variance", "Where", "Windows",
+    "Maximum", "Mean", "Min", "Minimum", "Mish", "Mod", "Multiply", "Negative", "NotEqual", "OneHot", "PRelu",
+    "Pad", "Parameter", "Permute", "Power", "PrintOp", "Prod", "RandomBernoulli", "RandomBits",
+    "RandomBlocks", "RandomKey", "RandomNormal", "RandomUniform", "ReadVariable", "Real", "Reciprocal",
+    "Relu", "Reshape", "Reverse", "Round", "Rsqrt", "SafeLog", "Scatter", "ScatterElements", "ScatterNd",
+    "Selu", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidCrossEntropy", "Sign", "Silu", "Sin", "Sinh",
+    "Slice", "Softmax", "SoftmaxCrossEntropy", "Softplus", "Sqrt", "Square", "SquaredDifference", "SquaredL2",
+    "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Tril", "Triu", "Truncate", "UpdateView",
+    "Variance", "Where", "Windows",
 ]

@@ -118,11 +118,11 @@ class Power(Elementwise):
             self._refuse_negative_constant(self.operands[1].op)
 
     def _refuse_negative_constant(self, exponent: Any) -> None:
-        known = {Full: "number", Constant: "array"}.get(type(exponent))
-        if known and np.any(np.less(getattr(exponent, known), 0)):
+        known = exponent.number if type(exponent) is Full else exponent.array if type(exponent) is Constant else 0
+        if np.any(np.less(known, 0)):
             raise self.fail(InvalidArgument, "integers cannot be raised to a negative power",
-                            operand=self.operand_label(1), got=np.min(getattr(exponent, known)),
-                            expected="0 or more", help="insert ops.Convert to a float type first")
+                            operand=self.operand_label(1), got=np.min(known), expected="0 or more",
+                            help="insert ops.Convert to a float type first")
 
     def evaluate(self, s: Any, *elements: Any) -> Any:
         return s.power(*elements)

@@ -49,7 +49,7 @@ def _levels(length: DimLike) -> int:
 def _part(x: Value, axis: int, start: DimLike, extent: DimLike) -> Value:
     if extent is x.shape[axis] or extent == x.shape[axis]:
         return x
-    slices = [(0, length, 1) for length in x.shape]
+    slices: list[tuple[DimLike, DimLike, int]] = [(0, length, 1) for length in x.shape]
     slices[axis] = (start, extent, 1)
     return Slice(x, slices).output
 

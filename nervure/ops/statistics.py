@@ -132,7 +132,7 @@ class LogSumExp(ReductionComposite):
 
 
 def _count(x: Value, axes: tuple[int, ...]) -> DimLike:
-    return product(*[x.shape[axis] for axis in axes])
+    return product([x.shape[axis] for axis in axes])
 
 
 def _per(total: Value, count: DimLike) -> Value:

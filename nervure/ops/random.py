@@ -1,0 +1,243 @@
+"""Random numbers: each is a pure function of (seed, step, stream, its own index).
+
+The generator is Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011): a
+cipher that turns a counter of two words into two words of noise, under a key of two words. An op's key is the cipher of
+its stream under the cipher of the step under the seed; block k of its noise is the cipher of k. So the numbers do
+not depend on the order in which they are made, on threads, or on what else is drawn.
+
+>>> import nervure as nv
+>>> seed, step = nv.Parameter(nv.uint32, (2,)), nv.Parameter(nv.uint64, ())
+>>> RandomUniform(seed, step, stream=7, shape=(2, 3))
+f32[2, 3] RandomUniform(Parameter, Parameter)
+
+Every op takes the seed, uint32 (low word, high word), and the step, uint64. The words, and all that integers and
+exact arithmetic make of them, have the same bits on every transformer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.kinds import FLOATS, Access, Composite, Structure, Structured, describe_types, identity_access
+from nervure.ir.op import Op, Value
+from nervure.ops.arithmetic import Add
+from nervure.ops.bitwise import BitwiseOr, ShiftLeft, ShiftRight
+from nervure.ops.comparison import Less
+from nervure.ops.conversion import Convert, converted
+from nervure.ops.exponential import Log, Sqrt
+from nervure.ops.trigonometric import Cos, Sin
+from nervure.ops.views import Concatenate, Reshape, Slice
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, index, product
+from nervure.types.dtype import DType, bool_, float32, float64, uint32, uint64
+
+Words = tuple[Any, Any]
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def threefry(s: Any, key: Words, counter: Words) -> Words:
+    """The Threefry-2x32-20 cipher of a counter under a key, over scalars of type uint32."""
+    third = s.bitwise_xor(s.bitwise_xor(key[0], key[1]), s.constant(_PARITY, uint32))
+    keys = (*key, third)
+    x, y = s.add(counter[0], key[0]), s.add(counter[1], key[1])
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            x = s.add(x, y)
+            y = s.bitwise_xor(_rotated(s, y, distance), x)
+        x = s.add(x, keys[(group + 1) % 3])
+        y = s.add(s.add(y, keys[(group + 2) % 3]), s.constant(group + 1, uint32))
+    return x, y
+
+
+def _rotated(s: Any, x: Any, distance: int) -> Any:
+    """The bits of x, rotated to the left."""
+    return s.bitwise_or(s.shift_left(x, s.constant(distance, uint32)),
+                        s.shift_right(x, s.constant(32 - distance, uint32)))
+
+
+def _halves(s: Any, x: Any) -> Words:
+    """A uint64 as two words, the low one first."""
+    return s.wrap(x, uint32), s.wrap(s.shift_right(x, s.constant(32, uint64)), uint32)
+
+
+class RandomKey(Structured):
+    """The key of one stream at one step, as two words: ``threefry(threefry(seed, step), stream)``."""
+
+    operand_names = "low high step"
+    stream = field.integer()
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        word = BasicTensorDescription(uint32, ())
+        _require(self, types, (word, word, BasicTensorDescription(uint64, ())))
+        if not 0 <= self.stream < 1 << 64:
+            raise self.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=self.stream,
+                            expected="0 to 2**64 - 1")
+        return word, word
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        stream = self.stream
+
+        def body(s: Any, low: Any, high: Any, step: Any) -> Words:
+            words = s.constant(stream & 0xFFFFFFFF, uint32), s.constant(stream >> 32, uint32)
+            return threefry(s, threefry(s, (low, high), _halves(s, step)), words)
+
+        return Structure(domain=(), reads=(Access(()),) * 3, writes=(Access(()),) * 2, body=body)
+
+
+class RandomBlocks(Structured):
+    """Blocks 0 to count - 1 of the noise under a key, as two tensors of words: ``threefry(key, k)``."""
+
+    operand_names = "low high"
+    count = field.dimension()
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        word = BasicTensorDescription(uint32, ())
+        _require(self, types, (word, word))
+        words = BasicTensorDescription(uint32, (self.count,))
+        return words, words
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        def body(s: Any, low: Any, high: Any) -> Words:
+            return threefry(s, (low, high), _halves(s, s.wrap(s.index(index(0)), uint64)))
+
+        return Structure(domain=(self.count,), reads=(Access(()),) * 2, writes=(identity_access(1),) * 2, body=body)
+
+
+class Random(Composite, abstract=True):
+    """A tensor of random numbers; ``dtype`` is that of the result."""
+
+    operand_names = "seed step"
+    stream = field.integer()
+    shape = field.shape()
+    admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        _require(self, types, (BasicTensorDescription(uint32, (2,)), BasicTensorDescription(uint64, ())))
+        dtype: DType = self.dtype
+        if dtype not in self.admits:
+            raise self.fail(DtypeMismatch, f"no random numbers of type {dtype.name}", operand="dtype", got=dtype.name,
+                            expected=describe_types(self.admits), help="insert ops.Convert")
+        return BasicTensorDescription(dtype, self.shape)
+
+    def blocks(self, operands: tuple[Value, ...], count: DimLike) -> tuple[Value, ...]:
+        """The noise of this op's stream, as two tensors of words."""
+        seed, step = operands
+        low, high = [Reshape(Slice(seed, [(k, 1, 1)]), ()) for k in (0, 1)]
+        return RandomBlocks(*RandomKey(low, high, step, self.stream).outputs, count).outputs
+
+
+class RandomBits(Random):
+    """Random words, uint32: element i is word i % 2 of block i // 2."""
+
+    dtype = uint32
+    admits = frozenset([uint32])
+
+    def decompose(self, *operands: Value) -> Value:
+        count = product(self.shape)
+        return _interleaved(self.blocks(operands, (count + 1) // 2), self.shape)
+
+
+class RandomUniform(Random):
+    """Random numbers from [0, 1): multiples of 2**-p, all equally likely, where p is the precision of the type.
+
+    Up to float32, element i is made of the upper bits of word i % 2 of block i // 2, in float64 of both words of block i.
+    """
+
+    dtype = field.dtype(float32)
+
+    def decompose(self, *operands: Value) -> Value:
+        count = product(self.shape)
+        if self.dtype is float64:
+            return Reshape(_fraction(_wide_draws(self.blocks(operands, count)), float64), self.shape).output
+        words = _interleaved(self.blocks(operands, (count + 1) // 2), self.shape)
+        return _fraction(_draws(words, self.dtype), self.dtype)
+
+
+class RandomNormal(Random):
+    """Random numbers from the normal distribution with mean 0 and variance 1, by the formula of Box and Muller (1958).
+
+    Elements 2k and 2k + 1 are r cos(a) and r sin(a), where r = sqrt(-2 log u) and a = 2 pi v. The integers that u and v
+    are made of are those of elements 2k and 2k + 1 of RandomUniform; u is one step larger, in (0, 1]. Types below
+    float32 are rounded from it.
+    """
+
+    dtype = field.dtype(float32)
+
+    def decompose(self, *operands: Value) -> Value:
+        dtype, count = self.dtype.compute, product(self.shape)
+        pairs = (count + 1) // 2
+        first, second = self._draws(operands, pairs, dtype)
+        u = _fraction(Add(first, first.full(1)).output, dtype)
+        radius = Sqrt(Log(u) * -2.0)
+        angle = _fraction(second, dtype) * (2 * math.pi)
+        values = _interleaved((radius * Cos(angle), radius * Sin(angle)), self.shape)
+        return converted(values, self.dtype)
+
+    def _draws(self, operands: tuple[Value, ...], pairs: DimLike, dtype: DType) -> list[Value]:
+        """The integers that the two numbers of each pair are made of."""
+        if dtype is not float64:
+            return [_draws(words, dtype) for words in self.blocks(operands, pairs)]
+        draws = Reshape(_wide_draws(self.blocks(operands, 2 * pairs)), (pairs, 2))
+        return [Reshape(Slice(draws, [(0, pairs, 1), (side, 1, 1)]), (pairs,)).output for side in (0, 1)]
+
+
+class RandomBernoulli(Random):
+    """True with a probability: where a uniform float32 number is below it."""
+
+    probability = field.real()
+    dtype = bool_
+    admits = frozenset([bool_])
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if not 0 <= self.probability <= 1:
+            raise self.fail(InvalidArgument, "a probability is a number from 0 to 1", operand="probability",
+                            got=self.probability, expected="0 to 1")
+        return super().infer(*types)
+
+    def decompose(self, *operands: Value) -> Value:
+        uniform = RandomUniform(*operands, self.stream, self.shape).output
+        return Less(uniform, uniform.full(self.probability)).output
+
+
+def _require(op: Op, types: tuple[BasicTensorDescription, ...], expected: tuple[BasicTensorDescription, ...]) -> None:
+    for position, (got, wanted) in enumerate(zip(types, expected, strict=True)):
+        if got.dtype is not wanted.dtype or got.shape != wanted.shape:
+            kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
+            raise op.fail(kind, "the operand has another type", operand=op.operand_label(position), got=got,
+                          expected=wanted)
+
+
+def _precision(dtype: DType) -> int:
+    """The bits of the significand: 24 for float32."""
+    return int(ml_dtypes.finfo(dtype.numpy).nmant) + 1
+
+
+def _draws(words: Value, dtype: DType) -> Value:
+    """The upper bits of each word: as many as the type can hold."""
+    return ShiftRight(words, words.full(32 - _precision(dtype))).output
+
+
+def _wide_draws(blocks: tuple[Value, ...]) -> Value:
+    """53 bits of each block, as uint64."""
+    first, second = [Convert(words, uint64).output for words in blocks]
+    return BitwiseOr(ShiftLeft(first, first.full(21)), ShiftRight(second, second.full(11))).output
+
+
+def _fraction(draws: Value, dtype: DType) -> Value:
+    """Integers of the type's precision, as that many binary places behind the point: exact."""
+    return Convert(draws, dtype) * 2.0 ** -_precision(dtype)
+
+
+def _interleaved(parts: tuple[Value, ...], shape: tuple[DimLike, ...]) -> Value:
+    """A tensor whose elements, in row-major order, come from two tensors in turn; one left over is dropped."""
+    pairs, count = parts[0].shape[0], product(shape)
+    columns = [Reshape(part, (pairs, 1)) for part in parts]
+    flat = Reshape(Concatenate(*columns, axis=1), (2 * pairs,))
+    return Reshape(Slice(flat, [(0, count, 1)]), shape).output
