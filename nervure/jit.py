@@ -104,7 +104,7 @@ class Jitted:
             symbol = self._symbol(owner, position, axes)
             if symbol is not None:
                 shape[position] = dim(symbol)
-        return as_dtype(array.dtype), tuple(shape), axes and tuple([str(axis) for axis in axes]), axes
+        return as_dtype(array.dtype), tuple(shape), axes and tuple([(axis.label, axis.axis_class) for axis in axes]), axes
 
     def _symbol(self, owner: str, position: int, axes: Axes | None) -> str | None:
         if isinstance(self._dynamic, Mapping):

@@ -81,7 +81,7 @@ class Placement:
         if value is None:
             if not variable.persistent:
                 raise InvalidArgument("it is read before it has a value", op=variable.name or "temporary",
-                                      location=op.location if op else variable.location,
+                                      location=variable.location if op is None else op.location,
                                       help="assign a temporary first; make a placeholder a parameter of the computation")
             value = self.entry[variable] = ReadVariable(variable).output
             value.op.name = variable.name

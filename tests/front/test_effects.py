@@ -160,7 +160,7 @@ def test_the_value_is_broadcast_and_converted():
     x = nv.persistent_tensor("H=2, W=3", 0.0)
     row = nv.constant([1.0, 2.0, 3.0], axes="W=3")
     assert run([nv.assign(x, row), x])[1].tolist() == [[1.0, 2.0, 3.0]] * 2
-    with pytest.raises(nv.AxisMismatch, match="axes that the target lacks"):
+    with pytest.raises(nv.AxisMismatch, match="the target lacks N"):
         nv.assign(x, nv.constant(np.zeros((4, 2)), axes="N=4, H=2"))
     with pytest.raises(TypeError):
         nv.assign(nv.persistent_tensor((), 0, dtype=nv.int32), nv.constant(1.5))

@@ -1,0 +1,186 @@
+"""Functions of arrays: tracing, specialisation, nested arguments, derivatives."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import nervure as nv
+
+F32 = np.float32
+
+
+class Pair(NamedTuple):
+    left: object
+    right: object
+
+
+@dataclasses.dataclass
+class Layer:
+    weights: object
+    bias: object
+    name: str = "layer"
+
+
+def test_it_computes_and_traces_once_per_types_and_shapes():
+    traced = []
+
+    @nv.jit
+    def double(x):
+        traced.append(x.shape)
+        return x + x
+
+    assert double(np.ones(3, F32)).tolist() == [2.0] * 3
+    assert double(np.full(3, 2, F32)).tolist() == [4.0] * 3
+    assert double(np.ones((2, 1), np.int32)).dtype == np.int32
+    assert traced == [(3,), (2, 1)]
+    assert double.specialisations == ["f32[3]", "i32[2, 1]"]
+
+
+def test_dynamic_lengths_stay_symbolic():
+    @nv.jit(dynamic={"x": {0: "n"}, "y": {0: "n"}})
+    def scaled(x, y):
+        return x * y + nv.sum(x)
+
+    for length in (1, 4, 7):
+        x = np.arange(length, dtype=F32)
+        np.testing.assert_allclose(scaled(x, x), x * x + x.sum())
+    assert scaled.specialisations == ["f32[n], f32[n]"]
+    with pytest.raises(ValueError, match="n"):
+        scaled(np.ones(3, F32), np.ones(4, F32))
+
+
+def test_dynamic_axis_names():
+    @nv.jit(dynamic="N")
+    def mean(x):
+        return nv.mean(x, out_axes="N")
+
+    for length in (2, 5):
+        x = nv.constant(np.ones((length, 3)), axes={"N": length, "H": 3})
+        assert mean(x).tolist() == [1.0] * length
+    assert mean.specialisations == ["f32[N, 3]"]
+
+
+def test_nested_arguments_and_results():
+    @nv.jit
+    def apply(layer, inputs, *, scale):
+        y = nv.dot(inputs["x"], layer.weights) + layer.bias
+        return {"y": Pair(y * scale, [y, 7]), "name": layer.name, "nothing": None}
+
+    layer = Layer(np.ones((2, 3), F32), np.ones(3, F32))
+    result = apply(layer, {"x": np.ones((1, 2), F32)}, scale=2.0)
+    assert result["y"].left.tolist() == [[6.0] * 3] and result["y"].right[0].tolist() == [[3.0] * 3]
+    assert (result["y"].right[1], result["name"], result["nothing"]) == (7, "layer", None)
+    assert isinstance(result["y"], Pair)
+
+    remade = nv.jit(lambda layer: Layer(layer.weights * 2, layer.bias, layer.name))(layer)
+    assert isinstance(remade, Layer) and remade.weights.tolist() == [[2.0] * 3] * 2
+
+
+def test_numbers_are_traced_and_static_arguments_are_not():
+    traced = []
+
+    @nv.jit(static="axis")
+    def total(x, axis, scale):
+        traced.append(axis)
+        return nv.sum(x, axis=axis) * scale
+
+    x = np.ones((2, 3), F32)
+    assert total(x, 0, 2.0).tolist() == [4.0] * 3
+    assert total(x, 1, 3.0).tolist() == [9.0] * 2
+    assert total(x, 1, 4.0).tolist() == [12.0] * 2
+    assert traced == [0, 1]
+
+
+def test_wrong_use_is_explained():
+    with pytest.raises(TypeError, match="takes a function"):
+        nv.jit(3)
+    with pytest.raises(ValueError, match="no argument y"):
+        nv.jit(lambda x: x, static="y")
+    with pytest.raises(TypeError, match="missing a required argument"):
+        nv.jit(lambda x: x)()
+    with pytest.raises(TypeError, match="must give one tensor"):
+        nv.grad(lambda x: 3.0)(np.ones(2, F32))
+    with pytest.raises(ValueError, match="not a scalar"):
+        nv.grad(lambda x: x * x)(np.ones(2, F32))
+    with pytest.raises(TypeError, match="real arguments"):
+        nv.grad(lambda x: nv.sum(x))(np.ones(2, np.int32))
+    with pytest.raises(ValueError, match="no argument"):
+        nv.grad(lambda x: nv.sum(x), 3)
+
+
+def test_gradients_of_arrays_and_of_tensors():
+    def f(x, y):
+        return nv.sum(x * x * y)
+
+    x, y = np.arange(3, dtype=F32), np.full(3, 2, F32)
+    assert nv.grad(f)(x, y).tolist() == [0.0, 4.0, 8.0]
+    dx, dy = nv.grad(f, (0, "y"))(x, y)
+    assert dx.tolist() == [0.0, 4.0, 8.0] and dy.tolist() == [0.0, 1.0, 4.0]
+    value, gradient = nv.value_and_grad(f, 1)(x, y)
+    assert value == 10.0 and gradient.tolist() == [0.0, 1.0, 4.0]
+    hessian_row = nv.grad(lambda x: nv.sum(nv.grad(f)(x, nv.constant(y))))(x)
+    assert hessian_row.tolist() == [4.0] * 3
+    assert nv.jit(lambda x: nv.grad(f)(x, x))(x).tolist() == (2 * x * x).tolist()
+
+
+def test_a_gradient_counts_its_argument_alone():
+    w = nv.variable((), 3.0)
+    product = nv.grad(lambda v: v * w)
+    assert product(w).item() == 3.0
+
+
+def test_gradients_of_nested_arguments():
+    def loss(parameters, x):
+        return nv.mean(nv.square(nv.dot(x, parameters["w"]) + parameters["b"][0]))
+
+    parameters = {"w": np.ones(2, F32), "b": [np.float32(1)]}
+    gradient = nv.grad(loss)(parameters, np.ones((4, 2), F32))
+    assert gradient["w"].tolist() == [6.0, 6.0] and gradient["b"][0].item() == 6.0
+
+
+def test_updates_inside_are_returned_effects():
+    count = nv.persistent_tensor((), 0.0)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = nv.jit(lambda x: (x + count, nv.assign(count, count + 1)), transformer=transformer)
+        results = [step(np.float32(10))[0].item() for _ in range(3)]
+    assert results == [10.0, 11.0, 12.0]
+
+
+def test_a_custom_derivative_with_several_results():
+    @nv.custom_vjp
+    def both(x, y):
+        return x * y, x + y
+
+    @both.defvjp
+    def _(gradients, x, y):
+        return gradients[0] * 10.0, gradients[1] * 100.0
+
+    x, y = nv.variable((2,), 2.0), nv.variable((2,), 3.0)
+    product, total = both(x, y)
+    loss = nv.sum(product * product + total)
+    assert loss.item() == 2 * (36.0 + 5.0)
+    assert nv.deriv(loss, x).tolist() == [120.0] * 2 and nv.deriv(loss, y).tolist() == [100.0] * 2
+
+
+def test_a_custom_derivative_is_checked():
+    function = nv.custom_vjp(lambda x: x * 2)
+    x = nv.variable((2,), 1.0)
+    with pytest.raises(ValueError, match="no derivative has been declared"):
+        function(x)
+    wrong_count = nv.custom_vjp(lambda x: x * 2, lambda gradient, x: (gradient, gradient))
+    with pytest.raises(ValueError, match="one gradient an operand"):
+        nv.deriv(nv.sum(wrong_count(x)), x)
+    wrong_type = nv.custom_vjp(lambda x: x * 2, lambda gradient, x: nv.sum(gradient))
+    with pytest.raises(ValueError, match="operand's type"):
+        nv.deriv(nv.sum(wrong_type(x)), x)
+
+
+def test_containers_that_hold_themselves_are_refused():
+    endless = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="nested more than"):
+        nv.jit(lambda x: x)(endless)
