@@ -67,8 +67,8 @@ class AffineForm(NamedTuple):
 def affine_form(x: DimLike, shape: Sequence[DimLike]) -> AffineForm | None:
     """The affine form of x over a domain, None where it has none or none is found.
 
-    The form is read off where x is written so; else the differences at the origin are the only candidates, and hold
-    if that is proved: ``(%0 // 4) * 4 + %0 % 4`` is ``%0``.
+    The form is read off where x is written so; else the differences at the origin are the candidates, and hold if
+    that is proved: ``(%0 // 4) * 4 + %0 % 4`` is ``%0``.
     """
     names = [f"%{k}" for k in range(len(shape))]
     parts = affine(x, names)
@@ -76,7 +76,9 @@ def affine_form(x: DimLike, shape: Sequence[DimLike]) -> AffineForm | None:
         return AffineForm(tuple([parts[0][name] for name in names]), parts[1])
     origin: dict[str, DimLike] = dict.fromkeys(names, 0)
     offset = substitute(x, origin)
-    slopes = tuple([substitute(x, {**origin, name: 1}) - offset for name in names])
+    # What is guessed may take symbols to be large (``1 // N`` is 0, ``1 % N`` is 1): the proof does not.
+    large: Ranges = dict.fromkeys(symbols(x), (2, None))
+    slopes = tuple([simplify(substitute(x, {**origin, name: 1}) - offset, large) for name in names])
     candidate = _dot(slopes, indices(len(shape)), offset)
     return AffineForm(slopes, offset) if equal(x, candidate, index_ranges(shape)) is True else None
 
@@ -155,12 +157,14 @@ class IndexMap:
     def take(self, array: np.ndarray, bindings: Mapping[str, int] | None = None) -> np.ndarray:
         """The view of an array, as a new array: the meaning of the map, element by element."""
         shape = [evaluate(length, bindings or {}) for length in self.shape]
+        if 0 in shape:
+            return np.empty(shape, array.dtype)
         found = self.evaluate(np.ogrid[tuple([slice(length) for length in shape])] if shape else (), bindings)
         return np.broadcast_to(array[found], shape).copy()
 
     def is_identity(self, source: Sequence[DimLike] | None = None) -> bool:
         """Whether every index is known to lead to itself; with the shape of what is read, whether to all of it."""
-        if len(self.coordinates) != self.rank:
+        if len(self.coordinates) != self.rank or (source is not None and len(source) != self.rank):
             return False
         if source is not None and not all(equal(a, b) is True for a, b in zip(self.shape, source, strict=True)):
             return False

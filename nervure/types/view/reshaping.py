@@ -15,7 +15,7 @@ from functools import cached_property
 from nervure.errors import ShapeMismatch
 from nervure.types.dim import DimLike, equal, less_equal, product, simplify
 from nervure.types.index_map import IndexMap, index_ranges, indices
-from nervure.types.layout import row_major
+from nervure.types.layout import Layout, collapse, collapsed, row_major
 from nervure.types.shape import Shape, checked_shape
 from nervure.types.view.simple import SimpleView
 
@@ -64,6 +64,19 @@ class Reshape(SimpleView):
                 digit: DimLike = 0 if _is_one(length) else place // stride
                 coordinates.append(simplify(digit if d == 0 else digit % length, ranges))
         return IndexMap(self.target, tuple(coordinates))
+
+    def layout(self, base: Layout) -> Layout | None:
+        """The layout of the view; None where a run of dimensions that is divided anew does not walk as one."""
+        strides: list[DimLike] = []
+        for ours, theirs in self.groups:
+            lengths = [self.source[d] for d in ours]
+            run = Layout(tuple([base.strides[d] for d in ours]))
+            if len(collapse(lengths, run)) > 1:
+                return None
+            _, whole = collapsed(lengths, collapse(lengths, run), run)
+            step = whole.strides[0] if whole.strides else 1
+            strides += [stride * step for stride in row_major([self.target[d] for d in theirs]).strides]
+        return Layout(tuple(strides), base.offset)
 
 
 class Flatten(Reshape):

@@ -77,7 +77,9 @@ def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
         low, high = last, start
     else:
         raise InvalidArgument("the step of a range is never 0 and has a known sign", op=op, operand=operand, got=step)
-    # An empty range has its last position before its first; then these hold for the starts that clipping gives.
+    if type(extent) is int and extent == 0:
+        return start, extent, step
+    # Where an extent can be 0 the last position is a step before the first: what clipping gives holds there too.
     verdicts = [less_equal(0, extent), less_equal(0, low), less_equal(high, length - 1)]
     if verdicts == [True] * 3:
         return start, extent, step
