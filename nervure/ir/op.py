@@ -336,16 +336,26 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return self.provenance.location
 
     def with_operands(self, operands: Sequence[Value]) -> Op:
-        """The same op on other operands; this op itself if they are the same. Types are checked again."""
+        """The same op on other operands; this op itself if they are the same."""
         operands = tuple(operands)
         if len(operands) == len(self.operands) and all(map(_same, operands, self.operands)):
             return self
+        return self.copied(operands)
+
+    def copied(self, operands: Sequence[Value]) -> Op:
+        """A new node like this one: attributes, name, labels, provenance. Types are checked again where operands differ in them."""
         cls = type(self)
         copy = cls.__new__(cls)
         for name in cls.fields:
             setattr(copy, name, getattr(self, name))
-        copy.operands, copy.provenance, copy.name = operands, self.provenance, self.name
-        copy._finish(operands)
+        copy.operands, copy.provenance, copy.name = tuple(operands), self.provenance, self.name
+        if len(copy.operands) == len(self.operands) and all(map(_alike, copy.operands, self.operands)):
+            copy.outputs = tuple([Value(copy, old.index, old._type, old.labels) for old in self.outputs])
+            return copy
+        copy._finish(copy.operands)
+        for fresh, old in zip(copy.outputs, self.outputs, strict=False):
+            if fresh.labels is None and old.labels is not None and len(old.labels) == fresh.rank:
+                fresh.labels = old.labels
         return copy
 
     def fail(self, kind: type[NervureError], message: str, **parts: Any) -> NervureError:
@@ -369,6 +379,11 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
 def _same(left: Any, right: Any) -> bool:
     return left is right
+
+
+def _alike(left: Value, right: Value) -> bool:
+    """Whether a type rule sees no difference between two operands."""
+    return left is right or (left.labels == right.labels and (left._type is right._type or left._type == right._type))
 
 
 def same_types(op: Op, types: Sequence[BasicTensorDescription]) -> BasicTensorDescription:

@@ -1,0 +1,43 @@
+"""Composites written out: each becomes its decomposition, and what that contains in turn, down to what is supported.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4,))
+>>> decompose(nv.Function([nv.ops.Square(x)], [x])).results
+(f32[4] Multiply(Parameter, Parameter),)
+
+The parts stand on behalf of the composite: its line, scope and metadata are theirs, and its name that of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nervure.ir.function import Function
+from nervure.ir.kinds import Composite
+from nervure.ir.op import Op
+from nervure.passes.rewrite import Rewriter, Rule
+
+Supports = Callable[[type[Op]], bool]
+
+_VISITS = 1_000  # parts of parts of a composite are counted as visits of it
+
+
+class Decomposition(Rule):
+    """The rule of composites that ``supports`` (asked once a class) does not keep."""
+
+    name = "decompose"
+
+    def __init__(self, supports: Supports | None = None) -> None:
+        self._supports = supports
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return issubclass(op_class, Composite) and not (self._supports is not None and self._supports(op_class))
+
+    def apply(self, op: Any) -> Any:
+        return op.decompose(*op.operands)
+
+
+def decompose(function: Function, supports: Supports | None = None) -> Function:
+    """The function without composites, but for the classes of which ``supports`` is true."""
+    return Rewriter("decompose", [Decomposition(supports)], _VISITS)(function)

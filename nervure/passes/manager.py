@@ -1,0 +1,141 @@
+"""Runs passes one after the other, and says which one it was when something goes wrong.
+
+After each pass the types of parameters and results, the updates and the effects must be what they were, and all that is
+new must be well formed. ``NERVURE_DEBUG=passes`` (or ``flags.debug``) prints the function before and after every
+pass to standard error; a pass's name in its place, or several separated by commas, prints those alone.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4,))
+>>> def forgets_a_result(function):
+...     return nv.Function([], function.parameters)
+>>> run(nv.Function([x], [x]), [forgets_a_result])                              # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+nervure.errors.InternalError: pass forgets_a_result, on function function: the results were (f32[4]) and are ()
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from nervure import flags
+from nervure.errors import InternalError, NervureError
+from nervure.ir.function import Function
+
+FunctionPass = Callable[[Function], Function]
+
+
+class Pass(NamedTuple):
+    """A pass and what it is called."""
+
+    name: str
+    run: FunctionPass
+
+
+class Record(NamedTuple):
+    """What one pass did: how many ops there were before and after, and how long the pass and the checks took."""
+
+    name: str
+    before: int
+    after: int
+    seconds: float
+    check_seconds: float
+
+    def __str__(self) -> str:
+        return (f"{self.name:<24}{self.before:>8} -> {self.after:<8}{self.seconds * 1e3:>10.3f} ms"
+                f"{self.check_seconds * 1e3:>10.3f} ms checks")
+
+
+def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list[Record] | None = None) -> Function:
+    """The function after all passes; ``records``, if given, is extended by one Record a pass.
+
+    A pass that fails, or after which something does not hold, is an InternalError that begins with its name. What a user
+    can fix (a decomposition of a user's op, say) keeps its type and gets a note.
+    """
+    checker = Checker(function)
+    for entry in passes:
+        current = as_pass(entry)
+        shown = _is_shown(current.name)
+        if shown:
+            _show("before", current.name, function)
+        start = time.perf_counter()
+        after = _applied(current, function)
+        middle = time.perf_counter()
+        if after is not function:
+            checker.check(current.name, function, after)
+        end = time.perf_counter()
+        if records is not None:
+            records.append(Record(current.name, len(function.operations), len(after.operations), middle - start, end - middle))
+        if shown:
+            _show("after", current.name, after)
+        function = after
+    return function
+
+
+def as_pass(entry: Pass | FunctionPass) -> Pass:
+    """A Pass itself; a function (or a Rewriter) under its own name."""
+    if isinstance(entry, Pass):
+        return entry
+    return Pass(getattr(entry, "name", None) or getattr(entry, "__name__", type(entry).__name__), entry)
+
+
+def _applied(current: Pass, function: Function) -> Function:
+    try:
+        return current.run(function)
+    except NervureError as error:
+        error.add_note(f"in pass {current.name}, on function {function.name}")
+        raise
+    except Exception as error:
+        raise InternalError(f"pass {current.name}, on function {function.name}: {type(error).__name__}: {error}") from error
+
+
+class Checker:
+    """Checks the function after each pass. Nodes never change, so that each is verified once, after the pass that made it."""
+
+    def __init__(self, function: Function) -> None:
+        self._known = set(function.operations)
+
+    def check(self, name: str, before: Function, after: Function) -> None:
+        """InternalError naming the pass, if it did what no pass may do."""
+        try:
+            self._compare(before, after)
+        except InternalError as error:
+            raise InternalError(f"pass {name}, on function {before.name}: {error}") from None
+
+    def _compare(self, before: Function, after: Function) -> None:
+        if not isinstance(after, Function):
+            raise InternalError(f"it gave {type(after).__name__}, no Function")
+        _require("parameters", list(map(id, before.parameters)), list(map(id, after.parameters)), before.parameters,
+                 after.parameters)
+        types = [[value.type for value in function.results] for function in (before, after)]
+        _require("results", *types, *types)
+        _require("effects", *[[(type(op), len(op.operands)) for op in function.effects] for function in (before, after)],
+                 before.effects, after.effects)
+        updated = dict(before.updates)
+        new = [variable for variable, _ in after.updates if variable not in updated]
+        if new:
+            raise InternalError(f"it updates {new[0]}, which was not updated before")
+        kept = {(entry.left, entry.right) for entry in after.assumptions}
+        lost = [entry for entry in before.assumptions if (entry.left, entry.right) not in kept]
+        if lost:
+            raise InternalError(f"the assumption {lost[0]} is lost")
+
+
+def _require(what: str, left: Any, right: Any, shown_left: Any, shown_right: Any) -> None:
+    if left != right:
+        was, are = (", ".join(map(str, entries)) for entries in (shown_left, shown_right))
+        raise InternalError(f"the {what} were ({was}) and are ({are})")
+
+
+def _is_shown(name: str) -> bool:
+    if not flags.debug:
+        return False
+    wanted = {entry.strip() for entry in flags.debug.split(",")}
+    return "passes" in wanted or name in wanted
+
+
+def _show(when: str, name: str, function: Function) -> None:
+    print(f"-- {when} {name}\n{function}", file=sys.stderr)
