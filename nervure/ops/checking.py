@@ -1,4 +1,4 @@
-"""What the type rules of several families ask of shapes: equal dimensions, axes in range, extents that are not negative.
+"""What the type rules of several families ask: equal dimensions, axes in range, windows that fit.
 
 >>> from nervure.ops import Parameter, Reverse
 >>> import nervure as nv
@@ -18,7 +18,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, bounds, equal
 from nervure.types.dtype import DType
 
-UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they are equal in every call"
+UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
 
 
 def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Any) -> None:
@@ -94,21 +94,23 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
                   dilation: int = 1, padding: Sequence[DimLike] = (0, 0)) -> DimLike:
     """How many places a window has along an axis: ``(length + padding - dilation*(window - 1) - 1) // stride + 1``.
 
-    ShapeMismatch where the padded axis is certainly shorter than the window; but an empty axis has 0 places for a window of 1.
+    ShapeMismatch where the padded axis is certainly shorter than the window; but an empty axis has 0 places for a
+    window of 1.
     """
     span = dilation * (window - 1) + 1
     spare = got.shape[axis] + padding[0] + padding[1] - span
     high = spare if isinstance(spare, int) else bounds(spare)[1]
     if (high is not None and high < 0 and (spare, span) != (-1, 1)) or (isinstance(window, int) and window < 1):
+        found = f"window {window}, dilation {dilation}, padding {tuple(padding)} on dimension {axis} of {got}"
         raise op.fail(ShapeMismatch, "the window does not fit the padded axis", operand=op.operand_label(position),
-                      got=f"window {window}, dilation {dilation}, padding {tuple(padding)} on dimension {axis} of {got}",
+                      got=found,
                       expected="a window of 1 or more that spans at most the padded length",
                       help="use a smaller window or dilation, or more padding")
     return spare // stride + 1
 
 
 def check_window_attributes(op: Any, count: int) -> None:
-    """Completes and checks strides, dilations and paddings (if the op has them) of an op whose window moves along ``count`` axes.
+    """Completes and checks the strides, dilations and (if it has some) paddings of an op with ``count`` window axes.
 
     What is empty becomes ones, or no padding; InvalidArgument where an entry is missing or makes no sense.
     """

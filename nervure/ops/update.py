@@ -1,4 +1,4 @@
-"""Reading, adding and writing through an index map: the view that all views compose to, its transpose, and its store.
+"""Reading, adding and writing through an index map: the view that all views compose to and what undoes it.
 
 >>> import nervure as nv
 >>> from nervure.types.dim import index
@@ -51,7 +51,7 @@ class IndexView(MappedView):
 
 
 class AccumulateView(Structured):
-    """Zeros of ``shape`` to which x is added through an index map: result[map(i)] += x[i]; the transpose of ``IndexView``."""
+    """Zeros of ``shape`` to which x is added: result[map(i)] += x[i]; the transpose of ``IndexView``."""
 
     operand_names = "x"
     map = field.index_map()

@@ -152,7 +152,8 @@ class Pad(Described):
 class FoldedPad(Described, MappedView):
     """x with its own elements around it; ``paddings`` as ``Pad``'s, modes as NumPy's.
 
-    "edge" repeats the last element; "reflect" mirrors at it, "symmetric" behind it; "wrap" starts again at the other end.
+    "edge" repeats the last element; "reflect" mirrors at it, "symmetric" behind it; "wrap" starts again at the
+    other end.
     """
 
     operand_names = "x"
@@ -169,8 +170,14 @@ class Concatenate(Described):
     operand_names = "*xs"
     axis = field.integer()
 
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if not types:
+            raise self.fail(InvalidArgument, "there is nothing to concatenate", operand="xs", got="no operands",
+                            expected="one tensor or more")
+        return super().infer(*types)
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
-        if types and types[0].shape:
+        if types[0].shape:
             self.axis = checked_axis(self, self.axis, len(types[0].shape))
         return views.Concatenate(tuple([type.shape for type in types]), self.axis)
 
@@ -206,9 +213,10 @@ class Diagonal(Described, MappedView):
 
 
 class AssumeShape(Described):
-    """x itself, under the shape that it is assumed to have. What is not certain of that is checked before every call.
+    """x itself, under the shape that it is assumed to have, which is checked before every call where not certain.
 
-    A dimension that is certain to differ is a ShapeMismatch at once. ``needed_by`` names the op that needs the assumption.
+    A dimension that is certain to differ is a ShapeMismatch at once. ``needed_by`` names the op that needs the
+    assumption.
     """
 
     operand_names = "x"

@@ -1,0 +1,275 @@
+"""Convolution and its two gradients: one trilinear form, of which each op computes one member.
+
+The form is the sum, for batch n, group g, its channels c and filters k, places o and window positions w, over ::
+
+    data[n, g*C + c, o*stride + w*dilation - padding] * filter[g*K + k, c, w] * result[n, g*K + k, o]
+
+where data is 0 outside its bounds. ``Convolution`` computes the result from the other two, ``ConvolutionDataGradient``
+the data, ``ConvolutionFilterGradient`` the filter; so the derivatives of each are the other two, to any order.
+
+>>> import nervure as nv
+>>> images, filters = nv.Parameter(nv.float32, (8, 3, 32, 32)), nv.Parameter(nv.float32, (16, 3, 5, 5))
+>>> Convolution(images, filters, strides=(2, 2), paddings=[(2, 2), (2, 2)])
+f32[8, 16, 16, 16] Convolution(Parameter, Parameter)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
+from nervure.ir.op import Labels, Op, Value
+from nervure.ops.checking import (
+    check_window_attributes,
+    require_admitted,
+    require_equal,
+    require_same_dtype,
+    window_extent,
+)
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
+from nervure.types.index_map import indices
+
+DATA, FILTER, RESULT = 0, 1, 2
+LAYOUTS = ("data (N, C, spatial)", "filters (K, C // groups, spatial)", "result (N, K, spatial)")
+
+Shape = Sequence[DimLike]
+
+
+class Geometry(NamedTuple):
+    """How a filter moves: for each spatial dimension a stride, a dilation and a padding; and the groups."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    paddings: tuple[tuple[DimLike, DimLike], ...]
+    groups: int
+
+    def position(self, d: int, place: DimLike, offset: DimLike) -> DimLike:
+        """Where along spatial dimension d a window position at a place lies in the data."""
+        return place * self.strides[d] + offset * self.dilations[d] - self.paddings[d][0]
+
+    def structure(self, filter_shape: Shape, result_shape: Shape, known: tuple[int, int],
+                  accumulate: DType) -> Structure:
+        """The iteration that computes one member of the form from the two that are ``known``.
+
+        The domain is (n, k, o..., c, w...); with groups (n, g, k, o..., c, w...): every coordinate is affine.
+        """
+        spatial, is_grouped = len(self.strides), self.groups != 1
+        filters = result_shape[1] // self.groups
+        groups = [self.groups] if is_grouped else []
+        domain = (result_shape[0], *groups, filters, *result_shape[2:], *filter_shape[1:])
+        n, *rest = indices(len(domain))
+        g: DimLike = rest.pop(0) if is_grouped else 0
+        k, places, c, offsets = rest[0], rest[1:spatial + 1], rest[spatial + 1], rest[spatial + 2:]
+        positions = [self.position(d, places[d], offsets[d]) for d in range(spatial)]
+        row = g * filters + k
+        members = ((n, g * filter_shape[1] + c, *positions), (row, c, *offsets), (n, row, *places))
+        unknown, = {DATA, FILTER, RESULT}.difference(known)
+        reads = tuple([Access(members[at], fill=0 if at == DATA else None) for at in known])
+        return Structure(domain=domain, reads=reads, writes=(Access(members[unknown], drop=unknown == DATA),),
+                         body=multiply_body, combine="add", accumulate=accumulate)
+
+
+class ConvolutionForm(Op, abstract=True):
+    """What the ops share: the attributes, their checks, and the geometry.
+
+    There are 1 to 3 spatial dimensions. ``strides`` and ``dilations`` have an int >= 1 for each (empty: ones),
+    ``paddings`` a pair (before, after) of elements that count as 0 (empty: none; negative: elements are left out).
+    ``groups`` divides K and C; C == groups is a depthwise convolution. Low-precision floats add up in float32.
+    """
+
+    known: ClassVar[tuple[int, int]]
+
+    strides = field.ints(())
+    dilations = field.ints(())
+    paddings = field.dim_pairs(())
+    groups = field.integer(1)
+
+    @property
+    def geometry(self) -> Geometry:
+        """The attributes, in normal form once types are checked."""
+        return Geometry(self.strides, self.dilations, self.paddings, self.groups)
+
+    def _check(self, types: Sequence[BasicTensorDescription]) -> int:
+        """Checks element types, ranks and attributes; returns the number of spatial dimensions."""
+        require_same_dtype(self, types, (0, 1))
+        require_admitted(self, 0, types[0], ANY)
+        spatial = len(types[0].shape) - 2
+        for position, type in enumerate(types):
+            if not 3 <= len(type.shape) <= 5 or len(type.shape) - 2 != spatial:
+                raise self.fail(ShapeMismatch, "the operands must have 1 to 3 spatial dimensions, equally many",
+                                operand=self.operand_label(position), got=type,
+                                expected=LAYOUTS[self.known[position]])
+        check_window_attributes(self, spatial)
+        if self.groups < 1:
+            raise self.fail(InvalidArgument, "groups must be positive", operand="groups", got=self.groups)
+        return spatial
+
+    def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
+                      position: int) -> tuple[DimLike, ...]:
+        """The result's shape, from data and filters; where it has none, the operand at ``position`` is to blame."""
+        channels, filters = data.shape[1], kernel.shape[0]
+        require_equal(self, kernel.shape[1] * self.groups, channels, "the channels of filter and data differ",
+                      operand=self.operand_label(position), expected=f"{channels} channels in all",
+                      got=f"{kernel.shape[1]} channels in each of {self.groups} groups",
+                      help=f"filters are {LAYOUTS[FILTER]}")
+        require_equal(self, filters // self.groups * self.groups, filters, "groups must divide the number of filters",
+                      operand="groups", got=self.groups, expected=f"a divisor of {filters}")
+        settings = zip(self.strides, self.dilations, self.paddings, strict=True)
+        places = [window_extent(self, position, data, d, kernel.shape[d], *each) for d, each in enumerate(settings, 2)]
+        return data.shape[0], filters, *places
+
+    def _check_result(self, position: int, got: BasicTensorDescription, expected: Shape) -> None:
+        for d, (mine, theirs) in enumerate(zip(got.shape, expected, strict=True)):
+            require_equal(self, mine, theirs, f"dimension {d} is not that of the convolution's result", got=got,
+                          operand=self.operand_label(position), expected=got.with_(shape=expected))
+
+    def _attributes(self) -> tuple[Any, ...]:
+        return self.strides, self.dilations, self.paddings, self.groups
+
+
+def _labels(first: Labels | None, second: Labels | None, rest: Labels | None,
+            rank: int) -> tuple[Labels | None, ...]:
+    """Labels whose first is that of one operand, the second that of another, the spatial ones those of a third."""
+    none = (None,) * rank
+    labels = ((first or none)[0], (second or none)[1], *(rest or none)[2:])
+    return (labels if any(labels) else None,)
+
+
+class Convolution(ConvolutionForm, Structured):
+    """The cross-correlation of x (N, C, spatial) with filters f (K, C // groups, spatial): (N, K, places).
+
+    There are ``(length + padding - dilation*(window - 1) - 1) // stride + 1`` places along a dimension.
+    """
+
+    operand_names = "x f"
+    known = (DATA, FILTER)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        self._check(types)
+        x, f = types
+        return x.with_(shape=self._result_shape(x, f, 1), layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        x, f = self.operands
+        filters = (None, (f.labels or (None,))[0])
+        return _labels(x.labels, filters, x.labels, x.rank)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        x, f = types
+        return self.geometry.structure(f.shape, self._result_shape(x, f, 1), self.known, x.dtype.compute)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, f = operands
+        return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]).output,
+                ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]).output)
+
+
+class ConvolutionDataGradient(ConvolutionForm, Structured):
+    """What the result r (N, K, places) and filters f of a convolution give for its data (N, C, ``lengths``).
+
+    Each place adds the filters, times its own element, to its window.
+    """
+
+    operand_names = "r f"
+    known = (RESULT, FILTER)
+    lengths = field.shape()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        result, kernel = types
+        spatial = self._check(types)
+        if len(self.lengths) != spatial:
+            raise self.fail(InvalidArgument, "attribute lengths needs the data's spatial lengths", operand="lengths",
+                            got=self.lengths, expected=f"{spatial} lengths")
+        data = result.with_(shape=(result.shape[0], kernel.shape[1] * self.groups, *self.lengths), layout=None)
+        self._check_result(0, result, self._result_shape(data, kernel, 1))
+        return data
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        result, f = self.operands
+        return _labels(result.labels, f.labels if self.groups == 1 else None, result.labels, result.rank)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        result, f = operands
+        return (Convolution(gradient, f, *self._attributes()).output,
+                ConvolutionFilterGradient(gradient, result, *self._attributes(), f.shape[2:]).output)
+
+
+class ConvolutionFilterGradient(ConvolutionForm, Structured):
+    """What the data x and the result r (N, K, places) of a convolution give for its filters.
+
+    They are (K, C // groups, ``lengths``): the sum over batch and places of the windows, times the result's elements.
+    """
+
+    operand_names = "x r"
+    known = (DATA, RESULT)
+    lengths = field.shape()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        data, result = types
+        spatial = self._check(types)
+        if len(self.lengths) != spatial:
+            raise self.fail(InvalidArgument, "attribute lengths needs the filter's spatial lengths", operand="lengths",
+                            got=self.lengths, expected=f"{spatial} lengths")
+        kernel = data.with_(shape=(result.shape[1], data.shape[1] // self.groups, *self.lengths), layout=None)
+        self._check_result(1, result, self._result_shape(data, kernel, 0))
+        return kernel
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        x, result = self.operands
+        filters = ((result.labels or (None, None))[1],)
+        return _labels(filters, x.labels if self.groups == 1 else None, None, x.rank)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        kernel = (types[1].shape[1], types[0].shape[1] // self.groups, *self.lengths)
+        return self.geometry.structure(kernel, types[1].shape, self.known, types[0].dtype.compute)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, result = operands
+        return (ConvolutionDataGradient(result, gradient, *self._attributes(), x.shape[2:]).output,
+                Convolution(x, gradient, *self._attributes()).output)
+
+
+class ConvolutionTranspose(ConvolutionForm, Composite):
+    """The transpose of the convolution with the same attributes, of x (N, K, places): (N, C, lengths).
+
+    A length is ``stride*(places - 1) - padding + dilation*(window - 1) + 1 + output_padding``, where the output
+    padding, from 0 to stride - 1, chooses among the lengths that a convolution maps to as many places.
+    """
+
+    operand_names = "x f"
+    known = (RESULT, FILTER)
+    output_paddings = field.ints(())
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        x, kernel = types
+        spatial = self._check(types)
+        extra = self.output_paddings = self.output_paddings or (0,) * spatial
+        if len(extra) != spatial or any([not 0 <= entry < stride for entry, stride in zip(extra, self.strides)]):
+            raise self.fail(InvalidArgument, "an output padding is at least 0 and less than the stride", got=extra,
+                            operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}")
+        lengths = self._lengths(x.shape, kernel.shape)
+        data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
+        self._check_result(0, x, self._result_shape(data, kernel, 1))
+        return data
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        x, f = self.operands
+        return _labels(x.labels, f.labels if self.groups == 1 else None, x.labels, x.rank)
+
+    def _lengths(self, x: Shape, kernel: Shape) -> tuple[DimLike, ...]:
+        settings = zip(self.strides, self.dilations, self.paddings, self.output_paddings, strict=True)
+        return tuple([stride * (places - 1) - before - after + dilation * (window - 1) + 1 + extra
+                      for places, window, (stride, dilation, (before, after), extra)
+                      in zip(x[2:], kernel[2:], settings, strict=True)])
+
+    def decompose(self, *operands: Value) -> Value:
+        x, f = operands
+        return ConvolutionDataGradient(x, f, *self._attributes(), self._lengths(x.shape, f.shape)).output

@@ -1,0 +1,96 @@
+"""From indices to vectors: a row of a table, or a one among zeros.
+
+>>> import nervure as nv
+>>> words = nv.Parameter(nv.int64, (2, 3))
+>>> LookupTable(nv.Parameter(nv.float32, (10, 4)), words, pad_idx=0)
+f32[2, 3, 4] LookupTable(Parameter, Parameter)
+>>> OneHot(words, 10, nv.float32)
+f32[10, 2, 3] OneHot(Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import InvalidArgument
+from nervure.ir import field
+from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
+from nervure.ir.leaves import Full
+from nervure.ir.op import Labels, Value
+from nervure.ops.checking import checked_axis, require_index, require_rank
+from nervure.ops.indexing import Gather, Scatter
+from nervure.ops.update import UpdateView
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import index
+from nervure.types.index_map import IndexMap
+
+
+class OneHot(Structured):
+    """A new dimension of ``depth`` at ``axis``: 1 where its position is the index, else 0.
+
+    A negative index counts from the end, once; out of range is an IndexError when the graph runs.
+    """
+
+    operand_names = "index"
+    depth = field.dimension()
+    dtype = field.dtype()
+    axis = field.integer(0)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_index(self, 0, types[0])
+        self.axis = axis = checked_axis(self, self.axis, len(types[0].shape) + 1)
+        shape = types[0].shape
+        return BasicTensorDescription(self.dtype, (*shape[:axis], self.depth, *shape[axis:]))
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        labels = self.operands[0].labels or ()
+        return ((*labels[:self.axis], None, *labels[self.axis:]),)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        here = tuple([index(d) for d in range(len(types[0].shape))])
+        dtype = self.dtype
+        # Each place is written at most once, so that adding to zeros sets it.
+        return Structure(domain=types[0].shape, reads=(None,), body=lambda s: s.constant(1, dtype), combine="add",
+                         writes=(Access((*here[:self.axis], Element(0, here, self.depth), *here[self.axis:])),),
+                         accumulate=dtype)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return (None,)
+
+
+class LookupTable(Composite):
+    """The rows of ``table`` that ``index`` names: shape index.shape + table.shape[1:].
+
+    The row ``pad_idx``, if given, has gradient zero, however often it is looked up.
+    """
+
+    operand_names = "table index"
+    pad_idx = field.integer(None, optional=True)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        table, indices = types
+        require_rank(self, 0, table, 1)
+        require_index(self, 1, indices)
+        rows = table.shape[0]
+        if self.pad_idx is not None and isinstance(rows, int) and not -rows <= self.pad_idx < rows:
+            raise self.fail(InvalidArgument, "attribute pad_idx is no row of the table", operand="pad_idx",
+                            got=self.pad_idx, expected=f"{-rows} to {rows - 1}")
+        return table.with_(shape=indices.shape + table.shape[1:], layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        table, indices = self.operands
+        labels = (*(indices.labels or (None,) * indices.rank), *(table.labels or (None,) * table.rank)[1:])
+        return (labels if any(labels) else None,)
+
+    def decompose(self, *operands: Value) -> Value:
+        return Gather(*operands, 0).output
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        table, indices = operands
+        result = Scatter(table.full(0), indices, gradient, 0, "add").output
+        if self.pad_idx is None:
+            return result, None
+        shape = table.shape[1:]
+        row = self.pad_idx if self.pad_idx >= 0 else self.pad_idx + table.shape[0]
+        here = (row, *[index(d) for d in range(len(shape))])
+        return UpdateView(result, Full(0, table.dtype, shape), IndexMap(shape, here)).output, None

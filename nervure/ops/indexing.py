@@ -1,0 +1,296 @@
+"""Elements chosen by data: three ways to address them, and for each a gather that reads and a scatter that writes.
+
+======== ================================================== =====================================
+class    element ``[a..., i..., b...]`` of what is gathered  index
+======== ================================================== =====================================
+Gather   ``x[a..., index[i...], b...]``                      any shape, put in the place of an axis
+Elements ``x[..., index[i...], ...]``                        as x, but for the axis's length
+Nd       ``x[a..., *index[a..., i..., :], b...]``            the last dimension is a position
+======== ================================================== =====================================
+
+A negative index counts from the end, once; one that is out of range is an IndexError when the graph runs, and
+nothing has been changed.
+
+>>> import nervure as nv
+>>> table, rows = nv.Parameter(nv.float32, (10, 4)), nv.Parameter(nv.int64, (2, 3))
+>>> Gather(table, rows, axis=0)
+f32[2, 3, 4] Gather(Parameter, Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from nervure.errors import NotSupported, ShapeMismatch
+from nervure.ir import field
+from nervure.ir.kinds import (
+    ANY,
+    REALS,
+    Access,
+    Element,
+    Structure,
+    Structured,
+    identity_access,
+    identity_body,
+)
+from nervure.ir.leaves import Full
+from nervure.ir.op import Labels, Value
+from nervure.ops.checking import (
+    checked_axis,
+    require_admitted,
+    require_equal,
+    require_index,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+)
+from nervure.ops.comparison import Equal
+from nervure.ops.conversion import Convert
+from nervure.ops.positions import Iota
+from nervure.ops.selection import Maximum, Where
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, index
+from nervure.types.dtype import int64
+
+
+class Places(NamedTuple):
+    """Which element of x is meant at each point of a domain: the domain, and a coordinate for each dimension of x."""
+
+    domain: tuple[DimLike, ...]
+    coordinates: tuple[DimLike | Element, ...]
+
+    def labels(self, x: Labels | None, indices: Labels | None) -> Labels | None:
+        """The labels of the domain: of x where an index of the domain is its coordinate, else of the indices."""
+        found: list[str | None] = [None] * len(self.domain)
+        for coordinate, label in zip(self.coordinates, x or (), strict=False):
+            for d in range(len(found)):
+                if not isinstance(coordinate, Element) and coordinate == index(d):
+                    found[d] = label
+        for coordinate in self.coordinates:
+            if isinstance(coordinate, Element):
+                for inner, label in zip(coordinate.coordinates, indices or (), strict=False):
+                    for d in range(len(found)):
+                        found[d] = found[d] or (label if inner == index(d) else None)
+        return tuple(found) if any(found) else None
+
+
+def _along_axis(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+    require_rank(op, 0, x, 1)
+    op.axis = axis = checked_axis(op, op.axis, len(x.shape))
+    rank = len(indices.shape)
+    element = Element(1, tuple([index(axis + d) for d in range(rank)]), x.shape[axis])
+    before = [index(d) for d in range(axis)]
+    after = [index(d - 1 + rank) for d in range(axis + 1, len(x.shape))]
+    return Places(x.shape[:axis] + indices.shape + x.shape[axis + 1:], (*before, element, *after))
+
+
+def _of_elements(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+    require_rank(op, 0, x, 1)
+    op.axis = axis = checked_axis(op, op.axis, len(x.shape))
+    shape = list(x.shape)
+    if len(indices.shape) == len(shape):
+        shape[axis] = indices.shape[axis]
+    require_shape(op, 1, indices, shape, "the index must have x's shape but along the axis")
+    here = tuple([index(d) for d in range(len(shape))])
+    return Places(indices.shape, (*here[:axis], Element(1, here, x.shape[axis]), *here[axis + 1:]))
+
+
+def _at_positions(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+    batch, rank = op.batch, len(indices.shape)
+    count = indices.shape[-1] if rank else None
+    if not isinstance(count, int):
+        raise op.fail(ShapeMismatch, "the index needs a last dimension of known length", got=indices,
+                      operand=op.operand_label(1), expected="the number of coordinates as last length")
+    if not 0 <= batch < rank or batch + count > len(x.shape):
+        raise op.fail(ShapeMismatch, f"positions of {count} coordinates after {batch} batch dimensions do not fit x",
+                      operand=op.operand_label(1), got=f"x {x}, index {indices}",
+                      expected="batch < rank of the index, batch + coordinates <= rank of x")
+    for d in range(batch):
+        require_equal(op, indices.shape[d], x.shape[d], f"batch dimension {d} differs", got=indices, expected=x,
+                      operand=op.operand_label(1))
+    here = tuple([index(d) for d in range(rank - 1)])
+    elements = [Element(1, (*here, k), x.shape[batch + k]) for k in range(count)]
+    rest = x.shape[batch + count:]
+    after = [index(rank - 1 + d) for d in range(len(rest))]
+    return Places(indices.shape[:-1] + rest, (*here[:batch], *elements, *after))
+
+
+class Gathering(Structured, abstract=True):
+    """Reads elements at places that data names. The gradient is added up where it was read."""
+
+    def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+        """Where each element of the result is read."""
+        raise NotImplementedError
+
+    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
+        """x with updates added where this op reads."""
+        raise NotImplementedError
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_index(self, 1, types[1])
+        return types[0].with_(shape=self.places(*types).domain, layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        x, indices = self.operands
+        return (self.places(x.type, indices.type).labels(x.labels, indices.labels),)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        places = self.places(*types)
+        return Structure(domain=places.domain, reads=(Access(places.coordinates), None),
+                         writes=(identity_access(len(places.domain)),), body=identity_body)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, indices = operands
+        return self.transposed(x.full(0), indices, gradient), None
+
+
+class Gather(Gathering):
+    """x with the positions along an axis chosen by index: x.shape[:axis] + index.shape + x.shape[axis + 1:]."""
+
+    operand_names = "x index"
+    axis = field.integer()
+    places = _along_axis
+
+    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
+        return Scatter(x, indices, updates, self.axis, "add").output
+
+
+class GatherElements(Gathering):
+    """For each element of index, the element of x at that position along the axis and at the same place otherwise."""
+
+    operand_names = "x index"
+    axis = field.integer()
+    places = _of_elements
+
+    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
+        return ScatterElements(x, indices, updates, self.axis, "add").output
+
+
+class GatherNd(Gathering):
+    """The slices of x at positions: index has ``batch`` dimensions that x has too, and coordinates as the last."""
+
+    operand_names = "x index"
+    batch = field.integer(0)
+    places = _at_positions
+
+    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
+        return ScatterNd(x, indices, updates, "add", self.batch).output
+
+
+class Scattering(Structured, abstract=True):
+    """x with updates written at places that data names: ``mode`` says what becomes of what was there.
+
+    "set": the last update in row-major order stays, and the gradient of the others is zero; "add", "multiply",
+    "minimum", "maximum": all updates of a place and its old value are combined. Gradients of minimum and maximum
+    are shared equally among ties; multiply has none.
+    """
+
+    mode: str
+
+    def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+        """Where each update is written."""
+        raise NotImplementedError
+
+    def gathered(self, x: Value, indices: Value) -> Value:
+        """What x has where this op writes."""
+        raise NotImplementedError
+
+    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
+        """The same op on other operands."""
+        raise NotImplementedError
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        x, indices, updates = types
+        require_index(self, 1, indices)
+        require_same_dtype(self, types, (0, 2))
+        if self.mode != "set":
+            require_admitted(self, 0, x, ANY if self.mode in ("add", "multiply") else REALS)
+        places = self.places(x, indices)
+        require_shape(self, 2, updates, places.domain, "the updates must have the shape that a gather at the index has")
+        return x.with_(layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        places = self.places(*types[:2])
+        return Structure(domain=places.domain, reads=(None, None, identity_access(len(places.domain))),
+                         writes=(Access(places.coordinates),), body=identity_body, combine=self.mode, initial=0,
+                         accumulate=types[0].dtype.compute)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, indices, updates = operands
+        if self.mode == "add":
+            return gradient, None, self.gathered(gradient, indices)
+        if self.mode == "set":
+            return self._gradients_of_set(gradient, indices, updates)
+        if self.mode == "multiply":
+            raise self.fail(NotSupported, "a scatter that multiplies has no derivative",
+                            help="take logarithms and add, or gather and multiply")
+        return self._gradients_of_extremum(gradient, x, indices, updates)
+
+    def _gradients_of_set(self, gradient: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
+        """An update has a gradient where it is the last of its place: found by scattering the updates' numbers."""
+        number = Iota(updates.shape, None, int64).output
+        last = self.scattered(Full(-1, int64, gradient.shape).output, indices, number, "set")
+        stays = Equal(self.gathered(last, indices), number)
+        zeros = updates.full(0)
+        return (self.scattered(gradient, indices, zeros, "set"), None,
+                Where(stays, self.gathered(gradient, indices), zeros).output)
+
+    def _gradients_of_extremum(self, gradient: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
+        """The gradient goes in equal shares to whatever equals the result."""
+        kept, hits = Equal(x, self.output), Equal(updates, self.gathered(self.output, indices))
+        exact = x.dtype.compute
+        ties = self.scattered(Convert(kept, exact).output, indices, Convert(hits, exact).output, "add")
+        share = gradient / Convert(Maximum(ties, ties.full(1)), x.dtype).output
+        return (Where(kept, share, x.full(0)).output, None,
+                Where(hits, self.gathered(share, indices), updates.full(0)).output)
+
+
+_MODES = ("set", "add", "multiply", "minimum", "maximum")
+
+
+class Scatter(Scattering):
+    """x with updates written at positions along an axis: the counterpart of ``Gather``, in shapes too."""
+
+    operand_names = "x index updates"
+    axis = field.integer()
+    mode = field.choice(*_MODES, default="set")
+    places = _along_axis
+
+    def gathered(self, x: Value, indices: Value) -> Value:
+        return Gather(x, indices, self.axis).output
+
+    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
+        return Scatter(x, indices, updates, self.axis, mode).output
+
+
+class ScatterElements(Scattering):
+    """x with each update written at its own position along the axis: the counterpart of ``GatherElements``."""
+
+    operand_names = "x index updates"
+    axis = field.integer()
+    mode = field.choice(*_MODES, default="set")
+    places = _of_elements
+
+    def gathered(self, x: Value, indices: Value) -> Value:
+        return GatherElements(x, indices, self.axis).output
+
+    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
+        return ScatterElements(x, indices, updates, self.axis, mode).output
+
+
+class ScatterNd(Scattering):
+    """x with slices written at positions: the counterpart of ``GatherNd``."""
+
+    operand_names = "x index updates"
+    mode = field.choice(*_MODES, default="set")
+    batch = field.integer(0)
+    places = _at_positions
+
+    def gathered(self, x: Value, indices: Value) -> Value:
+        return GatherNd(x, indices, self.batch).output
+
+    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
+        return ScatterNd(x, indices, updates, mode, self.batch).output

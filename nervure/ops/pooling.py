@@ -1,0 +1,152 @@
+"""Pooling: a reduction over windows, where ``Windows`` is a view that shows an element in each window it is in.
+
+So the rules of reductions hold for pooling too: the gradient of ``MaxPool`` goes in equal shares to the largest
+elements of a window, those of overlapping windows add up, and every derivative has derivatives.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (8, 3, 32, 32))
+>>> MaxPool(x, axes=(2, 3), windows=(3, 3), strides=(2, 2), paddings=[(1, 1), (1, 1)])
+f32[8, 3, 16, 16] MaxPool(Parameter)
+>>> Windows(x, axes=(2, 3), windows=(3, 3))
+f32[8, 3, 30, 30, 3, 3] Windows(Parameter)
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nervure.errors import InvalidArgument
+from nervure.ir import field
+from nervure.ir.kinds import FLOATS, REALS, Composite
+from nervure.ir.leaves import Full
+from nervure.ir.op import Labels, Op, Value
+from nervure.ops.checking import check_window_attributes, checked_axes, require_admitted, window_extent
+from nervure.ops.composite import InComputeType
+from nervure.ops.reductions import Max, Sum
+from nervure.ops.selection import Maximum
+from nervure.ops.update import MappedView
+from nervure.ops.views import Broadcast, Pad
+from nervure.types import view as views
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, index
+from nervure.types.dtype import DType
+from nervure.types.index_map import IndexMap, indices
+
+
+class WindowForm(Op, abstract=True):
+    """Windows of ``windows`` elements along each of ``axes``.
+
+    Their first elements are ``strides`` apart and their elements ``dilations`` (empty: ones).
+    """
+
+    axes = field.ints()
+    windows = field.ints()
+    strides = field.ints(())
+    dilations = field.ints(())
+
+    def places(self, x: BasicTensorDescription) -> tuple[DimLike, ...]:
+        """x's shape with the number of the window's places in place of each of the axes; checks the attributes."""
+        self.axes = checked_axes(self, self.axes, len(x.shape))
+        if len(self.windows) != len(self.axes):
+            raise self.fail(InvalidArgument, "attribute windows needs an entry for each axis", operand="windows",
+                            got=self.windows, expected=f"{len(self.axes)} entries")
+        check_window_attributes(self, len(self.axes))
+        paddings = getattr(self, "paddings", ((0, 0),) * len(self.axes))
+        shape = list(x.shape)
+        for axis, window, *rest in zip(self.axes, self.windows, self.strides, self.dilations, paddings, strict=True):
+            shape[axis] = window_extent(self, 0, x, axis, window, *rest)
+        return tuple(shape)
+
+
+class Windows(WindowForm, MappedView):
+    """Every window over some axes of x, which now count its places; its positions are dimensions at the end."""
+
+    operand_names = "x"
+
+    def describe(self, *types: BasicTensorDescription) -> views.Mapped:
+        shape = self.places(types[0])
+        coordinates: list[DimLike] = [*indices(len(shape))]
+        for k, axis in enumerate(self.axes):
+            coordinates[axis] = index(axis) * self.strides[k] + index(len(shape) + k) * self.dilations[k]
+        return views.Mapped(types[0].shape, IndexMap((*shape, *self.windows), tuple(coordinates)))
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return ((*(self.operands[0].labels or ()), *[None] * len(self.axes)),)
+
+
+class Pooling(WindowForm, abstract=True):
+    """Windows over x with padding: (before, after) for each axis (empty: none; negative: elements are left out)."""
+
+    admits: ClassVar[frozenset[DType]]
+
+    paddings = field.dim_pairs(())
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_admitted(self, 0, types[0], self.admits)
+        return types[0].with_(shape=self.places(types[0]), layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether any padding is not zero."""
+        return any([entry != (0, 0) for entry in self.paddings])
+
+    def over_windows(self, reduction: type[Op], x: Value, axes: tuple[int, ...], fill: Any) -> Value:
+        """A reduction of each window over ``axes`` of x, where padding reads ``fill``."""
+        if self.is_padded:
+            paddings: list[tuple[DimLike, DimLike]] = [(0, 0)] * x.rank
+            for axis, padding in zip(axes, self.paddings, strict=True):
+                paddings[axis] = padding
+            x = Pad(x, paddings, fill).output
+        view = Windows(x, axes, self.windows, self.strides, self.dilations)
+        return reduction(view, range(x.rank, view.rank)).output
+
+
+class MaxPool(Pooling, Composite):
+    """The largest element of each window; NaN if there is one. Padding counts as the smallest number.
+
+    The largest elements of a window share its gradient equally.
+    """
+
+    operand_names = "x"
+    admits = REALS
+
+    def decompose(self, *operands: Value) -> Value:
+        return self.over_windows(Max, operands[0], self.axes, smallest(operands[0].dtype))
+
+
+class AveragePool(Pooling, InComputeType):
+    """The mean of each window: of the elements inside x, or with ``count_padding`` of all, where padding is 0.
+
+    A window that lies in the padding altogether gives 0.
+    """
+
+    operand_names = "x"
+    admits = FLOATS
+    count_padding = field.boolean(False)
+
+    def formula(self, *operands: Value) -> Value:
+        total = self.over_windows(Sum, operands[0], self.axes, 0)
+        if self.count_padding or not self.is_padded:
+            return total / prod(self.windows)
+        return total / self._counts(operands[0], total)
+
+    def _counts(self, x: Value, total: Value) -> Value:
+        """How many elements of each window lie inside x (at least 1), with the type of the result."""
+        kept = sorted(self.axes)
+        ones = Full(1, x.dtype, tuple([x.shape[axis] for axis in kept])).output
+        count = self.over_windows(Sum, ones, tuple([kept.index(axis) for axis in self.axes]), 0)
+        others = [d for d in range(x.rank) if d not in kept]
+        return Broadcast(Maximum(count, count.full(1)), total.shape, others).output
+
+
+def smallest(dtype: DType) -> Any:
+    """Minus infinity, or the smallest number of a type that has none."""
+    if dtype.is_float and np.isneginf(np.float64(dtype.numpy.type(-np.inf))):
+        return -float("inf")
+    return dtype.minimum

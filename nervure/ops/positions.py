@@ -1,0 +1,111 @@
+"""Tensors that are made of positions alone: counting, the identity matrix, triangles.
+
+>>> import nervure as nv
+>>> Iota((2, 3), 1, nv.int32)
+i32[2, 3] Iota()
+>>> Tril(nv.Parameter(nv.float32, (3, 3)), offset=-1).decompose(nv.Parameter(nv.float32, (3, 3)).output)
+f32[3, 3] Where(LessEqual, Parameter, Full)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import InvalidArgument
+from nervure.ir import field
+from nervure.ir.kinds import Composite, Structure, Structured, identity_access
+from nervure.ir.op import Labels, Value
+from nervure.ops.checking import checked_axis, require_rank
+from nervure.ops.comparison import Equal, LessEqual
+from nervure.ops.conversion import Convert
+from nervure.ops.selection import Where
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, index
+from nervure.types.dtype import int64
+
+
+class Iota(Structured):
+    """Each element is its position along ``axis``, or in row-major order where axis is None. Integers wrap."""
+
+    operand_names = ""
+    shape = field.shape()
+    axis = field.integer(None, optional=True)
+    dtype = field.dtype(int64)
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if self.axis is not None:
+            self.axis = checked_axis(self, self.axis, len(self.shape))
+        return BasicTensorDescription(self.dtype, self.shape)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        expression, dtype = self._position(), self.dtype
+        return Structure(domain=self.shape, reads=(), writes=(identity_access(len(self.shape)),),
+                         body=lambda s: s.wrap(s.index(expression), dtype))
+
+    def _position(self) -> DimLike:
+        if self.axis is not None:
+            return index(self.axis)
+        position: DimLike = 0
+        for d, length in enumerate(self.shape):
+            position = position * length + index(d)
+        return position
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        return ()
+
+
+class Eye(Composite):
+    """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere."""
+
+    operand_names = ""
+    shape = field.shape()
+    offset = field.integer(0)
+    dtype = field.dtype()
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        if len(self.shape) != 2:
+            raise self.fail(InvalidArgument, "a matrix has two dimensions", operand="shape", got=self.shape)
+        return BasicTensorDescription(self.dtype, self.shape)
+
+    def decompose(self, *operands: Value) -> Value:
+        rows, columns = _row_and_column(self.shape, self.offset)
+        return Convert(Equal(rows, columns), self.dtype).output
+
+
+def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Value]:
+    """The row's number plus the offset, and the column's number, at each element of matrices."""
+    rank = len(shape)
+    return Iota(shape, rank - 2, int64) + offset, Iota(shape, rank - 1, int64).output
+
+
+class _Triangle(Composite, abstract=True):
+    """The matrices in the last two dimensions with zeros on one side of a diagonal."""
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_rank(self, 0, types[0], 2)
+        return types[0].with_(layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
+
+
+class Tril(_Triangle):
+    """The lower triangle: zeros above the diagonal (``offset`` > 0: one further up)."""
+
+    operand_names = "x"
+    offset = field.integer(0)
+
+    def decompose(self, *operands: Value) -> Value:
+        row, column = _row_and_column(operands[0].shape, self.offset)
+        return Where(LessEqual(column, row), operands[0], operands[0].full(0)).output
+
+
+class Triu(_Triangle):
+    """The upper triangle: zeros below the diagonal (``offset`` > 0: one further up)."""
+
+    operand_names = "x"
+    offset = field.integer(0)
+
+    def decompose(self, *operands: Value) -> Value:
+        row, column = _row_and_column(operands[0].shape, self.offset)
+        return Where(LessEqual(row, column), operands[0], operands[0].full(0)).output
