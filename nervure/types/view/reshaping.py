@@ -58,11 +58,9 @@ class Reshape(SimpleView):
         coordinates: list[DimLike] = []
         for ours, theirs in self.groups:
             place = _place([(symbols[d], self.target[d]) for d in theirs])
-            lengths = [self.source[d] for d in ours]
-            strides = row_major(lengths).strides
-            for d, (length, stride) in enumerate(zip(lengths, strides, strict=True)):
-                digit: DimLike = 0 if _is_one(length) else place // stride
-                coordinates.append(simplify(digit if d == 0 else digit % length, ranges))
+            digits = _digits(place, [self.source[d] for d in ours])
+            is_simple = len(ours) == 1 or len(theirs) == 1
+            coordinates += digits if is_simple else [simplify(digit, ranges) for digit in digits]
         return IndexMap(self.target, tuple(coordinates))
 
     def layout(self, base: Layout) -> Layout | None:
@@ -106,6 +104,19 @@ def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
     for entry, length in digits:
         place = place * length + (0 if _is_one(length) else entry)
     return place
+
+
+def _digits(place: DimLike, lengths: Sequence[DimLike]) -> list[DimLike]:
+    """The index of a row-major position. The leading entry needs no remainder."""
+    digits: list[DimLike] = []
+    is_leading = True
+    for length, stride in zip(lengths, row_major(lengths).strides, strict=True):
+        if _is_one(length):
+            digits.append(0)
+            continue
+        digits.append(place // stride if is_leading else place // stride % length)
+        is_leading = False
+    return digits
 
 
 def _matching_runs(source: Shape, target: Shape) -> Iterator[tuple[range, range]]:
