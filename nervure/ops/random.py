@@ -76,9 +76,7 @@ class RandomKey(Structured):
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         word = BasicTensorDescription(uint32, ())
         _require(self, types, (word, word, BasicTensorDescription(uint64, ())))
-        if not 0 <= self.stream < 1 << 64:
-            raise self.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=self.stream,
-                            expected="0 to 2**64 - 1")
+        _require_stream(self, self.stream)
         return word, word
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
@@ -120,6 +118,7 @@ class Random(Composite, abstract=True):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         _require(self, types, (BasicTensorDescription(uint32, (2,)), BasicTensorDescription(uint64, ())))
+        _require_stream(self, self.stream)
         dtype: DType = self.dtype
         if dtype not in self.admits:
             raise self.fail(DtypeMismatch, f"no random numbers of type {dtype.name}", operand="dtype", got=dtype.name,
@@ -147,7 +146,7 @@ class RandomBits(Random):
 class RandomUniform(Random):
     """Random numbers from [0, 1): multiples of 2**-p, all equally likely, where p is the precision of the type.
 
-    Up to float32, element i is made of the upper bits of word i % 2 of block i // 2, in float64 of both words of block i.
+    Up to float32, element i is made of the upper bits of word i % 2 of block i // 2, in float64 of both of block i.
     """
 
     dtype = field.dtype(float32)
@@ -212,6 +211,12 @@ def _require(op: Op, types: tuple[BasicTensorDescription, ...], expected: tuple[
             kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
             raise op.fail(kind, "the operand has another type", operand=op.operand_label(position), got=got,
                           expected=wanted)
+
+
+def _require_stream(op: Op, stream: int) -> None:
+    if not 0 <= stream < 1 << 64:
+        raise op.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=stream,
+                      expected="0 to 2**64 - 1")
 
 
 def _precision(dtype: DType) -> int:

@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir import field
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
 from nervure.ir.op import Value
@@ -123,12 +121,9 @@ class LogSumExp(ReductionComposite):
         x, = operands
         largest = Max(StopGradient(x), self.axes).output
         shift = where(IsFinite(largest), largest, 0)
-        return Log(Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes)).output + shift
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, = operands
-        total = where(Equal(self.output, self.output.full(float("-inf"))), 0, self.output)
-        return (spread(gradient, self.axes, x.shape) * Exp(x - spread(total, self.axes, x.shape)).output,)
+        total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output
+        nothing = Equal(total, total.full(0))  # there the logarithm reads 1: its slope at 0 would make the derivative NaN
+        return where(nothing, float("-inf"), Log(where(nothing, 1, total)).output) + shift
 
 
 def _count(x: Value, axes: tuple[int, ...]) -> DimLike:
