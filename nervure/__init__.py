@@ -40,7 +40,9 @@ _NAMES = {
 }
 """Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
 
-_WHOLE = ("nervure.front.elementwise", "nervure.front.reductions", "nervure.front.contraction", "nervure.front.views")
+_WHOLE = tuple([f"nervure.front.{name}" for name in (
+    "elementwise", "reductions", "contraction", "views", "joining", "indexing", "gathering", "positions", "convolution",
+    "normalization", "random")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

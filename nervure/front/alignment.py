@@ -47,12 +47,12 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
     axes = common_axes(tensors, op)
     if axes is None:
         shape = broadcast_shape([tensor.shape for tensor in tensors], op)
-        return [broadcast_anonymous(tensor.value, shape) for tensor in tensors], None, shape
+        return [broadcast_anonymous(tensor.value, shape, op) for tensor in tensors], None, shape
     named = next(tensor.axes for tensor in tensors if tensor.is_named)
     values = []
     for tensor in tensors:
         own = tensor.axes if tensor.is_named else named if tensor.ndim else make_axes()
-        values.append(move_to(tensor.value, own, axes))
+        values.append(move_to(tensor.value, own, axes, op))
     return values, axes, axes.lengths
 
 
@@ -65,16 +65,16 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
             extra = [axis.label for at, axis in enumerate(value.axes) if at not in pairs]
             raise AxisMismatch(f"the target lacks {', '.join(extra)}", op=op, operand=position, got=str(value.axes),
                                expected=f"a subset of {target.axes}", help="reduce these axes, or index them")
-        return move_to(value.value, value.axes, target.axes)
+        return move_to(value.value, value.axes, target.axes, op)
     common_axes([target, value], op)
     shape = broadcast_shape([target.shape, value.shape], op)
     if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got) for own, got in zip(target.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
                             got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}")
-    return broadcast_anonymous(value.value, target.shape)
+    return broadcast_anonymous(value.value, target.shape, op)
 
 
-def move_to(value: Value, own: Axes, axes: Axes) -> Value:
+def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
     """A value with axes ``own``, all of which occur in ``axes``, broadcast to ``axes`` in their order."""
     if own is axes:
         return value
@@ -86,7 +86,7 @@ def move_to(value: Value, own: Axes, axes: Axes) -> Value:
     missing = [position for position in range(len(axes)) if position not in set(where)]
     target = axes.lengths
     present = tuple([target[position] for position in sorted(where)])
-    value = assume_shape(value, present)
+    value = assume_shape(value, present, op)
     return Broadcast(value, target, missing).output if missing else value
 
 
@@ -119,9 +119,9 @@ def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, positio
                                help="slice or pad one of them, or rename it with nv.map_roles or nv.cast_axes")
 
 
-def assume_shape(value: Value, shape: Shape) -> Value:
-    """The value with a shape that may have to be assumed; itself if it has it already."""
-    return value if value.type.shape == shape else AssumeShape(value, shape).output
+def assume_shape(value: Value, shape: Shape, op: str) -> Value:
+    """The value with a shape that ``op`` may have to assume; itself if it has it already."""
+    return value if value.type.shape == shape else AssumeShape(value, shape, needed_by=op).output
 
 
 def broadcast_shape(shapes: Sequence[Shape], op: str) -> Shape:
@@ -146,7 +146,7 @@ def broadcast_shape(shapes: Sequence[Shape], op: str) -> Shape:
     return tuple(result)
 
 
-def broadcast_anonymous(value: Value, shape: Shape) -> Value:
+def broadcast_anonymous(value: Value, shape: Shape, op: str) -> Value:
     """A value stretched to a shape by NumPy's rules."""
     own = value.type.shape
     if own == shape:
@@ -157,7 +157,7 @@ def broadcast_anonymous(value: Value, shape: Shape) -> Value:
     if stretched:
         value = Reshape(value, kept).output
     new = [*range(lead), *[lead + d for d in stretched]]
-    value = assume_shape(value, tuple([entry for d, entry in enumerate(shape) if d not in new]))
+    value = assume_shape(value, tuple([entry for d, entry in enumerate(shape) if d not in new]), op)
     return Broadcast(value, shape, sorted(new)).output if new else value
 
 

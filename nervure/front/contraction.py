@@ -182,7 +182,7 @@ def _contract(left: Tensor, right: Tensor, pairs: Sequence[Pair], batch: Sequenc
     axes = [*[left.axes[at] for at in kept_x], *[right.axes[at] for at in kept_y]]
     _check_result(axes)
     target = tuple([left.shape[y_of[at]] if at in y_of else length for at, length in enumerate(right.shape)])
-    value = alignment.assume_shape(right.value, target)
+    value = alignment.assume_shape(right.value, target, "dot")
     op = ops.Contract(left.value, value, x_indices, y_indices, (*kept_x, *[left.ndim + at for at in kept_y]))
     return Tensor(op, Axes(axes))
 
@@ -210,7 +210,7 @@ def _inner_assumed(left: Value, right: Value) -> tuple[Value, Value]:
         return left, right
     shape = list(right.shape)
     shape[at] = mine
-    return left, alignment.assume_shape(right, tuple(shape))
+    return left, alignment.assume_shape(right, tuple(shape), "matmul")
 
 
 # -- einsum ------------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, 
                                got=str(tensor.axes[at]), expected=str(known))
         shape.append(known.length)
     moved = value if order == tuple(range(len(order))) else ops.Permute(value, order).output
-    return alignment.assume_shape(moved, tuple(shape))
+    return alignment.assume_shape(moved, tuple(shape), "einsum")
 
 
 __all__ = ["dot", "einsum", "matmul", "outer"]

@@ -72,7 +72,7 @@ def concat_along_axis(xs: Sequence[Operand], axis: Any) -> Tensor:
     shape = list(first.shape)
     for position, value in enumerate(values):
         shape[at] = lengths[position]
-        values[position] = alignment.assume_shape(value, tuple(shape))
+        values[position] = alignment.assume_shape(value, tuple(shape), "concat_along_axis")
     op = ops.Concatenate(*values, axis=at)
     if not first.is_named:
         return Tensor(op)
@@ -117,10 +117,10 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
     if first.is_named:
         if len(other.axes) != len(first.axes) or len(alignment.pairing(other.axes, first.axes)) < len(first.axes):
             raise AxisMismatch("the tensors differ in axes", op=op, operand=position, got=str(other.axes), expected=str(first.axes))
-        return alignment.move_to(other.value, other.axes, first.axes)
+        return alignment.move_to(other.value, other.axes, first.axes, op)
     if other.ndim != first.ndim or any(equal(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
         raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type), expected=str(first.type))
-    return alignment.assume_shape(other.value, first.shape)
+    return alignment.assume_shape(other.value, first.shape, op)
 
 
 def _along(x: Tensor, axis: Any, op: str) -> int:

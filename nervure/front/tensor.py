@@ -139,7 +139,7 @@ class Tensor:
     @property
     def size(self) -> DimLike:
         """The number of elements."""
-        return product(*self.shape)
+        return product(self.shape)
 
     @property
     def name(self) -> str | None:

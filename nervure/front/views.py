@@ -38,7 +38,7 @@ def broadcast(x: Operand, axes: Any) -> Tensor:
         if shape != target.lengths:
             raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
                                 expected=str(target.lengths))
-        return Tensor(alignment.broadcast_anonymous(own.value, shape), target if not target.is_anonymous else None)
+        return Tensor(alignment.broadcast_anonymous(own.value, shape, "broadcast"), target if not target.is_anonymous else None)
     if not own.is_named:
         alignment.common_axes([Tensor(ops.Full(0, own.dtype, target.lengths), target), own], "broadcast")
         return Tensor(own.value, target)
@@ -48,7 +48,7 @@ def broadcast(x: Operand, axes: Any) -> Tensor:
         raise AxisMismatch("the tensor has axes that the result lacks", op="broadcast", operand=1,
                            got=str(own.axes), expected=f"{', '.join(map(str, missing))} among {target}",
                            help="reduce them, or list them too")
-    return Tensor(alignment.move_to(own.value, own.axes, target), target)
+    return Tensor(alignment.move_to(own.value, own.axes, target, "broadcast"), target)
 
 
 def axes_with_order(x: Operand, axes: Any) -> Tensor:
@@ -61,11 +61,21 @@ def axes_with_order(x: Operand, axes: Any) -> Tensor:
     return permuted(own, order)
 
 
+def reordered(value: Value, order: Sequence[int]) -> Value:
+    """A core value with its dimensions in another order; itself where that is its own."""
+    return value if list(order) == list(range(value.rank)) else ops.Permute(value, order).output
+
+
+def inverse(order: Sequence[int]) -> list[int]:
+    """The order that undoes an order."""
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
 def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
     """x with its axes in the order of these positions."""
     if list(order) == list(range(x.ndim)):
         return x
-    return Tensor(ops.Permute(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
+    return Tensor(reordered(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
 
 
 def transpose_method(x: Tensor, *order: Any) -> Tensor:
@@ -95,7 +105,7 @@ def cast_axes(x: Operand, axes: Any) -> Tensor:
     target = read_axes(axes)
     if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(own.shape, target.lengths, strict=True)):
         raise AxisMismatch("the lengths must stay", op="cast_axes", got=str(target), expected=str(own.shape))
-    value = alignment.assume_shape(own.value, target.lengths)
+    value = alignment.assume_shape(own.value, target.lengths, "cast_axes")
     return Tensor(value, None if target.is_anonymous and len(target) else target)
 
 
@@ -159,11 +169,16 @@ def reshape(x: Operand, shape: Any) -> Tensor:
     return Tensor(_reshaped(own, _without_wildcard(own, lengths)))
 
 
-def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Any:
-    if equal(own.size, product(*shape)) is False:
+def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
+    size = product(shape)
+    same = equal(own.size, size)
+    if same is False:
         raise ShapeMismatch("the number of elements must stay", op="reshape", got=f"{tuple(shape)} for {own.type}",
                             expected=f"{own.size} elements")
-    return ops.Reshape(own.value, tuple(shape))
+    value = own.value
+    if same is None:
+        value = alignment.assume_shape(ops.Reshape(value, (own.size,)).output, (size,), "reshape")
+    return ops.Reshape(value, tuple(shape)).output
 
 
 def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
@@ -171,7 +186,7 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
     wild = [at for at, entry in enumerate(lengths) if isinstance(entry, int) and entry == -1]
     if not wild:
         return lengths
-    rest = product(*[entry for entry in lengths if not (isinstance(entry, int) and entry == -1)])
+    rest = product([entry for entry in lengths if not (isinstance(entry, int) and entry == -1)])
     if len(wild) > 1 or (isinstance(rest, int) and rest == 0):
         raise InvalidArgument("one length at most may be -1, and the others must say what it is", op="reshape",
                               got=str(tuple(lengths)))

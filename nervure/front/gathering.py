@@ -1,0 +1,213 @@
+"""Elements chosen by data, along an axis: reading, writing, tables, and vectors with a single one.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="N=2, W=3")
+>>> best = nv.constant(np.array([2, 0]), axes="N=2")
+>>> nv.gather(x, best, "W").tolist()                         # each sample with its own position: N is in both
+[3.0, 4.0]
+>>> nv.gather(x, [2, 0, 0, 1], "W").shape
+(2, 4)
+>>> nv.one_hot(best, nv.axis("W", 3)).tolist()
+[[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.front import alignment
+from nervure.front.choosing import position_of
+from nervure.front.elementwise import converted_to
+from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.views import inverse, permuted, renamed, reordered
+from nervure.ir.op import Value
+from nervure.types.axes import Axes, make_axes
+from nervure.types.axis import Axis, axis as named_axis
+from nervure.types.dtype import as_dtype, float32, int64
+
+Operand = Any
+
+MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
+         "maximum": "maximum", "max": "maximum"}
+
+
+def gather(x: Operand, index: Operand, axis: Any) -> Tensor:
+    """x with one axis replaced by a choice of its positions.
+
+    The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N, W), index:(N)
+    give (N). A list, or an index without names, leaves x its axis with another length. Positions count from the end once
+    when negative; one out of range is an IndexError when the graph runs.
+    """
+    own = as_tensor(x, "gather")
+    plan = _plan(own, index, axis, "gather")
+    return plan.result(plan.gather(own.value))
+
+
+def scatter(x: Operand, index: Operand, updates: Operand, axis: Any, mode: str = "set") -> Tensor:
+    """x with updates, which have the axes of ``gather(x, index, axis)`` or fewer, written to these positions.
+
+    ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
+    """
+    if mode not in MODES:
+        raise InvalidArgument("unknown mode", op="scatter", operand="mode", got=repr(mode), expected=", ".join(MODES),
+                              help=did_you_mean(str(mode), MODES))
+    own = as_tensor(x, "scatter")
+    plan = _plan(own, index, axis, "scatter")
+    given = as_tensor(updates, "scatter", 3, own.dtype if is_scalar(updates) else None)
+    place = plan.result(plan.gather(own.value))
+    fresh = alignment.fitted(given, place, "scatter", 3)
+    return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), MODES[mode]), own._axes)
+
+
+def gather_elements(x: Operand, index: Operand, axis: Any) -> Tensor:
+    """For each element of index the element of x at that position along the axis, and at the same place otherwise.
+
+    The index has x's shape but for the axis: NumPy's ``take_along_axis``.
+    """
+    own, positions = as_tensor(x, "gather_elements"), _index(index, "gather_elements")
+    at = position_of(own, axis, "gather_elements")
+    if positions.is_named and own.is_named:
+        shared = alignment.pairing(positions.axes, own.axes)
+        others = [here for here in range(positions.ndim) if here not in shared or shared[here] == at]
+        if positions.ndim != own.ndim or len(others) > 1:
+            raise AxisMismatch("the index must have x's axes but for one", op="gather_elements", operand=2,
+                               got=str(positions.axes), expected=str(own.axes))
+        there = {there: here for here, there in shared.items() if there != at}
+        positions = permuted(positions, [there.get(d, others[0] if others else d) for d in range(own.ndim)])
+    op = ops.GatherElements(own.value, positions.value, axis=at)
+    axes = [named.resized(length) if d == at else named for d, (named, length) in enumerate(zip(own.axes, op.shape, strict=True))]
+    return Tensor(op, Axes(axes) if own.is_named else None)
+
+
+def gather_nd(x: Operand, index: Operand, batch: int = 0) -> Tensor:
+    """The slices of x at positions: the last dimension of index holds coordinates. For anonymous tensors."""
+    own, positions = as_tensor(x, "gather_nd"), _index(index, "gather_nd")
+    if own.is_named or positions.is_named:
+        raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
+                           help="nv.gather(x, index, axis) goes by axes")
+    return Tensor(ops.GatherNd(own.value, positions.value, batch=batch))
+
+
+def one_hot(x: Operand, axis: Any, dtype: Any = float32) -> Tensor:
+    """x's integers as vectors along a new first axis: 1 at the position they name, 0 elsewhere.
+
+    ``axis`` is an Axis or ``"C=10"``; for an anonymous x a length. Negative integers count from the end, once.
+    """
+    own = _index(x, "one_hot")
+    new = _new_axis(own, axis)
+    op = ops.OneHot(own.value, new.length, as_dtype(dtype))
+    return Tensor(op, None if new.is_anonymous else Axes([new, *own.axes]))
+
+
+def lookuptable(table: Operand, index: Operand, axes: Any = None, pad_idx: int | None = None) -> Tensor:
+    """The rows of a table of two axes that index names: index's axes, then the table's second.
+
+    The row ``pad_idx`` has gradient zero. ``axes`` are the result's, in its order or another.
+    """
+    own, rows = as_tensor(table, "lookuptable"), _index(index, "lookuptable", 2)
+    if own.ndim != 2:
+        raise ShapeMismatch("a table has two axes", op="lookuptable", operand=1, got=str(own.type), expected="rows and columns")
+    value = ops.LookupTable(own.value, rows.value, pad_idx=pad_idx).output
+    mixed = own.is_named != rows.is_named and rows.ndim > 0
+    if mixed and axes is None:
+        raise AxisMismatch("the table and the index must both be named, or neither", op="lookuptable",
+                           got=f"{own.axes} and {rows.axes}", help="give axes=(...), the axes of the result")
+    named = own.is_named and not mixed
+    return renamed(Tensor(value, Axes([*rows.axes, own.axes[1]]) if named else None), axes)
+
+
+class _Plan(NamedTuple):
+    """How one axis is indexed: batch dimensions that x and index share come first, then the axis, then the rest of x."""
+
+    x_order: tuple[int, ...]
+    index: Value
+    batch: int
+    order: tuple[int, ...]
+    axes: Axes | None
+
+    def gather(self, x: Value) -> Value:
+        """The chosen elements, with the shared dimensions first."""
+        if not self.batch:
+            return ops.Gather(reordered(x, self.x_order), self.index, 0).output
+        return ops.GatherNd(reordered(x, self.x_order), self._coordinates(), self.batch).output
+
+    def scatter(self, x: Value, updates: Value, mode: str) -> Value:
+        """x with updates, which have the order of the result, written to the chosen elements."""
+        moved, updates = reordered(x, self.x_order), reordered(updates, inverse(self.order))
+        if self.batch:
+            written: Any = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
+        else:
+            written = ops.Scatter(moved, self.index, updates, 0, mode)
+        return reordered(written.output, inverse(self.x_order))
+
+    def result(self, picked: Value) -> Tensor:
+        """What has been gathered, with the index's own dimensions in the place of the axis."""
+        return Tensor(reordered(picked, self.order), self.axes)
+
+    def _coordinates(self) -> Value:
+        shape = (*self.index.shape, 1)
+        return ops.Broadcast(self.index, shape, (len(shape) - 1,)).output
+
+
+def _plan(x: Tensor, index: Operand, axis: Any, op: str) -> _Plan:
+    at, positions = position_of(x, axis, op), _index(index, op, 2)
+    shared: dict[int, int] = {}  # dimensions of the index -> those of x
+    if x.is_named and positions.is_named:
+        rest = Axes([own for d, own in enumerate(x.axes) if d != at])
+        shared = {here: there + (there >= at) for here, there in alignment.pairing(positions.axes, rest).items()}
+    elif positions.is_named or (x.is_named and positions.ndim > 1):
+        raise AxisMismatch("the tensor and the index must both be named, or neither", op=op, operand=2,
+                           got=f"{x.axes} and {positions.axes}", help='nv.constant(index, axes="N=32")')
+    batch = sorted(shared, key=shared.__getitem__)
+    own = [d for d in range(positions.ndim) if d not in shared]
+    moved = permuted(positions, [*batch, *own]).value
+    others = [d for d in range(x.ndim) if d != at and d not in shared.values()]
+    x_order = [*[shared[d] for d in batch], at, *others]
+    shape = [*[x.shape[shared[d]] for d in batch], *[positions.shape[d] for d in own]]
+    # Where each dimension of the result comes from among (shared, index's own, rest of x).
+    places = {shared[d]: [k] for k, d in enumerate(batch)}
+    places[at] = [len(batch) + k for k in range(len(own))]
+    places |= {d: [len(batch) + len(own) + k] for k, d in enumerate(others)}
+    order = [place for d in range(x.ndim) for place in places[d]]
+    axes = _result_axes(x, positions, at, own) if x.is_named else None
+    return _Plan(tuple(x_order), alignment.assume_shape(moved, tuple(shape), op), len(batch), tuple(order), axes)
+
+
+def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
+    """x's axes with those of the index that x lacks in the place of the axis at a position."""
+    if index.is_named or not own:
+        fresh = [index.axes[d] for d in own]
+    else:
+        fresh = [x.axes[at].resized(index.shape[0])]
+    return Axes([*x.axes[:at], *fresh, *x.axes[at + 1:]])
+
+
+def _index(index: Operand, op: str, position: int = 1) -> Tensor:
+    """An index as an integer tensor; a list of Python's integers is one too."""
+    if not isinstance(index, Tensor):
+        array = np.asarray(index)
+        index = as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)
+    if not index.dtype.is_integer:
+        raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),
+                        help="convert it: index.astype(nv.int64)")
+    return Tensor(converted_to(index.value, int64), index._axes)
+
+
+def _new_axis(x: Tensor, axis: Any) -> Axis:
+    """The new axis of a one-hot tensor: named beside named axes, a plain length beside anonymous ones."""
+    if isinstance(axis, str):
+        found = make_axes(axis) if "=" in axis else Axes([named_axis(axis)])
+        axis = found[0] if len(found) == 1 else found
+    new = axis if isinstance(axis, Axis) else make_axes(axis).flatten()
+    if x.ndim and new.is_anonymous == x.is_named:
+        raise AxisMismatch("named and anonymous axes do not mix", op="one_hot", got=f"{new} and {x.axes}",
+                           help='write the new axis as "C=10" beside named axes, as 10 beside anonymous ones')
+    return new
+
+
+__all__ = ["gather", "gather_elements", "gather_nd", "lookuptable", "one_hot", "scatter"]

@@ -1,0 +1,199 @@
+"""Softmax, cross entropies, and normalisation by mean and variance.
+
+>>> import nervure as nv
+>>> logits = nv.constant([[0., 1000.], [0., 0.]], axes="N=2, C=2")
+>>> labels = nv.constant([[1., 0.], [1., 0.]], axes="N=2, C=2")
+>>> nv.cross_entropy_multi(nv.softmax(logits), labels).tolist()
+[1000.0, 0.6931471824645996]
+
+The cross entropies look for the softmax or sigmoid that made the probabilities and start from its logits, so that neither value
+nor gradient suffers where a probability rounds to 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from nervure import ops
+from nervure.errors import AxisMismatch, InvalidArgument
+from nervure.front import alignment
+from nervure.front.choosing import positions_of
+from nervure.front.elementwise import add, common_dtype, converted_to, multiply, rsqrt, safelog, square, subtract
+from nervure.front.promotion import floating
+from nervure.front.reductions import chosen_axes, mean, variance
+from nervure.front.reductions import sum as sum_over
+from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.views import reordered
+from nervure.ir.op import Op, Value
+from nervure.types.axes import Axes
+
+Operand = Any
+
+
+def softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:
+    """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC)."""
+    return _normalized("softmax", ops.Softmax, x, normalization_axes, axis)
+
+
+def log_softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:
+    """The logarithm of the softmax, finite for all finite x."""
+    return _normalized("log_softmax", ops.LogSoftmax, x, normalization_axes, axis)
+
+
+def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
+    """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
+
+    y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t are probabilities or
+    one-hot vectors over the same axes in any order. Where t is 0 nothing is counted, whatever y is.
+    """
+    own, targets = _pair(y, t, "cross_entropy_multi")
+    reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
+    logits, axes = _logits(own.value)
+    if logits is None:
+        loss = Tensor(-_weighed(targets, _safe_log(converted_to(own.value, targets.dtype))), own._axes)
+    elif set(axes) <= set(reduced):
+        rest = [at for at in range(own.ndim) if at not in axes]
+        left = Axes([own.axes[at] for at in rest]) if own.is_named else None
+        loss = Tensor(ops.SoftmaxCrossEntropy(converted_to(logits, targets.dtype), targets, axes), left)
+        kept = tuple([rest.index(at) for at in kept])
+    else:
+        logarithms = ops.LogSoftmax(converted_to(logits, targets.dtype), axes).output
+        loss = Tensor(-_weighed(targets, logarithms), own._axes)
+    return _in_unit(sum_over(loss, out_axes=list(kept)), usebits)
+
+
+def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
+    """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
+
+    y are probabilities; a sigmoid is recognised and its logits used. t has the same axes in any order.
+    """
+    own, targets = _pair(y, t, "cross_entropy_binary")
+    _, kept = chosen_axes(own, None, out_axes, "cross_entropy_binary")
+    if isinstance(own.value.op, ops.Sigmoid):
+        logits = converted_to(own.value.op.operands[0], targets.dtype)
+        losses = ops.SigmoidCrossEntropy(logits, targets).output
+    else:
+        value = converted_to(own.value, targets.dtype)
+        losses = -(_weighed(targets, _safe_log(value)) + _weighed(1 - targets, _safe_log(1 - value)))
+    return _in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits)
+
+
+def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = None, epsilon: float = 1e-5) -> Tensor:
+    """x less its mean, over its deviation, along some axes (absent: all but N and REC); then times scale, plus shift.
+
+    ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
+    """
+    own = as_tensor(x, "layer_norm")
+    kept = _kept(own, axes, "layer_norm")
+    return _standardized(own, _spread(mean, own, kept), _spread(variance, own, kept), scale, shift, epsilon)
+
+
+def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6) -> Tensor:
+    """x over the root of its mean square along some axes (absent: all but N and REC); then times scale (Zhang and Sennrich 2019)."""
+    own = as_tensor(x, "rms_norm")
+    kept = _kept(own, axes, "rms_norm")
+    size = _spread(mean, square(own), kept)
+    result = multiply(own, rsqrt(add(size, epsilon)))
+    return result if scale is None else multiply(result, scale)
+
+
+def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = None, variance_of: Any = None,
+               channels: Any = None, epsilon: float = 1e-5) -> Tensor:
+    """x standardised for each channel over all other axes (Ioffe and Szegedy 2015); then times scale, plus shift.
+
+    ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of`` and ``variance_of``, tensors over the
+    channels, these are used, as in inference. A tensor over the channels has their axes; for anonymous x it is reshaped to them.
+    """
+    own = as_tensor(x, "batch_norm")
+    kept = _channels(own, channels)
+    if (mean_of is None) != (variance_of is None):
+        raise InvalidArgument("mean and variance are given both or neither", op="batch_norm")
+    by_channel = [None if entry is None else _over_channels(own, kept, entry) for entry in (mean_of, variance_of, scale, shift)]
+    centre = _spread(mean, own, kept) if by_channel[0] is None else by_channel[0]
+    width = _spread(variance, own, kept) if by_channel[1] is None else by_channel[1]
+    return _standardized(own, centre, width, by_channel[2], by_channel[3], epsilon)
+
+
+def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
+    if axis is not None and axes is not None:
+        raise InvalidArgument("axis= and normalization_axes= say the same", op=name, help="give one of them")
+    own = as_tensor(x, name)
+    along, _ = chosen_axes(own, axes if axis is None else axis, None, name)
+    return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=tuple(sorted(along))), own._axes)
+
+
+def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value]:
+    """Probabilities, and targets on their axes in the element type that both promote to."""
+    dtype = floating(common_dtype((y, t), op))
+    own = as_tensor(y, op, 1, dtype)
+    targets = as_tensor(t, op, 2, dtype)
+    if not is_scalar(t) and targets.ndim != own.ndim:
+        raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes), expected=str(own.axes),
+                           help="nv.one_hot(labels, axis) makes vectors of class numbers")
+    return own, converted_to(alignment.fitted(targets, own, op), dtype)
+
+
+def _logits(y: Value) -> tuple[Value | None, tuple[int, ...]]:
+    """The logits of a softmax or log-softmax and the axes it goes along, also through a permutation; None for other values."""
+    order: tuple[int, ...] = tuple(range(y.rank))
+    if isinstance(y.op, ops.Permute):
+        order, y = y.op.order, y.op.operands[0]
+    if not isinstance(y.op, (ops.Softmax, ops.LogSoftmax)):
+        return None, ()
+    return reordered(y.op.operands[0], order), tuple(sorted([order.index(at) for at in y.op.axes]))
+
+
+def _safe_log(x: Value) -> Value:
+    return safelog(Tensor(x)).value
+
+
+def _weighed(weight: Value, x: Value) -> Value:
+    """weight * x, and 0 where the weight is 0, whatever x is."""
+    zero = weight.full(0)
+    return ops.Where(ops.Equal(weight, zero), zero, weight * x).output
+
+
+def _in_unit(nats: Tensor, usebits: bool) -> Tensor:
+    return multiply(nats, 1 / math.log(2)) if usebits else nats
+
+
+def _kept(x: Tensor, axes: Any, op: str) -> list[int]:
+    return list(chosen_axes(x, axes, None, op)[1])
+
+
+def _spread(reduction: Callable[..., Tensor], x: Tensor, kept: list[int]) -> Tensor:
+    """A reduction over all axes but those kept, in a form that aligns with x."""
+    if x.is_named:
+        return reduction(x, out_axes=kept)
+    return reduction(x, axis=[at for at in range(x.ndim) if at not in kept], keepdims=True)
+
+
+def _standardized(x: Tensor, centre: Any, width: Any, scale: Any, shift: Any, epsilon: float) -> Tensor:
+    result = multiply(subtract(x, centre), rsqrt(add(width, epsilon)))
+    result = result if scale is None else multiply(result, scale)
+    return result if shift is None else add(result, shift)
+
+
+def _channels(x: Tensor, channels: Any) -> list[int]:
+    if channels is not None:
+        return list(positions_of(x, channels, "batch_norm"))
+    if not x.is_named:
+        return [1] if x.ndim > 1 else []
+    channel = x.axes.channel_axis()
+    if channel is None:
+        raise AxisMismatch("there is no channel axis", op="batch_norm", got=str(x.axes), expected="an axis C",
+                           help="name the axes that are kept apart: channels=[...]")
+    return [x.axes.index(channel)]
+
+
+def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
+    """A tensor over the channels, which for anonymous x gets lengths of 1 in the other places."""
+    own = as_tensor(entry, "batch_norm")
+    if x.is_named or own.ndim == 0:
+        return own
+    return Tensor(ops.Reshape(own.value, tuple([length if at in kept else 1 for at, length in enumerate(x.shape)])))
+
+
+__all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax", "rms_norm", "softmax"]

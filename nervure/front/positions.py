@@ -1,0 +1,137 @@
+"""Tensors that are made of axes alone: one number everywhere, counting, the identity, triangles.
+
+>>> import nervure as nv
+>>> nv.zeros("N=2, C=3"), nv.full((2,), 7).tolist()
+(<Tensor f32[N=2, C=3] Full>, [7.0, 7.0])
+>>> nv.arange(2, 8, 3).tolist(), nv.iota(nv.axis("H", 3)).tolist(), nv.eye(2).tolist()
+([2, 5], [0, 1, 2], [[1.0, 0.0], [0.0, 1.0]])
+
+Where axes are asked for, Axes, a list, a dict, a string, a plain shape or a tensor (for its axes) will do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.front.creation import read_axes
+from nervure.front.promotion import promote, weak_type
+from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.ir.op import Value
+from nervure.types.axes import Axes, make_axes
+from nervure.types.axis import Axis
+from nervure.types.dim import Dim, DimLike
+from nervure.types.dtype import DType, as_dtype, float32, int64
+
+Operand = Any
+
+
+def full(axes: Any, number: Any, dtype: Any = None) -> Tensor:
+    """One number everywhere; its default type is float32, for a bool, NumPy scalar or complex number its own."""
+    if not is_scalar(number):
+        raise WrongKind("full takes a number", op="full", operand=2, got=type(number).__name__, expected="a number",
+                        help="nv.broadcast(x, axes) spreads a tensor")
+    return _filled(read_axes(axes), number, _type_of(number) if dtype is None else as_dtype(dtype))
+
+
+def zeros(axes: Any = (), dtype: Any = float32) -> Tensor:
+    """Zeros."""
+    return _filled(read_axes(axes), 0, as_dtype(dtype))
+
+
+def ones(axes: Any = (), dtype: Any = float32) -> Tensor:
+    """Ones."""
+    return _filled(read_axes(axes), 1, as_dtype(dtype))
+
+
+def full_like(x: Operand, number: Any, dtype: Any = None) -> Tensor:
+    """One number everywhere, with the axes and, unless another is given, the element type of x."""
+    own = as_tensor(x, "full_like")
+    return full(own.axes, number, own.dtype if dtype is None else dtype)
+
+
+def zeros_like(x: Operand, dtype: Any = None) -> Tensor:
+    """Zeros with the axes and, unless another is given, the element type of x."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Operand, dtype: Any = None) -> Tensor:
+    """Ones with the axes and, unless another is given, the element type of x."""
+    return full_like(x, 1, dtype)
+
+
+def iota(axis: Any, dtype: Any = int64) -> Tensor:
+    """0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length."""
+    axes = make_axes(axis)
+    if len(axes) != 1:
+        raise InvalidArgument("iota counts along one axis", op="iota", got=str(axes), expected="one axis",
+                              help="nv.broadcast(nv.iota(axis), axes) repeats it")
+    return Tensor(ops.Iota(axes.lengths, 0, as_dtype(dtype)), axes)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+    """Numbers from start (0 if one is given alone) to before stop, step apart; int64 of integers, else float32.
+
+    ``nv.arange(n)`` takes a symbolic length.
+    """
+    if stop is None:
+        start, stop = 0, start
+    if isinstance(stop, Dim) and (start, step) == (0, 1):
+        return iota(stop, int64 if dtype is None else dtype)
+    numbers = (start, stop, step)
+    for position, number in enumerate(numbers):
+        if not is_scalar(number) or isinstance(number, (complex, np.complexfloating)):
+            raise WrongKind("arange takes real numbers", op="arange", operand=position + 1, got=f"{number!r:.60}",
+                            help="nv.iota(axis) counts along an axis")
+    if step == 0:
+        raise InvalidArgument("the step is 0", op="arange", operand="step", got=step)
+    if all(isinstance(number, (int, np.integer)) for number in numbers):
+        count = len(range(int(start), int(stop), int(step)))
+        element = int64 if dtype is None else as_dtype(dtype)
+        counted = ops.Convert(ops.Iota((count,), 0, int64) * int(step) + int(start), element)
+        return Tensor(counted)
+    return Tensor(ops.Constant(np.arange(*numbers).astype((float32 if dtype is None else as_dtype(dtype)).numpy)))
+
+
+def eye(rows: Any, columns: Any = None, offset: int = 0, dtype: Any = float32) -> Tensor:
+    """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere.
+
+    The axes are lengths, one axis each, or both at once; columns default to rows (for a named axis: give both).
+    """
+    axes = make_axes(rows) if columns is None else Axes([*make_axes(rows), *make_axes(columns)])
+    if len(axes) == 1 and axes.is_anonymous:
+        axes = make_axes(axes.lengths * 2)
+    if len(axes) != 2:
+        raise ShapeMismatch("a matrix has two axes", op="eye", got=str(axes), expected="two axes",
+                            help="nv.eye(H, W), or a length")
+    return Tensor(ops.Eye(axes.lengths, offset, as_dtype(dtype)), axes)
+
+
+def tril(x: Operand, offset: int = 0) -> Tensor:
+    """The matrices in the last two axes with zeros above a diagonal (``offset`` > 0: one further up)."""
+    own = as_tensor(x, "tril")
+    return Tensor(ops.Tril(own.value, offset), own._axes)
+
+
+def triu(x: Operand, offset: int = 0) -> Tensor:
+    """The matrices in the last two axes with zeros below a diagonal (``offset`` > 0: one further up)."""
+    own = as_tensor(x, "triu")
+    return Tensor(ops.Triu(own.value, offset), own._axes)
+
+
+def _filled(axes: Axes, number: Any, dtype: DType) -> Tensor:
+    return Tensor(ops.Full(number, dtype, axes.lengths), axes)
+
+
+def _type_of(number: Any) -> DType:
+    """The element type of a number: float32 for Python's ints and floats, as in ``nv.constant``."""
+    if isinstance(number, np.generic) and number.dtype != np.float64:
+        return as_dtype(number.dtype)
+    kind = weak_type(number)
+    return promote([], [kind]) if kind in (bool, complex) else float32
+
+
+__all__ = ["arange", "eye", "full", "full_like", "iota", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]

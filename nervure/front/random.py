@@ -1,0 +1,126 @@
+"""Random tensors: fresh values at every call of a computation, the same ones again after ``nv.seed``.
+
+>>> import nervure as nv
+>>> nv.seed(1)
+>>> x = nv.uniform("N=2, C=3", low=-1.0)
+>>> first = nv.evaluate(x)
+>>> nv.evaluate(x).tolist() == first.tolist()
+False
+>>> nv.seed(1)
+>>> nv.evaluate(nv.uniform("N=2, C=3", low=-1.0)).tolist() == first.tolist()
+True
+
+Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed, step, stream,
+position). A tensor stands for its axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from nervure import ops
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.choosing import positions_of
+from nervure.front.creation import read_axes
+from nervure.front.elementwise import converted_to, multiply, where
+from nervure.front.promotion import floating
+from nervure.front.random_state import SEED, STEP, next_stream
+from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.op import Op
+from nervure.types.axes import Axes
+from nervure.types.dim import DimLike, product
+from nervure.types.dtype import DType, as_dtype, float32
+
+
+def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) -> Tensor:
+    """Numbers drawn evenly from [low, high). The bounds are numbers or tensors."""
+    own = read_axes(axes)
+    numbers = _drawn(ops.RandomUniform, own, dtype=as_dtype(dtype))
+    if is_scalar(low) and is_scalar(high):
+        return _scaled(numbers, low, high - low)
+    return numbers * (as_tensor(high) - low) + low
+
+
+def normal(axes: Any, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = float32) -> Tensor:
+    """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or tensors."""
+    return _scaled(_drawn(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
+
+
+def bernoulli(axes: Any, p: float = 0.5, dtype: Any = bool) -> Tensor:
+    """True, or 1 in another element type, with probability p."""
+    drawn = _drawn(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
+    return Tensor(converted_to(drawn.value, as_dtype(dtype)), drawn._axes)
+
+
+def dropout(x: Any, rate: float = 0.5) -> Tensor:
+    """x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``."""
+    own = as_tensor(x, "dropout")
+    own = Tensor(converted_to(own.value, floating(own.dtype)), own._axes)
+    chance = _probability(rate, "dropout")
+    if chance == 0:
+        return own
+    if chance == 1:
+        return multiply(own, 0)
+    kept = bernoulli(own, 1 - chance)
+    return where(kept, own * (1 / (1 - chance)), 0.0)
+
+
+def glorot(axes: Axes, out_axes: Any = None) -> Tensor:
+    """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010), as ``initial_value`` of a variable.
+
+    Outputs are the elements of ``out_axes``, absent: of the last axis; inputs are those of the others.
+    """
+    inputs, outputs = _fans(axes, out_axes)
+    return _spread_by(lambda: math.sqrt(6 / (inputs + outputs)), axes, uniform)
+
+
+def he(axes: Axes, out_axes: Any = None) -> Tensor:
+    """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015); axes as for ``glorot``."""
+    inputs, _ = _fans(axes, out_axes)
+    return _spread_by(lambda: math.sqrt(2 / inputs), axes, normal)
+
+
+def _drawn(core: Callable[..., Op], axes: Axes, **attributes: Any) -> Tensor:
+    seed, step = ReadVariable(SEED), ReadVariable(STEP)
+    return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
+
+
+def _scaled(numbers: Tensor, start: Any, scale: Any) -> Tensor:
+    """numbers * scale + start, where scale 1 and start 0 leave no trace."""
+    if not (is_scalar(scale) and scale == 1):
+        numbers = numbers * scale
+    return numbers if is_scalar(start) and start == 0 else numbers + start
+
+
+def _probability(p: Any, op: str) -> float:
+    if isinstance(p, Tensor) or not is_scalar(p) or isinstance(p, complex):
+        raise WrongKind("a probability is a number", op=op, got=f"{p!r:.60}", expected="0 to 1",
+                        help="nv.uniform(axes) < p compares with a tensor")
+    if not 0 <= p <= 1:
+        raise InvalidArgument("a probability is from 0 to 1", op=op, got=p, expected="0 to 1")
+    return float(p)
+
+
+def _fans(axes: Any, out_axes: Any) -> tuple[int, int]:
+    """How many inputs and outputs a weight has."""
+    weight = Tensor(ops.Full(0, DEFAULT, read_axes(axes).lengths), read_axes(axes))
+    chosen = (weight.ndim - 1,) if out_axes is None and weight.ndim else positions_of(weight, out_axes or [], "glorot")
+    sizes: list[DimLike] = [product(*[length for at, length in enumerate(weight.shape) if (at in chosen) == is_output])
+                            for is_output in (False, True)]
+    return int(sizes[0]), int(sizes[1])  # type: ignore[arg-type]  # a variable's lengths are numbers
+
+
+def _spread_by(width: Callable[[], float], axes: Any, draw: Callable[..., Tensor]) -> Tensor:
+    """Draws numbers of a width; an axis of length 0 has no numbers and so no width."""
+    own = read_axes(axes)
+    if 0 in own.lengths:
+        return draw(own)
+    return draw(own, -width(), width()) if draw is uniform else draw(own, 0.0, width())
+
+
+DEFAULT: DType = float32
+
+__all__ = ["bernoulli", "dropout", "glorot", "he", "normal", "uniform"]
