@@ -15,8 +15,8 @@ import numpy as np
 
 import nervure as nv
 from nervure.autodiff.reverse import gradients
-from nervure.ir.parser import parse
-from nervure.ir.printer import text
+from nervure.ir.parser import parse_function
+from nervure.ir.printer import print_function
 from nervure.ir.verify import verify
 from nervure.passes.pipelines import standard
 
@@ -57,8 +57,8 @@ def stages(make: Callable[[int], tuple[nv.Function, Any]], count: int) -> dict[s
     timed("verify", lambda: verify(function))
     timed("derive", lambda: gradients(function.results, [x], [None]))
     timed("passes", lambda: standard(function))
-    printed = timed("print", lambda: text(function))
-    timed("parse", lambda: parse(printed))
+    printed = timed("print", lambda: print_function(function))
+    timed("parse", lambda: parse_function(printed))
     executable = timed("compile", lambda: transformer.compile(function))
     timed("run", lambda: executable([np.ones(4, np.float32)]))
     times["all"] = sum(times.values())

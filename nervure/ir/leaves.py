@@ -11,6 +11,7 @@ i64[3]
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any
 
 import numpy as np
@@ -97,5 +98,11 @@ def fit_number(number: Any, dtype: DType) -> Any:
         return complex(dtype.numpy.type(number))
     if isinstance(number, complex):
         raise InvalidArgument("a complex number has no place in a real tensor", op="Full", got=number)
-    with np.errstate(all="ignore"):
-        return float(dtype.numpy.type(float(number) if abs(number) < 2**1023 else float("inf") * (1 if number > 0 else -1)))
+    try:
+        value = float(number)
+    except OverflowError:
+        value = math.copysign(math.inf, number)
+    if -dtype.maximum <= value <= dtype.maximum:  # type: ignore[operator]  # floats have limits
+        return float(dtype.numpy.type(value))
+    with np.errstate(all="ignore"):  # infinities, NaN, and what rounds to an infinity
+        return float(dtype.numpy.type(value))
