@@ -53,13 +53,19 @@ class Function:
         pairs = updates.items() if isinstance(updates, Mapping) else updates
         self.updates = tuple([(variable, as_value(value)) for variable, value in pairs])
         listed = tuple(effects)
-        roots: list[Any] = [*self.parameters, *listed, *[value for _, value in self.updates], *self.results]
-        self.operations = tuple(postorder(roots))
+        self.effects = listed
+        self.operations = self._ordered()
         known = set(listed)
-        self.effects = listed + tuple([op for op in self.operations if is_effect(op) and op not in known])
+        unlisted = tuple([op for op in self.operations if is_effect(op) and op not in known])
+        if unlisted:  # they count as listed: the order of a function is that of its text, which lists all effects
+            self.effects += unlisted
+            self.operations = self._ordered()
         self.assumptions = _unique([*assumptions, *_assumed(self.operations)])
         _check_parameters(self)
         _check_updates(self)
+
+    def _ordered(self) -> tuple[Op, ...]:
+        return tuple(postorder([*self.parameters, *self.effects, *[value for _, value in self.updates], *self.results]))
 
     @property
     def symbols(self) -> frozenset[str]:

@@ -1,0 +1,334 @@
+"""How attributes and types are written: for each kind of field one row, which formats a value and reads it back.
+
+The two are inverse: what is read equals what was written, bit for bit. Floats are hexadecimal, arrays the bits of
+their elements, most significant digit first.
+
+>>> ROWS["float"].format(0.1, None), ROWS["pairs"].format(((0, 1), (2, 3)), None)
+('0x1.999999999999ap-4', '((0, 1), (2, 3))')
+>>> array_text(np.array([1.0, -0.0], np.float32))
+'array(f32[2], 3f800000 80000000)'
+>>> ROWS["slices"].parse(Scanner("((0, 5, 2),)", 1), None)
+((0, 5, 2),)
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from nervure.errors import NervureError
+from nervure.ir.op import Labels
+from nervure.ir.scanner import QUOTED, Scanner, name_text, token
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType, as_dtype
+from nervure.types.index_map import IndexMap
+
+
+class Writer(Protocol):
+    """What formatting needs to know of the text as a whole."""
+
+    def dim(self, x: DimLike) -> str: ...
+    def array(self, array: np.ndarray) -> str: ...
+    def variable(self, variable: Any) -> str: ...
+    def function(self, function: Any) -> str: ...
+    def host_function(self, function: Any) -> str: ...
+
+
+class Reader(Protocol):
+    """What reading needs to know of the text as a whole."""
+
+    def dim(self, line: Scanner, text: str, may_index: bool = False) -> DimLike: ...
+    def array(self, line: Scanner, name: str) -> np.ndarray: ...
+    def variable(self, line: Scanner, name: str) -> Any: ...
+    def function(self, line: Scanner, name: str) -> Any: ...
+
+
+class Row(NamedTuple):
+    """One kind of field: value to text, text to value."""
+
+    format: Callable[[Any, Any], str]
+    parse: Callable[[Scanner, Any], Any]
+
+
+# -- sequences and dimensions --------------------------------------------------------------------------------------
+
+
+def sequence_text(entries: Sequence[str]) -> str:
+    """``(a, b)``, ``(a,)``, ``()``."""
+    return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
+
+
+def _sequence(item: Row) -> Row:
+    format_item, parse_item = item
+
+    def format(value: Any, writer: Any) -> str:
+        return sequence_text([format_item(entry, writer) for entry in value])
+
+    def parse(line: Scanner, reader: Any) -> tuple[Any, ...]:
+        line.expect("(")
+        entries = []
+        while not line.accept(")"):
+            entries.append(parse_item(line, reader))
+            if not line.accept(","):
+                line.expect(")")
+                break
+        return tuple(entries)
+
+    return Row(format, parse)
+
+
+_PLAIN_LENGTH = re.compile(r" *(-?[0-9]{1,19})(?= *[,)\]])", re.ASCII)
+_DIM_PIECE = re.compile(r"[^(),\]]*")
+
+
+def _format_dim(x: DimLike, writer: Writer) -> str:
+    return str(x) if type(x) is int else writer.dim(x)
+
+
+def _parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLike:
+    """A dimension: up to a comma or bracket that is not its own."""
+    number = line.match(_PLAIN_LENGTH)
+    if number is not None:
+        return int(number)
+    start, depth, text = line.position, 0, line.text
+    while True:
+        line.position = _DIM_PIECE.match(text, line.position).end()  # type: ignore[union-attr]  # it matches ""
+        found = text[line.position:line.position + 1]
+        if not found or found == "]" or (depth == 0 and found != "("):
+            break
+        depth += (found == "(") - (found == ")")
+        line.position += 1
+    if not text[start:line.position].strip():
+        raise line.error("a dimension is missing", expected="a dimension such as 32 or 2*N + 1")
+    return reader.dim(line, text[start:line.position], may_index)
+
+
+def _parse_coordinate(line: Scanner, reader: Reader) -> DimLike:
+    return _parse_dim(line, reader, may_index=True)
+
+
+# -- types ---------------------------------------------------------------------------------------------------------
+
+_LABEL = re.compile(r' *([A-Za-z_][A-Za-z0-9_./-]*|"(?:[^"\\]|\\.)*+") *=', re.ASCII)
+_DTYPE = token(r"[a-z]\w*")
+
+
+def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Writer) -> str:
+    """``f32[2, N]``, with labels ``f32[N=32, H=128]``."""
+    entries = [str(x) if isinstance(x, int) else writer.dim(x) for x in type.shape]
+    if labels is not None:
+        entries = [entry if label is None else f"{name_text(label)}={entry}"
+                   for entry, label in zip(entries, labels, strict=True)]
+    return f"{type.dtype.short}[{', '.join(entries)}]"
+
+
+def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
+    """A type and its labels, None where it has none."""
+    dtype = _parse_dtype(line, reader)
+    line.expect("[")
+    shape: list[DimLike] = []
+    labels: list[str | None] = []
+    while not line.accept("]"):
+        label = line.match(_LABEL)
+        labels.append(None if label is None else line.unquoted(label))
+        shape.append(_parse_dim(line, reader))
+        if not line.accept(","):
+            line.expect("]")
+            break
+    try:
+        return BasicTensorDescription(dtype, shape), tuple(labels) if any(x is not None for x in labels) else None
+    except NervureError as error:
+        raise line.wrapped(error) from error
+
+
+def _parse_dtype(line: Scanner, reader: Any) -> DType:
+    name = line.take(_DTYPE, "an element type")
+    try:
+        return as_dtype(name)
+    except NervureError as error:
+        raise line.wrapped(error) from error
+
+
+# -- numbers and strings -------------------------------------------------------------------------------------------
+
+_FLOAT = token(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan")
+_CONSTANT = token(r"True|False")
+
+
+def float_text(value: float) -> str:
+    """A float as hexadecimal digits: every bit of it, but for the payload of a NaN."""
+    mantissa, p, exponent = float(value).hex().partition("p")
+    whole, point, fraction = mantissa.partition(".")
+    return f"{whole}{point}{fraction.rstrip('0') or '0'}{p}{exponent}" if p else mantissa
+
+
+def _parse_float(line: Scanner, reader: Any) -> float:
+    digits = line.take(_FLOAT, "a hexadecimal float such as 0x1.8p+1, inf or nan")
+    try:
+        return float.fromhex(digits)
+    except OverflowError:
+        raise line.error("a float is out of range", got=digits) from None
+
+
+def _parse_bool(line: Scanner, reader: Any) -> bool:
+    return line.take(_CONSTANT, "True or False") == "True"
+
+
+def _number_text(value: Any, writer: Any) -> str:
+    if isinstance(value, complex):
+        return f"complex({float_text(value.real)}, {float_text(value.imag)})"
+    return float_text(value) if isinstance(value, float) else repr(value)
+
+
+def _parse_number(line: Scanner, reader: Any) -> bool | int | float | complex:
+    constant = line.match(_CONSTANT)
+    if constant is not None:
+        return constant == "True"
+    if line.accept("complex("):
+        real = _parse_float(line, reader)
+        line.expect(",")
+        imaginary = _parse_float(line, reader)
+        line.expect(")")
+        return complex(real, imaginary)
+    is_float = _FLOAT.match(line.text, line.position)
+    return _parse_float(line, reader) if is_float else line.integer("a number")
+
+
+def _parse_string(line: Scanner, reader: Any) -> str:
+    return line.unquoted(line.take(QUOTED, "a quoted string"))
+
+
+# -- arrays --------------------------------------------------------------------------------------------------------
+
+_WORDS = re.compile(r"([0-9a-f ]*)")
+_BOOLEAN, _NIBBLE = 1, 15  # the largest byte that an element of a bool array, of a 4-bit array may be
+
+
+def array_text(array: np.ndarray, content: str | None = None) -> str:
+    """``array(f32[2], 3f800000 80000000)``: the type, then the bits of each element; or ``content`` in their place."""
+    dtype = as_dtype(array.dtype)
+    shape = ", ".join(map(str, array.shape))
+    content = _bits(array, dtype) if content is None else content
+    return f"array({dtype.short}[{shape}]{', ' if content else ''}{content})"
+
+
+def _word_size(dtype: DType) -> int:
+    return dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+
+
+def _bits(array: np.ndarray, dtype: DType) -> str:
+    size = _word_size(dtype)
+    words = np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).view(f"u{size}")
+    if dtype.kind == "bool":
+        words = (words != 0).view("u1")
+    elif dtype.bits == 4:
+        words = words & _NIBBLE  # the upper half of the byte is no part of the element
+    return words.astype(f">u{size}").tobytes().hex(" ", size)
+
+
+def _parse_array(line: Scanner, reader: Reader) -> np.ndarray:
+    if line.accept("@"):
+        return reader.array(line, line.name("the name of an array"))
+    line.expect("array(")
+    type, _ = parse_type(line, reader)
+    line.accept(",")
+    content = line.take(_WORDS, "hexadecimal digits").replace(" ", "")
+    line.expect(")")
+    shape = [length for length in type.shape if isinstance(length, int)]
+    if len(shape) < type.rank:
+        raise line.error("an array needs a shape of numbers", got=type)
+    size = math.prod(shape) * type.dtype.itemsize
+    if len(content) != 2 * size:  # before anything is made of this size
+        raise line.error("an array has another number of digits than its type needs", got=len(content),
+                         expected=f"{2 * size} for {type}")
+    word = _word_size(type.dtype)
+    words = np.frombuffer(bytes.fromhex(content), f">u{word}").astype(f"u{word}")
+    largest = _BOOLEAN if type.dtype.kind == "bool" else _NIBBLE if type.dtype.bits == 4 else None
+    if largest is not None and (words > largest).any():
+        raise line.error(f"an element is no {type.dtype.name}", got=f"{words.max():02x}",
+                         expected=f"at most {largest:02x}")
+    try:
+        return words.view(type.dtype.numpy).reshape(shape)
+    except ValueError as error:  # more dimensions than NumPy has
+        raise line.wrapped(error, "array") from error
+
+
+# -- what stands elsewhere -----------------------------------------------------------------------------------------
+
+
+def _parse_variable(line: Scanner, reader: Reader) -> Any:
+    line.expect("$")
+    return reader.variable(line, line.name("the name of a variable"))
+
+
+def _parse_function(line: Scanner, reader: Reader) -> Any:
+    line.expect("@")
+    return reader.function(line, line.name("the name of a function"))
+
+
+def _parse_callable(line: Scanner, reader: Any) -> Any:
+    raise line.error("a function of the host program has no text", expected="an op without host functions",
+                     help="save what stands before and after the host call, and call it from the host program")
+
+
+def _format_map(value: IndexMap, writer: Writer) -> str:
+    return f"{_DIMS.format(value.shape, writer)} -> {_DIMS.format(value.coordinates, writer)}"
+
+
+def _parse_map(line: Scanner, reader: Reader) -> IndexMap:
+    shape = _DIMS.parse(line, reader)
+    line.expect("->")
+    coordinates = _COORDINATES.parse(line, reader)
+    try:
+        return IndexMap(shape, coordinates)
+    except NervureError as error:
+        raise line.wrapped(error) from error
+
+
+_INT = Row(lambda value, writer: str(value), lambda line, reader: line.integer())
+_STRING = Row(lambda value, writer: json.dumps(value), _parse_string)
+_DIM = Row(_format_dim, _parse_dim)
+_TYPE = Row(lambda value, writer: type_text(value, None, writer), lambda line, reader: parse_type(line, reader)[0])
+_DIMS = _sequence(_DIM)
+_COORDINATES = _sequence(Row(_format_dim, _parse_coordinate))
+
+ROWS: dict[str, Row] = {
+    "int": _INT,
+    "float": Row(lambda value, writer: float_text(value), _parse_float),
+    "bool": Row(lambda value, writer: repr(value), _parse_bool),
+    "str": _STRING,
+    "number": Row(_number_text, _parse_number),
+    "dtype": Row(lambda value, writer: value.short, _parse_dtype),
+    "dim": _DIM,
+    "dims": _DIMS,
+    "shape": _DIMS,
+    "dim_pairs": _sequence(_DIMS),
+    "slices": _sequence(_DIMS),
+    "ints": _sequence(_INT),
+    "pairs": _sequence(_sequence(_INT)),
+    "strs": _sequence(_STRING),
+    "types": _sequence(_TYPE),
+    "array": Row(lambda value, writer: writer.array(value), _parse_array),
+    "index_map": Row(_format_map, _parse_map),
+    "variable": Row(lambda value, writer: writer.variable(value), _parse_variable),
+    "function": Row(lambda value, writer: writer.function(value), _parse_function),
+    "callable": Row(lambda value, writer: writer.host_function(value), _parse_callable),
+}
+
+
+def parse_attribute(line: Scanner, kind: str, optional: bool, reader: Reader) -> Any:
+    """The value of a field of this kind, None where it is optional and says so."""
+    return None if optional and line.accept("None") else ROWS[kind].parse(line, reader)
+
+
+def format_attribute(value: Any, kind: str, writer: Writer) -> str:
+    """The inverse of ``parse_attribute``."""
+    return "None" if value is None else ROWS[kind].format(value, writer)
+
+

@@ -1,0 +1,252 @@
+"""Functions as text: one op a line, its type on the left, attributes by name. :mod:`nervure.ir.parser` is the inverse.
+
+>>> import nervure as nv
+>>> a, b = nv.ops.Parameter(nv.float32, (2, 3)), nv.ops.Parameter(nv.float32, (2, 3))
+>>> a.name = "a"
+>>> f = Function([nv.ops.Add(nv.ops.Multiply(a, b), nv.ops.Full(0.5, nv.float32, (2, 3)))], [a, b], name="f")
+>>> print(print_function(f), end="")
+nervure 1
+function f(%a: f32[2, 3], %0: f32[2, 3]) {
+  f32[2, 3] %1 = Multiply(%a, %0)
+  f32[2, 3] %2 = Full(number=0x1.0p-1, dtype=f32, shape=(2, 3))
+  f32[2, 3] %3 = Add(%1, %2)
+  return %3
+}
+
+``%`` marks values, ``$`` variables, ``@`` what stands elsewhere: functions that an op holds, which precede the one that
+uses them, and arrays that are kept beside the text. A name is the op's label, made unique; the rest is numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Parameter
+from nervure.ir.notation import ROWS, array_text, format_attribute, type_text
+from nervure.ir.op import Op, Value
+from nervure.ir.provenance import Provenance
+from nervure.ir.scanner import name_text
+from nervure.ir.variable import Variable
+from nervure.types.dim import Dim, DimLike, declaration, declared_symbols
+
+FORMAT = 1
+INLINE = 16  # elements of an array that stands in the text although there is another place for it
+
+
+def print_function(function: Function, *, arrays: dict[str, np.ndarray] | None = None,
+                   variables: dict[str, Variable] | None = None, locations: bool = False, elide: bool = False) -> str:
+    """The text of a function and of all functions in it, the same for the same function each time.
+
+    Arrays of more than 16 elements go to the table ``arrays`` where one is given, and leave their name in the text;
+    with ``elide`` their elements are left out (for people: such text cannot be parsed). The table ``variables``
+    receives the variables by their names in the text. ``locations`` adds the line and name scope of each op as a
+    comment, which is read back too.
+    """
+    table = _ArrayTable(arrays) if arrays is not None else None
+    long_array = table.reference if table is not None else _elided if elide else None
+    return "".join([line + "\n" for line in Printer(function, long_array, variables, locations).lines()])
+
+
+class Names:
+    """Unique names: a label as it is or with ``_1, _2, ...``, and numbers for what has none."""
+
+    __slots__ = ("taken", "repeats", "unnamed")
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+        self.repeats: dict[str, int] = {}
+        self.unnamed = 0
+
+    def choose(self, label: str | None) -> str:
+        """A name that has not been chosen before, as it stands in text."""
+        if label is None:
+            self.unnamed += 1
+            return str(self.unnamed - 1)
+        name = label
+        while name in self.taken:
+            self.repeats[label] = number = self.repeats.get(label, 0) + 1
+            name = f"{label}_{number}"
+        self.taken.add(name)
+        return name_text(name)
+
+
+class Printer:
+    """One printing of a function: the names given so far, and what the header has to declare.
+
+    ``long_array`` writes arrays of more than ``INLINE`` elements, all are written out without it. With
+    ``anonymous`` nothing is written that means nothing: no names, no labels.
+    """
+
+    def __init__(self, function: Function, long_array: Callable[[np.ndarray], str] | None = None,
+                 variables: dict[str, Variable] | None = None, locations: bool = False,
+                 anonymous: bool = False) -> None:
+        self.functions = nested_functions(function)
+        self.long_array, self.locations, self.anonymous = long_array, locations, anonymous
+        self.variables = {} if variables is None else variables
+        self.symbols: dict[str, Dim] = {}
+        self._dims: dict[int, str] = {}  # by identity: equal dimensions may know different bounds
+        self._types: dict[tuple[int, Any], str] = {}
+        self._variable_names: dict[Variable, str] = {}
+        self._variable_table = Names()
+        self._operations: dict[type[Op], list[tuple[str, str]]] = {}
+        functions = Names()
+        self._function_names = {entry: functions.choose(self._label(entry.name)) for entry in self.functions}
+
+    def lines(self) -> list[str]:
+        """The text, line by line."""
+        body = [line for function in self.functions for line in self._function(function)]
+        symbols = [f"symbol {declaration(self.symbols[name])}" for name in sorted(self.symbols)]
+        variables = [self._declared(variable, name) for variable, name in self._variable_names.items()]
+        return [f"nervure {FORMAT}", *symbols, *variables, *body]
+
+    # -- what attributes ask for -----------------------------------------------------------------------------
+
+    def dim(self, x: DimLike) -> str:
+        """A dimension. The header will declare its symbols, with the tightest bounds that anyone knows."""
+        text = self._dims.get(id(x))
+        if text is None:
+            self._dims[id(x)] = text = str(x)
+            for symbol in declared_symbols(x):
+                name = str(symbol)
+                if not name.startswith("%"):
+                    known = self.symbols.get(name, symbol)
+                    self.symbols[name] = known + symbol - symbol  # type: ignore[assignment]  # a symbol again
+        return text
+
+    def array(self, array: np.ndarray) -> str:
+        """An array, or the reference that takes its place."""
+        return array_text(array) if self.long_array is None or array.size <= INLINE else self.long_array(array)
+
+    def variable(self, variable: Variable) -> str:
+        """A reference to a variable. The header will declare it."""
+        name = self._variable_names.get(variable)
+        if name is None:
+            name = self._variable_names[variable] = self._variable_table.choose(self._label(variable.name))
+            self.variables[name] = variable
+        return f"${name}"
+
+    def function(self, function: Function) -> str:
+        """A reference to a function that an op holds."""
+        return f"@{self._function_names[function]}"
+
+    def host_function(self, function: Any) -> str:
+        """A function of the host program, for people to see."""
+        return f"<host function {getattr(function, '__name__', type(function).__name__)}>"
+
+    # -- the parts of the text -------------------------------------------------------------------------------
+
+    def _label(self, label: str | None) -> str | None:
+        return None if self.anonymous else label
+
+    def _type(self, value: Value) -> str:
+        labels = None if self.anonymous else value.labels
+        key = id(value.type), labels
+        text = self._types.get(key)
+        if text is None:
+            text = self._types[key] = type_text(value.type, labels, self)
+        return text
+
+    def _declared(self, variable: Variable, name: str) -> str:
+        kind = (" trainable" if variable.trainable else "") + ("" if variable.persistent else " scratch")
+        return f"variable ${name}: {type_text(variable.type, None, self)}{kind}"
+
+    def _function(self, function: Function) -> Iterator[str]:
+        names = Names()
+        references: dict[Value, str] = {}
+        for parameter in function.parameters:
+            references[parameter.outputs[0]] = f"%{names.choose(self._label(parameter.name))}"
+        parameters = [f"{name}: {self._type(value)}" for value, name in references.items()]
+        yield f"function {self._function_names[function]}({', '.join(parameters)}) {{"
+        for assumption in function.assumptions:
+            by = "" if self.anonymous else f" in {name_text(assumption.op)}"
+            yield f"  assume {self._dim(assumption.left)} = {self._dim(assumption.right)}{by}"
+        known: dict[Op, str] = {}
+        for op in function.operations:
+            if type(op) is not Parameter:
+                known[op] = name = f"%{names.choose(self._label(op.name))}"
+                yield self._operation(op, name, references)
+        for variable, value in function.updates:
+            yield f"  update {self.variable(variable)}: {self._type(value)} = {references[value]}"
+        for op in function.effects:
+            yield f"  effect {known[op]}"
+        yield f"  return {', '.join([references[value] for value in function.results])}".rstrip()
+        yield "}"
+
+    def _operation(self, op: Op, name: str, references: dict[Value, str]) -> str:
+        """``f32[2] %3 = Sum(%1, axes=(0,))``; names the outputs in ``references``."""
+        outputs = op.outputs
+        if len(outputs) == 1:
+            references[outputs[0]] = name
+        else:
+            references.update({value: f"{name}:{value.index}" for value in outputs})
+        types = ", ".join([self._type(value) for value in outputs]) or "()"
+        arguments = [references[operand] for operand in op.operands]
+        for attribute, kind in self._attributes(type(op)):
+            arguments.append(f"{attribute}={format_attribute(getattr(op, attribute), kind, self)}")
+        comment = _comment(op.provenance) if self.locations else ""
+        return f"  {types} {name} = {type(op).__name__}({', '.join(arguments)}){comment}"
+
+    def _attributes(self, cls: type[Op]) -> list[tuple[str, str]]:
+        known = self._operations.get(cls)
+        if known is None:
+            known = self._operations[cls] = [(name, field.kind) for name, field in cls.fields.items()]
+        return known
+
+    def _dim(self, x: DimLike) -> str:
+        return ROWS["dim"].format(x, self)
+
+
+def nested_functions(function: Function) -> list[Function]:
+    """The functions that ops of a function hold, and that theirs hold, each once and before its users; last itself."""
+    order: dict[Function, None] = {}
+    stack = [function]
+    while stack:
+        top = stack[-1]
+        waiting = [] if top in order else [inner for inner in _held(top) if inner not in order]
+        if waiting:
+            stack.extend(reversed(waiting))
+            continue
+        order.setdefault(stack.pop())
+    return list(order)
+
+
+def _held(function: Function) -> list[Function]:
+    held: dict[type[Op], list[str]] = {}
+    found = []
+    for op in function.operations:
+        cls = type(op)
+        if cls not in held:
+            held[cls] = [name for name, field in cls.fields.items() if field.kind == "function"]
+        found.extend([getattr(op, name) for name in held[cls]])
+    return [entry for entry in found if entry is not None]
+
+
+def _comment(provenance: Provenance) -> str:
+    """``  # model.py:12 in encoder/dense``."""
+    location, scope = provenance.location, provenance.scope
+    place = f" {name_text(location.file)}:{location.line}" if location else ""
+    within = f" in {name_text(scope)}" if scope else ""
+    return f"  #{place}{within}" if place or within else ""
+
+
+def _elided(array: np.ndarray) -> str:
+    return array_text(array, f"<{array.nbytes} bytes>")
+
+
+class _ArrayTable:
+    """Arrays beside the text, by name. An array that several constants share is there once."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        self._names: dict[Any, str] = {}
+
+    def reference(self, array: np.ndarray) -> str:
+        key = array.__array_interface__["data"][0], array.dtype, array.shape, array.strides
+        if key not in self._names:
+            self._names[key] = name = f"c{len(self.arrays)}"
+            self.arrays[name] = array
+        return f"@{self._names[key]}"

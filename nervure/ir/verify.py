@@ -1,0 +1,145 @@
+"""The verifier: what must hold of every function at any time. A pass that breaks it is named by the pass manager.
+
+>>> import nervure as nv
+>>> x = nv.ops.Parameter(nv.float32, (2,))
+>>> f = Function([x + x], [x])
+>>> verify(f)
+>>> f.operations = f.operations[::-1]
+>>> verify(f)                                                                # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+nervure.errors.InternalError: function: f32[2] Add(Parameter, Parameter) at ...: it reads f32[2] Parameter() before ...
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nervure.errors import InternalError
+from nervure.ir.field import Field, same_attribute
+from nervure.ir.function import Function, is_effect
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Op, Value
+from nervure.ir.printer import nested_functions
+from nervure.ir.traverse import postorder
+from nervure.ir.variable import Variable
+from nervure.types.index_map import IndexMap
+
+
+def verify(function: Function) -> None:
+    """Raises InternalError naming the first op for which something does not hold, and the user's line.
+
+    Every op stands once, after what it reads and because something needs it; types are those that its rule infers;
+    attributes are in normal form; parameters are the function's own; updates have the types of their variables, and
+    the effects are all ops that have one. The functions that ops hold are verified too.
+    """
+    for entry in nested_functions(function):
+        _check_order(entry)
+        for op in entry.operations:
+            _check_fields(entry, op)
+            _check_types(entry, op)
+        _check_parameters(entry)
+        _check_updates(entry)
+        _check_effects(entry)
+
+
+def _check_order(function: Function) -> None:
+    before: set[Op] = set()
+    for op in function.operations:
+        if op in before:
+            _fail(function, op, "it stands twice")
+        for operand in op.operands:
+            if type(operand) is not Value or not _is_output(operand):
+                _fail(function, op, f"its operand {operand!r} is no output of an op")
+            if operand.op not in before:
+                _fail(function, op, f"it reads {operand.op!r} before that is computed")
+        before.add(op)
+    for value in function.roots:
+        if not _is_output(value) or value.op not in before:
+            _fail(function, value.op, "the function gives its value but does not compute it")
+    needed = set(postorder([*function.parameters, *function.effects, *function.roots]))
+    for op in function.operations:
+        if op not in needed:
+            _fail(function, op, "nothing needs it")
+
+
+def _is_output(value: Value) -> bool:
+    outputs = value.op.outputs
+    return value.index < len(outputs) and outputs[value.index] is value
+
+
+def _check_fields(function: Function, op: Op) -> None:
+    for name, field in type(op).fields.items():
+        value = getattr(op, name)
+        if not (value is None and field.optional) and not _is_normal(field, value):
+            _fail(function, op, f"its attribute {name} is {value!r:.80}, not a normal {field.kind}")
+
+
+_CLASSES: dict[str, type[Any]] = {"function": Function, "variable": Variable, "index_map": IndexMap,
+                                  "array": np.ndarray}
+
+
+def _is_normal(field: Field, value: Any) -> bool:
+    if field.kind in _CLASSES:
+        return isinstance(value, _CLASSES[field.kind]) and not (field.kind == "array" and value.flags.writeable)
+    try:
+        return same_attribute(field.kind, field.check(value, "verify", field.kind), value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _check_types(function: Function, op: Op) -> None:
+    try:
+        inferred = op.infer(*[operand.type for operand in op.operands])
+    except Exception as error:  # whatever a rule raises, the op at fault must be named
+        raise InternalError(_text(function, op, f"its type rule fails: {error}")) from error
+    types = inferred if isinstance(inferred, tuple) else (inferred,)
+    if types != tuple([value.type for value in op.outputs]):
+        _fail(function, op, f"its type rule gives {', '.join(map(str, types))}")
+    for index, value in enumerate(op.outputs):
+        if value.op is not op or value.index != index:
+            _fail(function, op, f"its output {index} belongs to another op")
+        if value.labels is not None and len(value.labels) != value.rank:
+            _fail(function, op, f"its output {index} has {len(value.labels)} labels for {value.rank} dimensions")
+
+
+def _check_parameters(function: Function) -> None:
+    listed = set(function.parameters)
+    if len(listed) != len(function.parameters):
+        _fail(function, function.parameters[0], "a parameter is listed twice")
+    for op in function.operations:
+        if isinstance(op, Parameter) and op not in listed:
+            _fail(function, op, "it is no parameter of this function")
+
+
+def _check_updates(function: Function) -> None:
+    updated: set[Variable] = set()
+    for variable, value in function.updates:
+        if not isinstance(variable, Variable) or variable in updated:
+            _fail(function, value.op, f"it updates {variable!r}, which is no variable or is updated twice")
+        if (value.type.dtype, value.type.shape) != (variable.type.dtype, variable.type.shape):
+            _fail(function, value.op, f"it updates {variable!r} with {value.type}")
+        updated.add(variable)
+
+
+def _check_effects(function: Function) -> None:
+    listed = set(function.effects)
+    if len(listed) != len(function.effects):
+        _fail(function, function.effects[0], "an effect is listed twice")
+    for op in function.effects:
+        if not is_effect(op):
+            _fail(function, op, "it is listed among the effects but has none")
+    for op in function.operations:
+        if is_effect(op) and op not in listed:
+            _fail(function, op, "its effect is not listed")
+
+
+def _fail(function: Function, op: Op, problem: str) -> NoReturn:
+    raise InternalError(_text(function, op, problem))
+
+
+def _text(function: Function, op: Op, problem: str) -> str:
+    place = f" at {op.location}" if op.location else ""
+    return f"{function.name}: {op!r}{place}: {problem}"
