@@ -122,7 +122,7 @@ class LogSumExp(ReductionComposite):
         largest = Max(StopGradient(x), self.axes).output
         shift = where(IsFinite(largest), largest, 0)
         total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output
-        nothing = Equal(total, total.full(0))  # there the logarithm reads 1: its slope at 0 would make the derivative NaN
+        nothing = Equal(total, total.full(0))  # there the logarithm reads 1: times its slope at 0, 0 would be NaN
         return where(nothing, float("-inf"), Log(where(nothing, 1, total)).output) + shift
 
 

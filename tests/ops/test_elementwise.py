@@ -172,7 +172,8 @@ CONVENTIONS = [
 ]
 
 
-@pytest.mark.parametrize("build, x, expected", [case[1:] for case in CONVENTIONS], ids=[case[0] for case in CONVENTIONS])
+@pytest.mark.parametrize("build, x, expected", [case[1:] for case in CONVENTIONS],
+                         ids=[case[0] for case in CONVENTIONS])
 def test_derivative_conventions(build: object, x: list[float], expected: list[float]) -> None:
     np.testing.assert_allclose(slopes(build, np.array(x))[0], expected, rtol=1e-14, atol=1e-300)
 

@@ -1,4 +1,4 @@
-"""Random numbers: the published test vectors of the cipher, the layout of words, distributions, independence, errors."""
+"""Random numbers: the published vectors of the cipher, the layout of words, distributions, independence, errors."""
 
 from __future__ import annotations
 
