@@ -81,7 +81,10 @@ class AccumulateView(Structured):
 
 
 class UpdateView(Structured):
-    """x with y written over the elements that an index map visits, each once: result[map(i)] = y[i], the rest is x."""
+    """x with y written over the elements that an index map visits, each once: result[map(i)] = y[i], the rest is x.
+
+    A map that certainly visits an element twice is refused; where that depends on symbols, the maker has seen to it.
+    """
 
     operand_names = "x y"
     map = field.index_map()

@@ -10,6 +10,7 @@ import pytest
 import nervure as nv
 from nervure.autodiff.reverse import gradients
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.ir.kinds import FLOATS, INTEGERS
 from nervure.ops import AveragePool, MaxPool, Parameter, Windows
 from nervure.types.dim import dim
 from tests.ops.evaluation import check_derivatives, compute, evaluate
@@ -81,6 +82,16 @@ def test_padding_never_wins() -> None:
     outside = evaluate(lambda x: MaxPool(x, (0,), (1,), paddings=[(1, 0)]), np.array([3.0]))
     assert outside.tolist() == [-np.inf, 3.0]
     assert evaluate(lambda x: AveragePool(x, (0,), (1,), paddings=[(1, 0)]), np.array([3.0])).tolist() == [0.0, 3.0]
+
+
+@pytest.mark.parametrize("dtype", sorted(FLOATS | INTEGERS, key=str), ids=str)
+def test_every_element_type_pools(dtype: nv.DType) -> None:
+    x = np.array([[3, 1, 2, 0], [0, 1, 3, 2]]).astype(dtype.numpy)
+    got = evaluate(lambda x: MaxPool(x, (1,), (2,), paddings=[(1, 1)]), x)
+    assert got.dtype == x.dtype and got.astype(int).tolist() == [[3, 3, 2, 2, 0], [0, 1, 3, 3, 2]]
+    if dtype in FLOATS:
+        got = evaluate(lambda x: AveragePool(x, (1,), (2,), (2,)), x)
+        assert got.dtype == x.dtype and got.astype(float).tolist() == [[2, 1], [0.5, 2.5]]
 
 
 def test_low_precision_averages_are_rounded_once() -> None:
