@@ -18,16 +18,15 @@ expected. An op is known by the name of its class once the module that declares 
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from nervure.errors import Location, NervureError, WrongKind, did_you_mean
 from nervure.ir.body_parser import Body, Types, suggestion
+from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.notation import parse_type
 from nervure.ir.printer import FORMAT
@@ -49,21 +48,8 @@ def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
     if not isinstance(text, str):
         raise WrongKind("the text of a function is a string", op="parse_function", got=type(text).__name__,
                         expected="str")
-    with _without_collector():
+    with collection_paused():
         return Parser(arrays or {}, {} if variables is None else variables, source).parse(text)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pauses the cycle collector. Nothing that a parser keeps is garbage; the collector would walk the growing graph
-    again and again, which doubles the time at 100,000 ops."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Parser:

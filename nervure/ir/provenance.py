@@ -74,6 +74,11 @@ def current_provenance() -> Provenance:
     return Provenance(user_location(), _context.scope.path, _context.metadata)
 
 
+def is_on_behalf() -> bool:
+    """Whether nodes are now built for others: by a pass, a derivative or a parser, not by a user's own call."""
+    return _context.override is not None
+
+
 def current_scope() -> Scope:
     """The innermost name scope of this thread."""
     return _context.scope

@@ -16,6 +16,7 @@ from nervure.errors import InvalidArgument
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, NUMBERS, REALS, Elementwise
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Value, registry
+from nervure.ir.provenance import is_on_behalf
 from nervure.ops.comparison import Equal, GreaterEqual, LogicalAnd
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.selection import where
@@ -114,7 +115,8 @@ class Power(Elementwise):
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
-        if self.outputs[0].type.dtype.is_integer:
+        # What a pass or a parser makes of a valid graph stays valid: such a power has a value. It is the user who errs.
+        if self.outputs[0].type.dtype.is_integer and not is_on_behalf():
             self._refuse_negative_constant(self.operands[1].op)
 
     def _refuse_negative_constant(self, exponent: Any) -> None:

@@ -14,6 +14,7 @@ from nervure.autodiff.reverse import gradients
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
 from nervure.ir.kinds import Composite, Elementwise, Pointwise
 from nervure.ir.op import registry
+from nervure.ir.provenance import on_behalf_of
 from tests.ops.evaluation import check_derivatives, compute, evaluate
 
 RNG = np.random.default_rng(5)
@@ -192,6 +193,8 @@ def test_integers_have_no_negative_constant_powers() -> None:
         with pytest.raises(InvalidArgument, match="negative power") as caught:
             ops.Power(x, exponent)
         assert caught.value.operand == "2 (y)" and caught.value.location.file == __file__
+    with on_behalf_of(x.provenance):
+        assert ops.Power(x, x.full(-1)).shape == (3,)  # a folded exponent: no user wrote it
     two = np.array([2, 1, -1], np.int32)
     assert evaluate(ops.Power, two, np.array([-1, -5, -3], np.int32)).tolist() == [0, 1, -1]
 
