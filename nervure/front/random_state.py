@@ -14,10 +14,10 @@ from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import uint32, uint64
 
-SEED = Variable(BasicTensorDescription(uint32, (2,)), initial=0, name="random_seed")
+SEED = Variable(BasicTensorDescription(uint32, (2,)), initial=0, name="random_seed", is_local=True)
 """The seed, as two words (low, high)."""
 
-STEP = Variable(BasicTensorDescription(uint64, ()), initial=0, name="random_step")
+STEP = Variable(BasicTensorDescription(uint64, ()), initial=0, name="random_step", is_local=True)
 """How many calls with random ops there have been since the seed was set."""
 
 

@@ -25,15 +25,18 @@ class Variable:
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is computed
-    once, on the host, and kept, so that every transformer starts from the same bits.
+    once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks state that is expected to
+    differ from transformer to transformer, such as the counter of random numbers.
     """
 
-    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "_value", "_lock", "__weakref__")
+    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value", "_lock", "__weakref__")
 
     def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
-                 trainable: bool = False, persistent: bool = True, location: Any = None) -> None:
+                 trainable: bool = False, persistent: bool = True, location: Any = None,
+                 is_local: bool = False) -> None:
         self.type, self.initial, self.name = type, initial, name
         self.trainable, self.persistent, self.location = trainable, persistent, location
+        self.is_local = is_local
         self.handle: Any = None  # what the front attaches to find its tensor again
         self._value: np.ndarray | None = None
         self._lock = threading.Lock()

@@ -78,16 +78,24 @@ class Executable(ABC):
         targets = None if out is None else self._targets(out, [*arguments, *arrays], bindings)
         cells = self._find_cells() if self._cells is None else self._cells
         with holding([self._turn, *[cell.turn for cell in cells]]):
-            specialised = self._specialised(bindings)
-            known = {cell.variable: cell for cell in cells}
-            states = {cell.variable: cell.array for cell in cells}
-            values = self.run(specialised, arrays, states)
-            owned = self._owned(values, {id(array) for array in (*arrays, *states.values())}, bindings)
+            known = dict(zip(self._variables, cells, strict=True))
+            values = self._values(arrays, {variable: cell.array for variable, cell in known.items()}, bindings)
             count = len(self.function.results)
-            for (variable, _), value in zip(self.function.updates, owned[count:], strict=True):
+            for (variable, _), value in zip(self.function.updates, values[count:], strict=True):
                 known[variable].store(value)
-        results = owned[:count]
+        results = values[:count]
         return tuple(results) if targets is None else _filled(targets, results)
+
+    def _values(self, arrays: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                bindings: Bindings) -> list[np.ndarray]:
+        """The results and the new values of variables, each in memory of its own."""
+        specialised = self._specialised(bindings)
+        try:
+            values = self.run(specialised, arrays, states)
+            return self._owned(values, {id(array) for array in (*arrays, *states.values())}, bindings)
+        except MemoryError:
+            raise InvalidArgument("there is not enough memory for this call", op=self.function.name,
+                                  help="nothing was changed by it") from None
 
     def _find_cells(self) -> list[Cell]:
         self._cells = self.transformer.cells.of(self._variables)
@@ -241,23 +249,23 @@ class Transformer(ABC):
     def set(self, variable: Any, value: Any) -> None:
         """Sets a variable to anything that NumPy reads, converted as an argument would be."""
         self.check_open()
-        self._cell(variable).set(value)
+        self._cell(variable, warn=False).set(value)
 
     def copy_state(self, other: Transformer) -> None:
         """Takes over the values of all variables that another transformer has used."""
         self.check_open()
         other.check_open()
         theirs = other.cells.known()
-        mine = self.cells.of([cell.variable for cell in theirs], warn=False)
-        for source, target in zip(theirs, mine, strict=True):
+        mine = self.cells.of([variable for variable, _ in theirs], warn=False)
+        for (_, source), target in zip(theirs, mine, strict=True):
             target.set(source.get())
 
-    def _cell(self, variable: Any) -> Cell:
+    def _cell(self, variable: Any, warn: bool = True) -> Cell:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)
         if not isinstance(found, Variable):
             raise WrongKind("only a variable has a value on a transformer", op=self.name, got=type(variable).__name__,
                             expected="a variable")
-        return self.cells.of([found])[0]
+        return self.cells.of([found], warn)[0]
 
     def close(self) -> None:
         """Lets go of all cells. Whatever is used afterwards is an error."""

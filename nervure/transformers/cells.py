@@ -60,10 +60,11 @@ class Cell:
     is held while either changes.
     """
 
-    __slots__ = ("variable", "array", "version", "turn")
+    __slots__ = ("type", "name", "array", "version", "turn")
 
     def __init__(self, variable: Variable) -> None:
-        self.variable, self.turn = variable, Turn()
+        # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
+        self.type, self.name, self.turn = variable.type, variable.name, Turn()
         self.array: np.ndarray = variable.initial_value()
         self.version = 0
 
@@ -76,11 +77,10 @@ class Cell:
         """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
         ShapeMismatch if it does not fit.
         """
-        variable = self.variable
-        array = as_array(value, variable.type.dtype, "set", variable.name)
-        if array.shape != variable.type.shape:
-            raise ShapeMismatch("the value has another shape than the variable", op="set", operand=variable.name,
-                                got=array.shape, expected=variable.type.shape)
+        array = as_array(value, self.type.dtype, "set", self.name)
+        if array.shape != self.type.shape:
+            raise ShapeMismatch("the value has another shape than the variable", op="set", operand=self.name,
+                                got=array.shape, expected=self.type.shape)
         with self.turn.lock:
             self.store(np.array(array, order="C", copy=True))
 
@@ -118,13 +118,13 @@ class Cells:
                 self._cells[variable] = Cell(variable)
             found = [self._cells[variable] for variable in variables]
         if fresh and warn:
-            self._warn([variable for variable in fresh if self._changed_elsewhere(variable)])
+            self._warn([variable for variable in fresh if not variable.is_local and self._changed_elsewhere(variable)])
         return found
 
-    def known(self) -> list[Cell]:
-        """All cells that there are."""
+    def known(self) -> list[tuple[Variable, Cell]]:
+        """All cells that there are, with their variables."""
         with self._lock:
-            return list(self._cells.values())
+            return list(self._cells.items())
 
     def peek(self, variable: Variable) -> Cell | None:
         """The cell of a variable if it has one."""

@@ -1,0 +1,109 @@
+"""Eight threads that switch every microsecond build and run what a single one does, bit for bit and name for name."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.ir.printer import print_function
+
+THREADS = 8
+ROUNDS = 200 if os.environ.get("NERVURE_DEEP") else 20
+
+
+@pytest.fixture(autouse=True)
+def fast_switching():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_threads(work: Callable[[int], Any]) -> list[Any]:
+    """The result of ``work(number)`` for each thread; the first exception of any."""
+    results: list[Any] = [None] * THREADS
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(THREADS)
+
+    def run(number: int) -> None:
+        try:
+            barrier.wait()
+            results[number] = work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    if errors:
+        raise errors[0]
+    assert not any(thread.is_alive() for thread in threads)
+    return results
+
+
+def build_and_run(number: int, turn: int) -> tuple[str, bytes]:
+    """A graph that depends on the numbers, with names, scopes, random numbers, a derivative and an update."""
+    size = 2 + (number + turn) % 5
+    with nv.transformers.make_transformer("interpreter") as transformer, nv.name_scope(f"graph_{number}_{turn}"):
+        nv.seed(number, transformer)
+        x = nv.placeholder({"N": nv.dim("n"), "F": size}).named("x")
+        w = nv.variable({"F": size}, 0.5).named("w")
+        noise = nv.uniform(w.axes).named("noise")
+        hidden = nv.tanh(nv.dot(x, w * noise)).named("hidden")
+        for _ in range(turn % 3):
+            hidden = hidden * hidden
+        loss = nv.sum(hidden, out_axes=()).named("loss")
+        step = transformer.computation([loss, nv.assign(w, w - nv.deriv(loss, w)), w], x)
+        inputs = np.arange(3 * size, dtype=np.float32).reshape(3, size) / 10
+        results = [step(inputs) for _ in range(2)]
+    return print_function(step.function), b"".join(result.tobytes() for row in results for result in row if result is not None)
+
+
+def test_different_graphs_side_by_side():
+    def work(number: int) -> list[Any]:
+        return [build_and_run(number, turn) for turn in range(ROUNDS)]
+    serial = [work(number) for number in range(THREADS)]
+    assert in_threads(work) == serial
+    assert len({bits for row in serial for _, bits in row}) > THREADS
+
+
+def test_one_executable_for_all():
+    x = nv.Parameter(nv.float32, (16, 16))
+    function = nv.Function([nv.ops.MatMul(nv.ops.Tanh(x), x), x * 2.0], [x])
+    executable = nv.transformers.make_transformer("interpreter").compile(function)
+    inputs = [np.random.default_rng(number).standard_normal((16, 16)).astype(np.float32) for number in range(THREADS)]
+    serial = [[entry.tobytes() for entry in executable([array])] for array in inputs]
+
+    def work(number: int) -> bool:
+        return all([entry.tobytes() for entry in executable([inputs[number]])] == serial[number] for _ in range(ROUNDS))
+    assert in_threads(work) == [True] * THREADS
+
+
+def test_updates_of_one_variable_take_turns():
+    count = nv.persistent_tensor((), 0, dtype=nv.int64)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = transformer.computation([count + 1, nv.assign(count, count + 1)])
+        seen = in_threads(lambda number: [int(step()[0]) for _ in range(ROUNDS)])
+        assert sorted(entry for row in seen for entry in row) == list(range(1, THREADS * ROUNDS + 1))
+        assert int(transformer.get(count)) == THREADS * ROUNDS
+
+
+def test_one_jitted_function_is_traced_once():
+    traced = []
+
+    @nv.jit
+    def double(x: Any) -> Any:
+        traced.append(threading.get_ident())
+        return x + x
+
+    assert in_threads(lambda number: double(np.float32(number)).item()) == [2.0 * number for number in range(THREADS)]
+    assert len(traced) == 1
