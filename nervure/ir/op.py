@@ -175,6 +175,10 @@ class Value(Operand):
         return repr(self.op) if len(self.op.outputs) == 1 else f"{self.op!r}[{self.index}]"
 
 
+_RESERVED = frozenset("value type rank output outputs operands attributes provenance location name".split())
+"""What an op is asked for; a field of that name would hide it. (``dtype`` and ``shape`` mean the same as fields.)"""
+
+
 class OpMeta(type):
     """Turns the declared fields of an op class into slots, and registers concrete classes by name."""
 
@@ -182,6 +186,9 @@ class OpMeta(type):
         own = {key: entry for key, entry in namespace.items() if isinstance(entry, Field)}
         for key in own:
             del namespace[key]
+            if key in _RESERVED:
+                raise InvalidArgument(f"an attribute cannot be called {key}: every op has that", op=name, operand=key,
+                                      help="choose another name for the field")
         namespace["__slots__"] = (*namespace.get("__slots__", ()), *own)
         cls: Any = super().__new__(mcs, name, bases, namespace)
         inherited = {key: entry for base in reversed(bases) for key, entry in getattr(base, "fields", {}).items()}
@@ -343,7 +350,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return self.copied(operands)
 
     def copied(self, operands: Sequence[Value]) -> Op:
-        """A new node like this one: attributes, name, labels, provenance. Types are checked again where operands differ in them."""
+        """A new node like this one on these operands. Types are checked again where they differ from those before."""
         cls = type(self)
         copy = cls.__new__(cls)
         for name in cls.fields:

@@ -139,11 +139,11 @@ class Pad(Described):
 
     operand_names = "x"
     paddings = field.dim_pairs()
-    value = field.number(0)
+    number = field.number(0)
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
-        self.value = fit_number(self.value, types[0].dtype)
-        return views.Pad(types[0].shape, self.paddings, self.value)
+        self.number = fit_number(self.number, types[0].dtype)
+        return views.Pad(types[0].shape, self.paddings, self.number)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]).output,)
