@@ -73,7 +73,7 @@ def _switch(name: str, default: Setting, doc: str) -> Setting:
 
 
 check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
-debug = _switch("debug", "", "passes whose input and output are printed to standard error, by name; 'passes' stands for all")
+debug = _switch("debug", "", "names of passes that print what they are given and give; 'passes' stands for all")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
 

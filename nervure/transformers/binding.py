@@ -62,7 +62,9 @@ class Binder:
         """The arguments as arrays of the declared types, and the values of the symbols."""
         if len(arguments) != len(self._parameters):
             raise InvalidArgument("wrong number of arguments", op=self._function.name, got=len(arguments),
-                                  expected=f"{len(self._parameters)}: {self._signature()}")
+                                  expected=f"{len(self._parameters)}: {self._signature()}",
+                                  help="one list or tuple stands for all arguments; a list that is itself an "
+                                       "argument goes inside another")
         arrays = [value if type(value) is np.ndarray and value.dtype == wanted and value.shape == shape
                   else self._checked(number, value) for number, (value, (_, wanted, shape))
                   in enumerate(zip(arguments, self._parameters, strict=True))]

@@ -48,9 +48,10 @@ def last_uses(function: Function) -> dict[Value, Op]:
 def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | None]:
     """The most bytes that results and intermediate values take at one time, and the op that asks for most.
 
-    Views and leaves take none. ShapeMismatch if a dimension is negative for these values of the symbols.
+    Views and leaves take none, unless they are results. ShapeMismatch if a dimension is negative for these
+    values of the symbols.
     """
-    last = last_uses(function)
+    last, roots = last_uses(function), set(function.roots)
     dying: dict[Op, list[Value]] = {}
     for value, op in last.items():
         dying.setdefault(op, []).append(value)
@@ -58,8 +59,9 @@ def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | N
     live = peak = largest = 0
     greatest: Op | None = None
     for op in function.operations:
-        takes_memory = not isinstance(op, (View, Leaf))
+        makes_new = not isinstance(op, (View, Leaf))
         for value in op.outputs:
+            takes_memory = makes_new or value in roots
             size = _bytes(value, bindings) if takes_memory or bindings else 0
             sizes[value] = size if takes_memory else 0
             live += sizes[value]

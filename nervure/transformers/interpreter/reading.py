@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nervure.errors import IndexOutOfRange, InternalError
+from nervure.errors import IndexOutOfRange
 from nervure.ir.kinds import Access, Element, coordinate_symbols
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
@@ -126,7 +126,16 @@ class LineRead(Read):
                    for d in range(len(self._domain))]
         # The bounds of every coordinate were checked when this was planned: the view stays inside the array.
         first = array[tuple([slice(line.start, None) for line in self._lines])]
-        return as_strided(first, shape, strides, writeable=False)
+        return strided(first, shape, strides)
+
+
+def strided(array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+    """The read-only view of an array with another shape and other strides (in bytes), for every element type.
+
+    NumPy's own takes types by their string, and does not find float8_e5m2 by it.
+    """
+    raw = as_strided(array.view(f"V{array.itemsize}"), shape, strides, writeable=False)
+    return raw.view(array.dtype)
 
 
 def _as_slice(line: Line, domain: Sequence[int]) -> slice | int:
@@ -141,12 +150,12 @@ def _as_slice(line: Line, domain: Sequence[int]) -> slice | int:
 class GatherRead(Read):
     """A read by fancy indexing: coordinates that are data, or not affine."""
 
-    __slots__ = ("_coordinates", "_fill", "_shape")
+    __slots__ = ("_op", "_coordinates", "_fill", "_shape")
 
-    def __init__(self, access: Access, coordinates: Sequence[Coordinate], domain: tuple[int, ...],
+    def __init__(self, op: Op | None, access: Access, coordinates: Sequence[Coordinate], domain: tuple[int, ...],
                  shape: tuple[int, ...]) -> None:
         super().__init__(depends(access.coordinates), domain)
-        self._coordinates, self._fill, self._shape = coordinates, access.fill, shape
+        self._op, self._coordinates, self._fill, self._shape = op, coordinates, access.fill, shape
 
     def open(self, array: Any, operands: Sequence[Any]) -> Taker:
         array = np.asarray(array)
@@ -158,7 +167,7 @@ class GatherRead(Read):
             if outside is None:
                 return array[tuple(places)]
             if self._fill is None:
-                raise InternalError("a read without a fill value reaches outside its operand")
+                raise _outside(self._op, places, self._shape)
             fill = np.dtype(array.dtype).type(self._fill)
             if not array.size:
                 return np.full(outside.shape, fill, array.dtype)
@@ -210,6 +219,19 @@ class Coordinate:
                        help="an index counts from the end once when negative; nothing was changed by this call")
 
 
+def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) -> Exception:
+    return out_of_range(op, "read", [(int(place.min()), int(place.max())) for place in places], shape)
+
+
+def out_of_range(op: Op | None, what: str, ends: Sequence[tuple[int, int]], shape: Sequence[int]) -> Exception:
+    """The error of an index map that leaves its tensor: ``ends`` are the extremes of each coordinate."""
+    parts: dict[str, Any] = {
+        "got": ", ".join([f"{low} to {high}" for low, high in ends]) or "no coordinates",
+        "expected": ", ".join([f"0 to {length - 1}" if length else "nothing" for length in shape])}
+    message = f"an element outside the tensor would be {what}"
+    return IndexOutOfRange(message, **parts) if op is None else op.fail(IndexOutOfRange, message, **parts)
+
+
 def outside_of(places: Sequence[np.ndarray], shape: Sequence[int]) -> Any:
     """Where any coordinate lies outside its dimension, or None where none does."""
     outside: Any = None
@@ -237,17 +259,18 @@ def plan_read(access: Access, domain: tuple[int, ...], shape: tuple[int, ...], o
     """
     lines = [as_line(entry, len(domain)) for entry in access.coordinates]
     if all(line is not None for line in lines):
-        padding = _padding(lines, domain, shape, access.fill)  # type: ignore[arg-type]
+        padding = _padding(op, lines, domain, shape, access.fill)  # type: ignore[arg-type]
         if padding is not _TOO_LARGE:
             return LineRead(_shifted(lines, padding), domain, padding)  # type: ignore[arg-type]
     coordinates = [Coordinate(op, entry, domain, shapes) for entry in access.coordinates]
-    return GatherRead(access, coordinates, domain, shape)
+    return GatherRead(op, access, coordinates, domain, shape)
 
 
 _TOO_LARGE = Padding((), (), None)
 
 
-def _padding(lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int], fill: Any) -> Padding | None:
+def _padding(op: Op | None, lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int],
+             fill: Any) -> Padding | None:
     """The padding that keeps a read inside; None if it is inside, _TOO_LARGE if far more would be added
     than read.
     """
@@ -255,7 +278,7 @@ def _padding(lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int],
     if all(low >= 0 and high < length for (low, high), length in zip(ends, shape, strict=True)):
         return None
     if fill is None:
-        raise InternalError(f"a read without a fill value reaches outside its operand: {ends} in {tuple(shape)}")
+        raise out_of_range(op, "read", ends, shape)
     below = [max(0, -low) for low, _ in ends]
     padded = tuple([before + max(length, high + 1)
                     for before, (_, high), length in zip(below, ends, shape, strict=True)])

@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from nervure.errors import InternalError
 from nervure.ir.kinds import Access
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.box import whole_box
-from nervure.transformers.interpreter.reading import LineRead, plan_read
+from nervure.transformers.interpreter.reading import LineRead, plan_read, strided
 from nervure.transformers.sizes import numbers
 from nervure.types.dim import substitute
 from nervure.types.index_map import IndexMap
@@ -99,4 +98,4 @@ def _strided(array: Any, shape: Shape, layout: Layout) -> Any:
     """A row-major array, walked with other strides (in elements)."""
     flat = np.ascontiguousarray(array).reshape(-1)
     strides, offset = numbers(layout.strides, _NOTHING), layout.offset
-    return as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides], writeable=False)
+    return strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides])

@@ -22,11 +22,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.errors import InternalError
 from nervure.ir.kinds import Access
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
-from nervure.transformers.interpreter.reading import Coordinate, Line, as_line, depends, outside_of
+from nervure.transformers.interpreter.reading import (
+    Coordinate,
+    Line,
+    as_line,
+    depends,
+    out_of_range,
+    outside_of,
+)
 
 
 class Combiner(NamedTuple):
@@ -125,35 +131,32 @@ class LineWrite(Write):
 
     In each coordinate one dimension, the longest, becomes a slice; over the others (the offsets in a
     window) there is a loop. The buffer is as large as what is written; what lies outside the output is cut
-    off at the end.
+    off at the end. ``moves`` says that each place of the output is written by one point, so that the
+    elements are the output, transposed.
     """
 
-    __slots__ = ("_lines", "_mains", "_loops", "_order", "_extents", "_inner")
+    __slots__ = ("moves", "_lines", "_mains", "_loops", "_order", "_extents", "_inner")
 
-    def __init__(self, lines: Sequence[Line], domain: tuple[int, ...], shape: tuple[int, ...], combiner: Combiner,
-                 drop: bool) -> None:
+    def __init__(self, op: Op | None, lines: Sequence[Line], domain: tuple[int, ...], shape: tuple[int, ...],
+                 combiner: Combiner, drop: bool) -> None:
         super().__init__(tuple(sorted(d for line in lines for d in line.dims)), shape, combiner)
         ends = [line.ends(domain) for line in lines]
         if not drop and any(low < 0 or high >= length for (low, high), length in zip(ends, shape, strict=True)):
-            raise InternalError(f"a write reaches outside its output: {ends} in {shape}")
+            raise out_of_range(op, "written", ends, shape)
         below = [max(0, -low) for low, _ in ends]
         self._extents = tuple([before + max(length, high + 1)
                                for before, (_, high), length in zip(below, ends, shape, strict=True)])
-        self._inner = tuple([slice(before, before + length) for before, length in zip(below, shape, strict=True)])
+        # The ellipsis makes a view of memory without dimensions, too, where NumPy would give a number.
+        self._inner: tuple[Any, ...] = (
+            *[slice(before, before + length) for before, length in zip(below, shape, strict=True)], ...)
         self._lines = [Line(line.steps, line.start + before) for line, before in zip(lines, below, strict=True)]
         self._mains = [max(line.dims, key=domain.__getitem__) if line.dims else None for line in lines]
         self._loops = [d for line, main in zip(lines, self._mains, strict=True) for d in line.dims if d != main]
         order = [*self._loops, *[d for d in self._mains if d is not None]]
         self._order = tuple([self.dims.index(d) for d in order])
-
-    @property
-    def moves(self) -> bool:
-        """Whether each place of the output is written by one point, so that the elements are the output,
-        transposed.
-        """
-        return not self._loops and all(
-            main is not None and line.steps[main] == 1 and line.start == 0
-            for line, main in zip(self._lines, self._mains, strict=True))
+        self.moves = not self._loops and all([
+            main is not None and line.steps[main] == 1 and line.start == 0 and domain[main] == length
+            for line, main, length in zip(lines, self._mains, shape, strict=True)])
 
     def arranged(self, elements: Any) -> Any:
         """The elements with the loops' dimensions first and then one a coordinate."""
@@ -171,9 +174,9 @@ class LineWrite(Write):
         shape = [1 if main is None else box.lengths[main] for main in self._mains]
         for place in product(*[range(box.lengths[d]) for d in self._loops]):
             fixed = dict(zip(self._loops, place, strict=True))
-            target = buffer[tuple([self._slice(line, main, box, fixed)
-                                   for line, main in zip(self._lines, self._mains, strict=True)])]
-            self._combiner.into(target, elements[place].reshape(shape))
+            slices = [self._slice(line, main, box, fixed)
+                      for line, main in zip(self._lines, self._mains, strict=True)]
+            self._combiner.into(buffer[(*slices, ...)], elements[place].reshape(shape))
 
     def _slice(self, line: Line, main: int | None, box: Box, fixed: dict[int, int]) -> slice:
         first = line.start + sum([line.steps[d] * (box.starts[d] + fixed.get(d, 0)) for d in line.dims])
@@ -188,12 +191,12 @@ class ScatterWrite(Write):
     """A write at places that are data, not affine, or visited by several dimensions of the domain together.
     """
 
-    __slots__ = ("_coordinates", "_drop")
+    __slots__ = ("_op", "_coordinates", "_drop")
 
-    def __init__(self, coordinates: Sequence[Coordinate], dims: tuple[int, ...], shape: tuple[int, ...],
-                 combiner: Combiner, drop: bool) -> None:
+    def __init__(self, op: Op | None, coordinates: Sequence[Coordinate], dims: tuple[int, ...],
+                 shape: tuple[int, ...], combiner: Combiner, drop: bool) -> None:
         super().__init__(dims, shape, combiner)
-        self._coordinates, self._drop = coordinates, drop
+        self._op, self._coordinates, self._drop = op, coordinates, drop
 
     def start(self, dtype: np.dtype[Any], initial: Any, operands: Sequence[Any]) -> Output:
         buffer = self.buffer(self._shape, dtype)
@@ -209,7 +212,8 @@ class ScatterWrite(Write):
         """
         outside = outside_of(places, self._shape)
         if outside is not None and not self._drop:
-            raise InternalError("a write reaches outside its output")
+            ends = [(int(place.min()), int(place.max())) for place in places]
+            raise out_of_range(self._op, "written", ends, self._shape)
         flat: Any = np.zeros((1,) * len(box.lengths), np.int64)
         for place, length in zip(places, self._shape, strict=True):
             flat = flat * length + place
@@ -241,6 +245,6 @@ def plan_write(access: Access, domain: tuple[int, ...], shape: tuple[int, ...], 
         loops = math.prod(domain[d] for d in used) // math.prod(
             max([domain[d] for d in line.dims], default=1) for line in known)
         if len(set(used)) == len(used) and loops <= (1 if combiner.ordered else _LOOP_LIMIT):
-            return LineWrite(known, domain, shape, combiner, access.drop)
+            return LineWrite(op, known, domain, shape, combiner, access.drop)
     coordinates = [Coordinate(op, entry, domain, shapes) for entry in access.coordinates]
-    return ScatterWrite(coordinates, depends(access.coordinates), shape, combiner, access.drop)
+    return ScatterWrite(op, coordinates, depends(access.coordinates), shape, combiner, access.drop)

@@ -1,0 +1,52 @@
+"""Choosing a transformer: the table, the default, and the one that runs nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import flags, transformers
+from nervure.errors import InvalidArgument
+from tests.transformers.build import compiled, parameter, read, variable
+
+
+def test_choices():
+    assert {"interpreter", "null"} <= set(transformers.transformer_choices())
+    assert transformers.make_transformer().name == "interpreter"
+    assert transformers.make_transformer("null").name == "null"
+
+
+def test_an_unknown_name_gets_a_suggestion():
+    with pytest.raises(InvalidArgument) as caught:
+        transformers.make_transformer("interpretor")
+    assert caught.value.help == "did you mean interpreter?" and caught.value.location.file == __file__
+    with flags.overriding(transformer="nul"), pytest.raises(InvalidArgument, match="null"):
+        transformers.make_transformer()
+
+
+def test_a_backend_is_one_line(monkeypatch):
+    monkeypatch.setattr(transformers, "_TABLE", dict(transformers._TABLE))
+    transformers.register("again", "nervure.transformers.null:NullTransformer")
+    assert transformers.make_transformer("again").name == "null" and "again" in transformers.transformer_choices()
+
+
+def test_the_default_is_one_until_it_is_closed(monkeypatch):
+    monkeypatch.setattr(transformers, "_default", None)
+    first = transformers.default()
+    assert transformers.default() is first
+    first.close()
+    assert transformers.default() is not first and transformers.default().is_open
+
+
+def test_null_checks_and_runs_nothing(capsys):
+    p, w = parameter(2, 3), variable(5.0)
+    with transformers.make_transformer("null") as null:
+        run = compiled([nv.ops.Softmax(nv.ops.PrintOp(p), (1,)), p], [p],
+                       updates=[(w, nv.ops.Negative(read(w)))], transformer=null)
+        first, second = run(np.ones((2, 3)))
+        assert (first == 0).all() and (second == 0).all() and first.dtype == np.float32 and first.shape == (2, 3)
+        with pytest.raises(InvalidArgument):
+            run()
+        assert null.get(w) == 5
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,64 @@
+"""Memory is looked at before it is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import flags
+from nervure.errors import InvalidArgument
+from nervure.transformers.sizes import needed, physical_memory
+from tests.transformers.build import compiled, parameter
+
+ops = nv.ops
+N = nv.dim("N")
+
+
+def test_what_is_alive_together_counts():
+    x = parameter(1000)
+    y = x.value
+    for _ in range(10):
+        y = ops.Negative(y).output
+    assert needed(nv.Function([y], [x]), {})[0] == 8000  # an operand and a result
+    halves = [ops.Negative(x).output for _ in range(5)]
+    assert needed(nv.Function(halves, [x]), {})[0] == 20_000
+
+
+def test_views_and_leaves_take_nothing_unless_they_are_results():
+    x = parameter(1000)
+    spread = ops.Broadcast(x, (10**9, 1000), (0,))
+    assert needed(nv.Function([ops.Sum(ops.Slice(spread, [(0, 2, 1), (0, 1000, 1)]), (0,))], [x]), {})[0] == 4000
+    assert needed(nv.Function([spread], [x]), {})[0] == 4 * 10**12
+
+
+@pytest.mark.parametrize("build", [
+    lambda x: ops.Broadcast(x, (2**40, 4), (0,)),
+    lambda x: ops.Negative(ops.Broadcast(x, (2**40, 4), (0,))),
+    lambda x: ops.Full(0, nv.float32, (2**40, 4)),
+])
+def test_more_than_this_machine_has_is_refused(build):
+    x = parameter(4)
+    executable = compiled([build(x)], [x])
+    with pytest.raises(InvalidArgument, match="more memory than there is") as caught:
+        executable(np.ones(4))
+    assert caught.value.location.file == __file__
+    assert f"{2**44:,} bytes" in caught.value.got
+
+
+def test_sizes_depend_on_symbols():
+    x = parameter(N)
+    executable = compiled([ops.Sum(ops.Negative(ops.Broadcast(x, (N, N, N), (0, 1))), (0, 1))], [x])
+    assert executable(np.ones(3))[0].tolist() == [-9.0] * 3
+    with flags.overriding(memory_limit=10**6), pytest.raises(InvalidArgument, match="more memory"):
+        executable(np.ones(100))
+
+
+def test_a_huge_broadcast_can_be_reduced():
+    x = parameter(3)
+    total = ops.Sum(ops.Broadcast(x, (2**22, 3), (0,)), (0,))
+    assert compiled([total], [x])(np.float32([1, 2, 3]))[0].tolist() == [2**22, 2**23, 3 * 2**22]
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert 2**28 < physical_memory() < 2**60
