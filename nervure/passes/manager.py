@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 from nervure import flags
 from nervure.errors import InternalError, NervureError
 from nervure.ir.function import Function
+from nervure.ir.printer import print_function
+from nervure.ir.verify import verify
 
 FunctionPass = Callable[[Function], Function]
 
@@ -52,8 +54,8 @@ class Record(NamedTuple):
 def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list[Record] | None = None) -> Function:
     """The function after all passes; ``records``, if given, is extended by one Record a pass.
 
-    A pass that fails, or after which something does not hold, is an InternalError that begins with its name. What a user
-    can fix (a decomposition of a user's op, say) keeps its type and gets a note.
+    A pass that fails, or after which something does not hold, is an InternalError that begins with its name. What
+    a user can fix (a decomposition of a user's op, say) keeps its type and gets a note.
     """
     checker = Checker(function)
     for entry in passes:
@@ -68,7 +70,8 @@ def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list
             checker.check(current.name, function, after)
         end = time.perf_counter()
         if records is not None:
-            records.append(Record(current.name, len(function.operations), len(after.operations), middle - start, end - middle))
+            counts = len(function.operations), len(after.operations)
+            records.append(Record(current.name, *counts, middle - start, end - middle))
         if shown:
             _show("after", current.name, after)
         function = after
@@ -79,7 +82,7 @@ def as_pass(entry: Pass | FunctionPass) -> Pass:
     """A Pass itself; a function (or a Rewriter) under its own name."""
     if isinstance(entry, Pass):
         return entry
-    return Pass(getattr(entry, "name", None) or getattr(entry, "__name__", type(entry).__name__), entry)
+    return Pass(str(getattr(entry, "name", None) or getattr(entry, "__name__", type(entry).__name__)), entry)
 
 
 def _applied(current: Pass, function: Function) -> Function:
@@ -89,11 +92,12 @@ def _applied(current: Pass, function: Function) -> Function:
         error.add_note(f"in pass {current.name}, on function {function.name}")
         raise
     except Exception as error:
-        raise InternalError(f"pass {current.name}, on function {function.name}: {type(error).__name__}: {error}") from error
+        raise InternalError(f"pass {current.name}, on function {function.name}: "
+                            f"{type(error).__name__}: {error}") from error
 
 
 class Checker:
-    """Checks the function after each pass. Nodes never change, so that each is verified once, after the pass that made it."""
+    """Checks the function after each pass. Nodes never change: each is verified once, after the pass that made it."""
 
     def __init__(self, function: Function) -> None:
         self._known = set(function.operations)
@@ -102,18 +106,17 @@ class Checker:
         """InternalError naming the pass, if it did what no pass may do."""
         try:
             self._compare(before, after)
+            verify(after, self._known)
         except InternalError as error:
             raise InternalError(f"pass {name}, on function {before.name}: {error}") from None
+        self._known.update(after.operations)
 
     def _compare(self, before: Function, after: Function) -> None:
         if not isinstance(after, Function):
             raise InternalError(f"it gave {type(after).__name__}, no Function")
-        _require("parameters", list(map(id, before.parameters)), list(map(id, after.parameters)), before.parameters,
-                 after.parameters)
-        types = [[value.type for value in function.results] for function in (before, after)]
-        _require("results", *types, *types)
-        _require("effects", *[[(type(op), len(op.operands)) for op in function.effects] for function in (before, after)],
-                 before.effects, after.effects)
+        _require("parameters", before, after, _parameters)
+        _require("results", before, after, _result_types)
+        _require("effects", before, after, _effect_kinds)
         updated = dict(before.updates)
         new = [variable for variable, _ in after.updates if variable not in updated]
         if new:
@@ -124,10 +127,23 @@ class Checker:
             raise InternalError(f"the assumption {lost[0]} is lost")
 
 
-def _require(what: str, left: Any, right: Any, shown_left: Any, shown_right: Any) -> None:
-    if left != right:
-        was, are = (", ".join(map(str, entries)) for entries in (shown_left, shown_right))
-        raise InternalError(f"the {what} were ({was}) and are ({are})")
+def _parameters(function: Function) -> list[Any]:
+    return list(function.parameters)
+
+
+def _result_types(function: Function) -> list[Any]:
+    return [value.type for value in function.results]
+
+
+def _effect_kinds(function: Function) -> list[Any]:
+    return [type(op).__name__ for op in function.effects]
+
+
+def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[Any]]) -> None:
+    """InternalError unless something of a function is what it was."""
+    was, got = of(before), of(after)
+    if was != got:
+        raise InternalError(f"the {what} were ({', '.join(map(str, was))}) and are ({', '.join(map(str, got))})")
 
 
 def _is_shown(name: str) -> bool:
@@ -138,4 +154,4 @@ def _is_shown(name: str) -> bool:
 
 
 def _show(when: str, name: str, function: Function) -> None:
-    print(f"-- {when} {name}\n{function}", file=sys.stderr)
+    print(f"-- {when} {name}\n{print_function(function, elide=True)}", file=sys.stderr, end="")

@@ -54,7 +54,8 @@ def uniform_number(value: Value) -> Any:
 
     It is seen in a Full, in a Constant of one element, and below views of one tensor that only move elements.
     """
-    op, views = value.op, []
+    op = value.op
+    views: list[View] = []
     while isinstance(op, View) and len(op.operands) == 1 and len(views) < _SEEN_THROUGH:
         views.append(op)
         op = op.operands[0].op

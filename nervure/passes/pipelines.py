@@ -1,4 +1,4 @@
-"""The lists of passes. Each can be read aloud, and is a function of a Function.
+"""The lists of passes. Each can be read aloud.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))
@@ -8,12 +8,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 from nervure.ir.function import Function
+from nervure.passes import algebra, canonical_views, fold
+from nervure.passes.common_subexpressions import common_subexpressions
+from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import Supports, decompose
+from nervure.passes.fold import Evaluate
 from nervure.passes.manager import Pass, Record, run
+from nervure.passes.rewrite import Rewriter
+
+
+def standard(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
+             records: list[Record] | None = None) -> Function:
+    """What every function goes through before it is compiled.
+
+    ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are), ``supports`` says which
+    classes of composites the backend keeps, ``records`` is extended by what each pass did.
+    """
+    return run(function, [
+        Pass("decompose", partial(decompose, supports=supports)),
+        Pass("common_subexpressions", common_subexpressions),
+        Pass("simplify", simplification(evaluate)),
+        Pass("common_subexpressions", common_subexpressions),
+        Pass("dead_code", dead_code),
+    ], records)
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:
@@ -21,7 +41,7 @@ def minimal(function: Function, supports: Supports | None = None) -> Function:
     return run(function, [Pass("decompose", partial(decompose, supports=supports))])
 
 
-def standard(function: Function, evaluate: Callable | None = None, supports: Supports | None = None,
-             records: list[Record] | None = None) -> Function:
-    """What every function goes through before it is compiled."""
-    return run(function, [Pass("decompose", partial(decompose, supports=supports))], records)
+@lru_cache(maxsize=8)
+def simplification(evaluate: Evaluate | None = None) -> Rewriter:
+    """Folding, canonical views and algebra as one walk, so that what one of them makes the others see at once."""
+    return Rewriter("simplify", [*fold.rules(evaluate), *canonical_views.RULES, *algebra.RULES])

@@ -9,9 +9,9 @@
 >>> simplify(nv.Function([a + -b], [a, b])).results
 (f32[3] Subtract(Parameter, Parameter),)
 
-A builder's parameters are the names that the pattern captures. It returns a value, a number (a tensor of it, of the type of
-what is replaced), or None: unchanged. It is called on behalf of the op that it replaces, whose provenance, name and
-labels the result inherits.
+A builder's parameters are names that the pattern captures. It returns a value, a number (a tensor of it, of the type
+of what is replaced), or None: unchanged. It is called on behalf of the op that it replaces, whose provenance, name
+and labels the result inherits.
 
 The walk goes from operands to users, so that an op is tried once all below it is final; what a builder makes is
 tried next, before the walk goes on. A pattern looks only downward, so one walk reaches the fixed point. Rows that
@@ -48,7 +48,7 @@ class Rule(ABC):
 
     @abstractmethod
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        """Whether an op of that class, on operands of those classes, could be rewritten. Asked once for each combination."""
+        """Whether an op of that class on operands of those classes could be rewritten. Asked once a combination."""
 
     @abstractmethod
     def apply(self, op: Op) -> Any:
@@ -56,13 +56,12 @@ class Rule(ABC):
 
 
 class Row(Rule):
-    """A pattern and a builder. ``ulps`` is 0 for an exact rewrite, else a bound on how far the result may move, in units
-    in the last place."""
+    """A pattern and a builder."""
 
-    def __init__(self, pattern: Pattern, builder: Callable[..., Any], ulps: float = 0) -> None:
+    def __init__(self, pattern: Pattern, builder: Callable[..., Any]) -> None:
         if not isinstance(pattern, Node):
             raise InvalidArgument("a row's pattern starts with an op", op="Row", got=pattern, expected="p.SomeOp(...)")
-        self.pattern, self.name, self.ulps = pattern, str(pattern), ulps
+        self.pattern, self.name = pattern, str(pattern)
         self._match, self._build = Matcher(pattern), builder
         self._wanted = tuple(inspect.signature(builder).parameters)
         unknown = next((name for name in self._wanted if name not in self._match.names), None)
@@ -104,13 +103,14 @@ class Outcome(NamedTuple):
 
 
 class Rewriter:
-    """A pass made of rules: Rules, or tuples that are the arguments of a Row.
+    """A pass made of rules: Rules, or pairs of a pattern and a builder.
 
-    ``visits`` is the fuel for each op of the function; a rewrite that needs more is an InternalError which names the rule
-    that fired most.
+    ``visits`` is the fuel for each op of the function; a rewrite that needs more is an InternalError which names the
+    rule that fired most.
     """
 
-    def __init__(self, name: str, rules: Iterable[Rule | tuple[Any, ...]], visits: int = VISITS) -> None:
+    def __init__(self, name: str, rules: Iterable[Rule | tuple[Pattern, Callable[..., Any]]],
+                 visits: int = VISITS) -> None:
         self.name, self.visits = name, visits
         self.rules = tuple([rule if isinstance(rule, Rule) else Row(*rule) for rule in rules])
         self._candidates: dict[Any, tuple[Rule, ...]] = {}
@@ -146,7 +146,8 @@ class Rewriter:
 class _Walk:
     """One run of a rewriter over one function.
 
-    ``replaced`` maps values of the old graph, and intermediate ones, to final ones; ``final`` are the ops that are done.
+    ``replaced`` maps values of the old graph, and intermediate ones, to final ones; ``final`` holds the ops that are
+    done, and those that wait to be visited next.
     """
 
     def __init__(self, rewriter: Rewriter, function: Function) -> None:
@@ -247,8 +248,8 @@ class _Walk:
 class Inheritance:
     """The names and labels of replaced ops, for those that stand for them and have none of their own.
 
-    Nodes that a pass has made are given them at once. Nodes of the function itself belong to whoever built it: they are copied
-    at the end, together with their users.
+    Nodes that a pass has made are given them at once. Nodes of the function itself belong to whoever built it: they
+    are copied at the end, together with their users.
     """
 
     def __init__(self, function: Function) -> None:

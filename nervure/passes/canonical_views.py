@@ -1,0 +1,203 @@
+"""Canonical views: a chain of views is one view, and a view that shows all of a tensor in place is that tensor.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3, 4))
+>>> turned = nv.ops.Permute(nv.ops.Permute(x, (1, 2, 0)), (2, 0, 1))
+>>> canonical_views(nv.Function([turned], [x])).results
+(f32[2, 3, 4] Parameter(),)
+
+Two views of one class become one of that class. Others are composed as index maps: what comes out is the simplest
+class that says it (``Permute``, ``Broadcast``, ``Reverse``, ``Slice``), else an ``IndexView``, if its coordinates are
+affine. Where they are not (a reshape of a transposed tensor is divisions and remainders) the two views stay, which say
+it better. ``AssumeShape`` stays too unless it assumes nothing: what it assumes has been noted by the Function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nervure.errors import NervureError
+from nervure.ir.function import Function
+from nervure.ir.kinds import View
+from nervure.ir.op import Op, Value
+from nervure.ops.update import IndexView
+from nervure.ops.views import (
+    AssumeShape,
+    Broadcast,
+    Concatenate,
+    Diagonal,
+    FoldedPad,
+    Pad,
+    Permute,
+    Reshape,
+    Reverse,
+    Slice,
+)
+from nervure.passes.rewrite import Local, Rewriter, Rule
+from nervure.types.dim import Dim, DimLike, affine
+from nervure.types.index_map import IndexMap, indices
+
+_MAPPED = (Permute, Broadcast, Reverse, Slice, Reshape, Diagonal, IndexView)
+"""The views of one tensor whose maps compose. Folded indices (``FoldedPad``) never become affine."""
+
+
+# -- views that change nothing -----------------------------------------------------------------------------
+
+
+def _keeps_all(op: Any) -> bool:
+    """Whether a view of one tensor, of its shape, shows every element in its place."""
+    kind, shape = type(op), op.operands[0].shape
+    if kind in (Reshape, AssumeShape):
+        return True
+    if kind in (Broadcast, Reverse):
+        return all([_is_one(op.shape[axis]) for axis in op.axes])
+    if kind is Permute:
+        return list(op.order) == list(range(len(shape)))
+    if kind is Slice:
+        return all([entry == (0, length, 1) for entry, length in zip(op.slices, shape, strict=True)])
+    if kind in (Pad, FoldedPad):
+        return all([_is_zero(amount) for pair in op.paddings for amount in pair])
+    return kind is Concatenate or (kind is IndexView and op.map.is_identity(shape))
+
+
+def _without_identity(op: Op) -> Value | None:
+    x = op.operands[0] if len(op.operands) == 1 else None
+    return x if x is not None and x.shape == op.outputs[0].shape and _keeps_all(op) else None
+
+
+# -- two views of one class --------------------------------------------------------------------------------
+
+
+def _permuted_twice(inner: Any, outer: Any) -> Op:
+    return Permute(inner.operands[0], [inner.order[d] for d in outer.order])
+
+
+def _broadcast_twice(inner: Any, outer: Any) -> Op:
+    kept = [d for d in range(len(outer.shape)) if d not in outer.axes]
+    return Broadcast(inner.operands[0], outer.shape, sorted([*outer.axes, *[kept[axis] for axis in inner.axes]]))
+
+
+def _reversed_twice(inner: Any, outer: Any) -> Op:
+    return Reverse(inner.operands[0], sorted({*inner.axes} ^ {*outer.axes}))
+
+
+def _sliced_twice(inner: Any, outer: Any) -> Op:
+    pairs = zip(inner.slices, outer.slices, strict=True)
+    return Slice(inner.operands[0], [(start + first * step, extent, step * stride)
+                                     for (start, _, step), (first, extent, stride) in pairs])
+
+
+def _reshaped_twice(inner: Any, outer: Any) -> Op:
+    return Reshape(inner.operands[0], outer.shape)
+
+
+def _assumed_twice(inner: Any, outer: Any) -> Op:
+    return AssumeShape(inner.operands[0], outer.shape, outer.needed_by)
+
+
+_TWICE: dict[type[Op], Callable[[Any, Any], Op]] = {
+    Permute: _permuted_twice, Broadcast: _broadcast_twice, Reverse: _reversed_twice, Slice: _sliced_twice,
+    Reshape: _reshaped_twice, AssumeShape: _assumed_twice}
+
+
+def _of_same_class(op: Op) -> Op | None:
+    inner = op.operands[0].op
+    if type(inner) is not type(op):
+        return None
+    return _tried(_TWICE[type(op)], inner, op)
+
+
+# -- two views of any classes ------------------------------------------------------------------------------
+
+
+def _of_other_class(op: Any) -> Value | None:
+    inner: Any = op.operands[0].op
+    if not isinstance(inner, _MAPPED):
+        return None
+    composed = inner.view.index_map.compose(op.view.index_map)
+    return simplest_view(inner.operands[0], composed)
+
+
+def simplest_view(x: Value, map: IndexMap) -> Value | None:
+    """x seen through an index map, by the simplest op that says it; None where the map is not affine."""
+    if map.shape == x.shape and map.coordinates == indices(map.rank):
+        return x
+    names = [f"%{k}" for k in range(map.rank)]
+    if not all([affine(coordinate, names) is not None for coordinate in map.coordinates]):
+        return None
+    for attempt in (_as_permute, _as_broadcast, _as_slice):
+        found = _tried(attempt, x, map)
+        if found is not None and found.shape == map.shape:
+            return found.output
+    return IndexView(x, map).output
+
+
+def _as_permute(x: Value, map: IndexMap) -> Op | None:
+    order = map.permutes()
+    return None if order is None else Permute(x, order)
+
+
+def _as_broadcast(x: Value, map: IndexMap) -> Op | None:
+    """Where the coordinates are indices in ascending order."""
+    places = {symbol: d for d, symbol in enumerate(indices(map.rank))}
+    kept = [places.get(entry, -1) if isinstance(entry, Dim) else -1 for entry in map.coordinates]
+    if -1 in kept or kept != sorted(set(kept)):
+        return None
+    return Broadcast(x, map.shape, [d for d in range(map.rank) if d not in kept])
+
+
+def _as_slice(x: Value, map: IndexMap) -> Op | None:
+    """Where each coordinate is affine in the index of its own dimension; the whole backwards is a reversal."""
+    if map.rank != x.rank:
+        return None
+    ranges: list[tuple[DimLike, DimLike, DimLike]] = []
+    for d, (coordinate, extent) in enumerate(zip(map.coordinates, map.shape, strict=True)):
+        parts = affine(coordinate, [f"%{k}" for k in range(map.rank)])
+        if parts is None or any([k != d and parts[0][f"%{k}"] != 0 for k in range(map.rank)]):
+            return None
+        step = parts[0][f"%{d}"]
+        ranges.append((parts[1], extent, 1 if _is_zero(step) and _is_one(extent) else step))
+    forward = [(0, length, 1) for length in x.shape]
+    backward = [(length - 1, length, -1) for length in x.shape]
+    if all([entry in pair for entry, pair in zip(ranges, zip(forward, backward, strict=True), strict=True)]):
+        return Reverse(x, [d for d, entry in enumerate(ranges) if entry != forward[d]])
+    return Slice(x, ranges)
+
+
+def _tried(build: Callable[[Any, Any], Op | None], *arguments: Any) -> Op | None:
+    """What ``build`` makes; None where a type rule cannot prove what the chain of two could."""
+    try:
+        return build(*arguments)
+    except NervureError:
+        return None
+
+
+def _is_one(length: DimLike) -> bool:
+    return isinstance(length, int) and length == 1
+
+
+def _is_zero(amount: DimLike) -> bool:
+    return isinstance(amount, int) and amount == 0
+
+
+class _Composition(Local):
+    """A rule for a view directly above another one."""
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        is_on_view = any([issubclass(entry, View) for entry in operand_classes])
+        return is_on_view and super().may_apply(op_class, operand_classes)
+
+
+RULES: tuple[Rule, ...] = (
+    Local("a view that changes nothing", View, _without_identity),
+    _Composition("two views of one class", tuple(_TWICE), _of_same_class),
+    _Composition("a view of a view", _MAPPED, _of_other_class),
+)
+
+_rewriter = Rewriter("canonical_views", RULES)
+
+
+def canonical_views(function: Function) -> Function:
+    """The function with every chain of views as short as it can be."""
+    return _rewriter(function)

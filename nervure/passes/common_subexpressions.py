@@ -1,0 +1,106 @@
+"""Common subexpressions: what is computed twice is computed once.
+
+Ops are equal if they are of one class and have equal attributes and equal operands; the operands of a commutative
+op may stand in either order. What touches the world is never merged. Two reads of a variable are: both see its
+value at the function's entry. Random ops are functions of seed, step and stream like others.
+
+>>> import nervure as nv
+>>> x, y = nv.Parameter(nv.float32, (3,)), nv.Parameter(nv.float32, (3,))
+>>> merged = common_subexpressions(nv.Function([(x + y) * (y + x)], [x, y]))
+>>> [type(op).__name__ for op in merged.operations]
+['Parameter', 'Parameter', 'Add', 'Multiply']
+
+One walk finds the first op of each kind, without building any; a second one, if there is something to merge, rebuilds
+what stands above the merged ops. The first keeps its line; it takes over names and labels that it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from nervure.ir.field import same_attribute
+from nervure.ir.function import Function, is_effect
+from nervure.ir.leaves import Parameter
+from nervure.ir.op import Op, Value
+from nervure.passes.pattern import is_commutative
+from nervure.passes.rewrite import Inheritance
+
+
+def common_subexpressions(function: Function) -> Function:
+    """The function with equal ops merged; itself if no two are equal."""
+    merged = _representatives(function)
+    if not merged:
+        return function
+    inheritance = Inheritance(function)
+    table: dict[Value, Value] = {}
+    for op in function.operations:
+        if op.outputs and op.outputs[0] in merged:
+            for output in op.outputs:
+                first = merged[output]
+                table[output] = final = table.get(first, first)
+                inheritance.add(output, final)
+            continue
+        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
+        if fresh is not op:
+            table.update(zip(op.outputs, fresh.outputs, strict=True))
+    return inheritance.given_to(function.substituted(table))
+
+
+def _representatives(function: Function) -> dict[Value, Value]:
+    """For each output of an op that repeats an earlier one that one's output."""
+    merged: dict[Value, Value] = {}
+    known: dict[Any, Op] = {}
+    for op in function.operations:
+        op_class = type(op)
+        if op_class is Parameter or is_effect(op):
+            continue
+        operands = [merged.get(operand, operand) for operand in op.operands] if merged else list(op.operands)
+        swaps, readers = _plan(op_class)
+        if swaps:
+            operands.sort(key=id)
+        key = (op_class, *operands, *[read(getattr(op, name)) for name, read in readers])
+        first = known.setdefault(key, op)
+        if first is not op:
+            merged.update(zip(op.outputs, first.outputs, strict=True))
+    return merged
+
+
+@cache
+def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[Any], Any]], ...]]:
+    """Whether operands may be swapped, and for each attribute how it becomes part of a key."""
+    readers = [(name, _READERS.get(field.kind, _itself)) for name, field in op_class.fields.items()]
+    return is_commutative(op_class), tuple(readers)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _number_key(number: Any) -> tuple[type, str]:
+    """Numbers by bits: -0.0 is not 0.0, and a NaN is itself."""
+    return type(number), repr(number)
+
+
+class _ArrayKey:
+    """An array in a key: equal by type, shape and bits, of which the hash looks at the first few."""
+
+    __slots__ = ("array", "_hash")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self._hash = hash((array.dtype.num, array.shape, array.flat[:16].tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ArrayKey) and same_attribute("array", self.array, other.array)
+
+
+# The op holds what its attributes are, so that identities stay good as long as the key is in use.
+_READERS: dict[str, Callable[[Any], Any]] = {"number": _number_key, "float": _number_key, "array": _ArrayKey,
+                                             "callable": id, "function": id, "variable": id}

@@ -1,0 +1,33 @@
+"""Dead code: what no result, update or effect needs is gone as soon as a Function is built, since it holds only what
+they reach. What remains is an update that stores what the variable already holds.
+
+>>> import nervure as nv
+>>> from nervure.ir.variable import Variable
+>>> from nervure.types.description import BasicTensorDescription
+>>> w = Variable(BasicTensorDescription(nv.float32, (3,)), name="w")
+>>> read = nv.ops.ReadVariable(w)
+>>> dead_code(nv.Function([read * 2.0], [], {w: read})).updates
+()
+
+Effects are kept, all of them and in their order.
+"""
+
+from __future__ import annotations
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.op import Value
+from nervure.ir.variable import Variable
+
+
+def dead_code(function: Function) -> Function:
+    """The function without updates that change nothing; itself if there are none."""
+    updates = [(variable, value) for variable, value in function.updates if not _is_own_value(variable, value)]
+    if len(updates) == len(function.updates):
+        return function
+    return Function(function.results, function.parameters, updates, function.effects, function.assumptions,
+                    function.name)
+
+
+def _is_own_value(variable: Variable, value: Value) -> bool:
+    return type(value.op) is ReadVariable and value.op.variable is variable

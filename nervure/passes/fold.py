@@ -1,0 +1,168 @@
+"""Constant folding: what depends on constants alone is computed now.
+
+``evaluate(op, arrays)``, which the caller of the pipeline supplies, gives the results of an op; the passes themselves
+run nothing. Without it only what needs no arithmetic is folded.
+
+* Elementwise ops on uniform tensors (``Full``) are evaluated on one element and stay uniform, whatever their shape.
+* A view of a uniform tensor is uniform.
+* Other ops on constants become a ``Constant``: of at most 1 MiB, or smaller than an operand. A view is not
+  folded where that would take more memory than it shows.
+
+What fails when it is evaluated (an index out of range) is left to fail when the function runs; so is an op that makes a
+NaN from operands without one, which ``flags.check_nan`` must be able to name.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3))
+>>> ones = nv.ops.Broadcast(nv.ops.Full(1, nv.float32, (3,)), (2, 3), (0,))
+>>> fold(nv.Function([x * ones], [x])).results[0].op.operands[1]
+f32[2, 3] Full()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import NervureError
+from nervure.ir.function import Function
+from nervure.ir.kinds import Elementwise, Structured, View
+from nervure.ir.leaves import Constant, Full, fit_number
+from nervure.ir.op import Op, Value
+from nervure.passes.pattern import same_number, uniform_number
+from nervure.passes.rewrite import Rewriter, Rule
+from nervure.types.view import SimpleView
+
+Evaluate = Callable[[Op, Sequence[np.ndarray]], Sequence[np.ndarray]]
+"""The results of an op (one array an output) from the arrays of its operands, which are not to be written."""
+
+LIMIT = 1 << 20
+"""Bytes of a constant that folding may make, unless an operand is larger."""
+
+
+def fold(function: Function, evaluate: Evaluate | None = None) -> Function:
+    """The function with constants folded."""
+    return Rewriter("fold", rules(evaluate))(function)
+
+
+def rules(evaluate: Evaluate | None = None) -> list[Rule]:
+    """The rules of folding."""
+    views: list[Rule] = [_SingleElement(), _UniformView()]
+    return views if evaluate is None else [*views, _UniformElementwise(evaluate), _Constants(evaluate)]
+
+
+class _SingleElement(Rule):
+    """A constant of one element is uniform."""
+
+    name = "fold: a constant of one element"
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return op_class is Constant
+
+    def apply(self, op: Any) -> Any:
+        if op.array.size != 1:
+            return None
+        return Full(op.array.item(), op.dtype, op.shape)
+
+
+class _UniformView(Rule):
+    """A view of tensors that are one number everywhere, and of which no border is another number."""
+
+    name = "fold: a view of one number"
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return issubclass(op_class, View) and _are_constant(operand_classes)
+
+    def apply(self, op: Any) -> Any:
+        numbers = [uniform_number(operand) for operand in op.operands]
+        if numbers[0] is None:
+            return None
+        view = op.view
+        if not isinstance(view, SimpleView):
+            numbers += [fit_number(piece.constant, op.dtype) for piece in view.pieces if piece.operand is None]
+        if not all([_is_same_number(number, numbers[0]) for number in numbers]):
+            return None
+        return Full(numbers[0], op.dtype, op.shape)
+
+
+class _Evaluated(Rule):
+    """What the rules share that evaluate."""
+
+    def __init__(self, evaluate: Evaluate) -> None:
+        self._evaluate = evaluate
+
+    def evaluated(self, op: Op, operands: Sequence[Value]) -> list[np.ndarray] | None:
+        """The results of an op on constant operands; None where it fails or makes a NaN."""
+        arrays = [_array_of(operand) for operand in operands]
+        try:
+            results = [np.asarray(result) for result in self._evaluate(op.with_operands(operands), arrays)]
+        except NervureError:
+            return None
+        if any(map(_has_nan, results)) and not any(map(_has_nan, arrays)):
+            return None
+        return results
+
+
+class _UniformElementwise(_Evaluated):
+    """An elementwise op on uniform tensors: evaluated on tensors of rank 0."""
+
+    name = "fold: an elementwise op on numbers"
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return issubclass(op_class, Elementwise) and bool(operand_classes) and all(
+            [entry is Full for entry in operand_classes])
+
+    def apply(self, op: Any) -> Any:
+        results = self.evaluated(op, [Full(operand.op.number, operand.dtype, ()).value for operand in op.operands])
+        if results is None:
+            return None
+        return [Full(result.item(), output.dtype, output.shape)
+                for result, output in zip(results, op.outputs, strict=True)]
+
+
+class _Constants(_Evaluated):
+    """Any pure op on constants, where its results are small enough."""
+
+    name = "fold: an op on constants"
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return issubclass(op_class, (Elementwise, View, Structured)) and _are_constant(operand_classes)
+
+    def apply(self, op: Op) -> Any:
+        if not _is_affordable(op):
+            return None
+        results = self.evaluated(op, op.operands)
+        return None if results is None else [Constant(result) for result in results]
+
+
+def _are_constant(op_classes: Sequence[type[Op]]) -> bool:
+    return bool(op_classes) and all([entry is Full or entry is Constant for entry in op_classes])
+
+
+def _is_affordable(op: Op) -> bool:
+    sizes = [value.type.nbytes for value in (*op.operands, *op.outputs)]
+    if not all([isinstance(size, int) for size in sizes]):
+        return False
+    operands, results = sizes[:len(op.operands)], sum(sizes[len(op.operands):])
+    held = [size for size, operand in zip(operands, op.operands, strict=True) if type(operand.op) is Constant]
+    if isinstance(op, View) and results > sum(held):
+        return False
+    spread = sum(operands) - sum(held)  # uniform operands take no memory until they are evaluated
+    return spread <= LIMIT and (results <= LIMIT or results < max(held, default=0))
+
+
+def _array_of(value: Value) -> np.ndarray:
+    op: Any = value.op
+    if type(op) is Constant:
+        return op.array
+    return np.broadcast_to(op.dtype.numpy.type(op.number), op.shape)
+
+
+def _is_same_number(left: Any, right: Any) -> bool:
+    return left is not None and (same_number(left, right) or (left != left and right != right))
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    # Of all values only a NaN differs from itself, in NumPy's types as in others.
+    return bool((array != array).any())

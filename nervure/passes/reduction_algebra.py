@@ -1,0 +1,84 @@
+"""Reductions of nothing, of reductions, and of what only repeats, where the result has the same bits.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3, 4))
+>>> from nervure.passes.rewrite import Rewriter
+>>> nested = nv.ops.Max(nv.ops.Max(x, [1]), [1])
+>>> simplify = Rewriter("reductions", RULES)
+>>> simplify(nv.Function([nested], [x])).results[0].op.axes
+(1, 2)
+
+A sum of sums keeps its two orders of adding for floats; for integers, which wrap, and for extrema, any and all there is
+only one answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir.kinds import BOOL, INTEGERS
+from nervure.ir.op import Op, Value
+from nervure.ops.reductions import All, Max, Min, Prod, Reduction, Sum
+from nervure.ops.reductions import Any as AnyHolds
+from nervure.ops.views import Broadcast
+from nervure.passes.rewrite import Local, Rule
+from nervure.types.dim import less_equal, product
+
+_FOLDS = (Sum, Prod, Max, Min, AnyHolds, All)
+
+
+def _over_nothing(op: Reduction) -> Value | None:
+    """A reduction over no axes is its operand."""
+    return op.operands[0] if not op.axes else None
+
+
+def _of_reduction(op: Reduction) -> Op | None:
+    """Two reductions of one kind, one after the other, are one."""
+    inner: Any = op.operands[0].op
+    if type(inner) is not type(op) or not _is_order_free(op):
+        return None
+    x = inner.operands[0]
+    kept = [d for d in range(x.rank) if d not in inner.axes]
+    return type(op)(x, (*inner.axes, *[kept[axis] for axis in op.axes]))
+
+
+def _of_broadcast(op: Reduction) -> Value | None:
+    """Along axes on which a tensor repeats: the tensor itself, for a sum of integers as often as it repeats."""
+    inner: Any = op.operands[0].op
+    if type(inner) is not Broadcast or not op.axes or not set(op.axes) <= set(inner.axes):
+        return None
+    count = product([inner.shape[axis] for axis in op.axes])
+    is_sum = type(op) is Sum
+    if is_sum or type(op) is Prod:
+        if not (is_sum and op.dtype in INTEGERS and isinstance(count, int)):
+            return None
+    elif less_equal(1, count) is not True:
+        return None
+    rest = _rebroadcast(inner, op)
+    return rest * _wrapped(count, op) if is_sum else rest
+
+
+def _rebroadcast(inner: Any, op: Reduction) -> Value:
+    """The broadcast tensor without the reduced axes."""
+    kept = [d for d in range(len(inner.shape)) if d not in op.axes]
+    axes = [position for position, d in enumerate(kept) if d in inner.axes]
+    x: Value = inner.operands[0]
+    return Broadcast(x, op.shape, axes).output if axes else x
+
+
+def _wrapped(count: Any, op: Reduction) -> int:
+    """A count as the integer type holds it."""
+    bits = op.dtype.bits
+    low = count % (1 << bits)
+    return low - (1 << bits) if low > op.dtype.maximum else low
+
+
+def _is_order_free(op: Reduction) -> bool:
+    return type(op) in (Max, Min) or op.dtype in INTEGERS | BOOL
+
+
+RULES: tuple[Rule, ...] = (
+    Local("a reduction over no axes", _FOLDS, _over_nothing),
+    Local("a reduction of a reduction", _FOLDS, _of_reduction),
+    Local("a reduction of a broadcast", _FOLDS, _of_broadcast),
+)
