@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from nervure.errors import FormatError, Location, NervureError, did_you_mean
-from nervure.ir.function import Assumption, Function
+from nervure.ir.function import Assumption, Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.notation import Reader, parse_attribute, parse_type
 from nervure.ir.op import Labels, Op, Value, registry
@@ -128,7 +128,10 @@ class Body:
         if name not in self.operations:
             raise line.error(f"there is no op %{name}", got=f"%{name}", expected="an op of this function",
                              help=suggestion(name, self.operations))
-        self.effects.append(self.operations[name])
+        op = self.operations[name]
+        if not is_effect(op):
+            raise line.error(f"%{name} has no effect", got=type(op).__name__, expected="an op that touches the world")
+        self.effects.append(op)
 
     def _return(self, line: Scanner, comment: str) -> None:
         self.results = []
@@ -217,9 +220,6 @@ class Body:
                 line.expect(")")
                 break
         line.end()
-        for name in cls.fields:
-            if name not in attributes:
-                raise line.error(f"attribute {name} is missing", op=cls.__name__, expected=", ".join(cls.fields))
         if len(key[1]) <= _CACHED:
             self.attributes[key] = attributes
         return attributes

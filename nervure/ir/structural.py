@@ -79,7 +79,7 @@ _serial_numbers = itertools.count()
 def _token(function: Any) -> int:
     """A number for a function of the host program, the same as long as it lives, never given to another one.
 
-    What cannot be remembered weakly gets a new number each time: it equals nothing, which is safe.
+    What cannot be remembered weakly (a NumPy ufunc) gets a new number each time: it equals nothing, which is safe.
     """
     with _tokens_lock:
         try:

@@ -1,0 +1,153 @@
+"""The verifier finds each way in which a function can be broken, and names the op."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from nervure import ops
+from nervure.errors import InternalError
+from nervure.ir.function import Function
+from nervure.ir.op import Value
+from nervure.ir.variable import Variable
+from nervure.ir.verify import verify
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import dim
+from nervure.types.dtype import float32, int32
+from tests.ir.functions import EXAMPLES, Apply, chain, functions
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_whole_passes(name):
+    verify(EXAMPLES[name]())
+
+
+@given(functions())
+def test_random_functions_pass(function):
+    verify(function)
+
+
+def test_long_chains_pass():
+    verify(chain(100_000))
+
+
+def function_of_sum():
+    x = ops.Parameter(float32, (dim("N"), 3))
+    w = Variable(BasicTensorDescription(float32, ()), name="w")
+    total = ops.Sum(x * x, axes=(0, 1))
+    guard = ops.Guard(ops.IsNan(total), message="finite")
+    return Function([total], [x], {w: total}, [guard])
+
+
+def replace(function, op_class, **parts):
+    op = next(op for op in function.operations if type(op).__name__ == op_class)
+    for name, value in parts.items():
+        setattr(op, name, value)
+    return op
+
+
+def reversed_order(function):
+    function.operations = function.operations[::-1]
+
+
+def twice(function):
+    function.operations = (*function.operations, function.operations[-1])
+
+
+def missing(function):
+    function.operations = function.operations[1:]
+
+
+def unneeded(function):
+    function.operations = (*function.operations, ops.Full(1.0, float32, ()))
+
+
+def wrong_result(function):
+    function.results = (ops.Full(1.0, float32, ()).output,)
+
+
+def foreign_parameter(function):
+    function.parameters = ()
+
+
+def repeated_parameter(function):
+    function.parameters = function.parameters * 2
+
+
+def wrong_type(function):
+    replace(function, "Sum").outputs[0]._type = BasicTensorDescription(int32, ())
+
+
+def wrong_attribute(function):
+    replace(function, "Sum", axes=[0, 1])
+
+
+def impossible_attribute(function):
+    replace(function, "Sum", axes=(0, 7))
+
+
+def foreign_output(function):
+    op = replace(function, "Multiply")
+    op.outputs = (Value(op, 0, op.outputs[0].type),)
+
+
+def wrong_labels(function):
+    replace(function, "Multiply").outputs[0].labels = ("N",)
+
+
+def wrong_update(function):
+    function.updates = ((function.updates[0][0], function.parameters[0].output),)
+
+
+def repeated_update(function):
+    function.updates = function.updates * 2
+
+
+def unlisted_effect(function):
+    function.effects = ()
+    function.operations = tuple(op for op in function.operations)
+
+
+def no_effect(function):
+    function.effects = (*function.effects, replace(function, "Sum"))
+
+
+def repeated_effect(function):
+    function.effects = function.effects * 2
+
+
+@pytest.mark.parametrize(("damage", "problem"), [
+    (reversed_order, "before that is computed"), (twice, "it stands twice"), (missing, "before that is computed"),
+    (unneeded, "nothing needs it"), (wrong_result, "does not compute it"),
+    (foreign_parameter, "it is no parameter of this function"), (repeated_parameter, "a parameter is listed twice"),
+    (wrong_type, "Sum.*its type rule gives f32"), (wrong_attribute, "its attribute axes is"),
+    (impossible_attribute, "its type rule fails"), (foreign_output, "is no output of it"),
+    (wrong_labels, "its output 0 has 1 labels for 2 dimensions"), (wrong_update, "it updates Variable"),
+    (repeated_update, "updated twice"), (unlisted_effect, "nothing needs it|its effect is not listed"),
+    (no_effect, "but has none"), (repeated_effect, "an effect is listed twice"),
+])
+def test_damage_is_found(damage, problem):
+    function = function_of_sum()
+    verify(function)
+    damage(function)
+    with pytest.raises(InternalError, match=problem) as caught:
+        verify(function)
+    assert __file__ in str(caught.value) and str(caught.value).startswith("function: ")
+
+
+def test_damage_inside_a_held_function_is_found():
+    inner = function_of_sum()
+    x = ops.Parameter(float32, (dim("N"), 3))
+    outer = Function([Apply(x, body=inner)], [x], name="outer")
+    verify(outer)
+    wrong_type(inner)
+    with pytest.raises(InternalError, match="its type rule gives f32"):
+        verify(outer)
+
+
+def test_an_array_that_can_be_written_is_not_normal():
+    constant = ops.Constant(np.zeros(3))
+    constant.array = np.zeros(3)
+    with pytest.raises(InternalError, match="its attribute array"):
+        verify(Function([constant]))
