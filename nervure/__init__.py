@@ -11,6 +11,8 @@ Names are imported at their first use, so that ``import nervure`` costs little m
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -70,6 +72,17 @@ def _search(name: str) -> Any:
     from nervure.errors import did_you_mean
     close = did_you_mean(name, __dir__())
     raise AttributeError(f"module 'nervure' has no attribute {name!r}" + (f"; {close}" if close else ""))
+
+
+class _Package(ModuleType):
+    """Keeps ``nervure.computation`` and ``nervure.jit`` the functions: importing the modules would put them in their place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _WHERE and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

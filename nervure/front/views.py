@@ -244,7 +244,7 @@ def pad(x: Operand, paddings: Any, axes: Any = None, mode: str = "constant", val
         op: Any = ops.Pad(own.value, pairs, value)
     else:
         op = ops.FoldedPad(own.value, pairs, mode)
-    shape = op.value.shape
+    shape = op.shape
     if axes is not None:
         return cast_axes(Tensor(op), axes)
     if not own.is_named:
@@ -253,16 +253,24 @@ def pad(x: Operand, paddings: Any, axes: Any = None, mode: str = "constant", val
                             for axis, pair, length in zip(own.axes, pairs, shape, strict=True)]))
 
 
-def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[int, int], ...]:
-    if isinstance(paddings, int):
-        return ((paddings, paddings),) * own.ndim
+def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[Any, Any], ...]:
+    """A pair (before, after) for each axis; in a dict for the axes that are there."""
     if isinstance(paddings, Mapping):
         table = {position_of(own, axis, "pad"): entry for axis, entry in paddings.items()}
         paddings = [table.get(at, 0) for at in range(own.ndim)]
-    listed = list(paddings)
+    listed = list(paddings) if isinstance(paddings, (list, tuple)) else [paddings] * own.ndim
     if len(listed) != own.ndim:
-        raise InvalidArgument("a padding is needed for each axis", op="pad", got=f"{len(listed)}", expected=f"{own.ndim} for {own.axes}")
-    return tuple([(entry, entry) if isinstance(entry, int) else tuple(entry) for entry in listed])
+        raise InvalidArgument("a padding is needed for each axis", op="pad", got=f"{len(listed)} paddings",
+                              expected=f"{own.ndim} for {own.axes}")
+    return tuple([_pair(entry) for entry in listed])
+
+
+def _pair(padding: Any) -> tuple[Any, Any]:
+    before, after = padding if isinstance(padding, (list, tuple)) and len(padding) == 2 else (padding, padding)
+    for amount in (before, after):
+        if isinstance(amount, bool) or not (isinstance(amount, Dim) or hasattr(amount, "__index__")):
+            raise WrongKind("a padding is an int or a pair of ints", op="pad", operand="paddings", got=f"{padding!r:.60}")
+    return before, after
 
 
 def reverse(x: Operand, axes: Any = None) -> Tensor:

@@ -1,0 +1,176 @@
+"""What tests of tensors need: a comparison that says what differs, and derivatives checked against differences.
+
+>>> import numpy as np
+>>> assert_close(np.float32([1, 2]), [1.0, 2.0000001])
+>>> assert_close([1.0, 2.0, 3.0], [1.0, 2.5, 3.0])
+Traceback (most recent call last):
+    ...
+AssertionError: 1 of 3 elements differ (float64, rtol 1e-10, atol 1e-12)
+  largest absolute difference 0.5 at [1]: 2.0 instead of 2.5
+  largest relative difference 0.2 at [1]: 2.0 instead of 2.5
+>>> import nervure as nv
+>>> check_grads(lambda x, y: nv.sin(x) * y, [np.array([0.5, 1.0]), np.array([2.0, 3.0])])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.autodiff.derivative import deriv
+from nervure.computation import computation
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import nesting
+from nervure.front.creation import constant, placeholder
+from nervure.front.elementwise import multiply
+from nervure.front.reductions import sum as sum_over
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.types.dtype import as_dtype, float64
+
+TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6), "complex64": (1e-5, 1e-6),
+              "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
+"""Relative and absolute tolerance by element type; bool and integers are compared exactly, narrower floats to 1 part in 8."""
+
+
+def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+                 check_dtype: bool = False) -> None:
+    """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
+
+    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal; NaN equals NaN, infinities their like.
+    The tolerances are by default those of the less precise element type of the two (``TOLERANCES``); Python's numbers have none.
+    """
+    pairs = _pairs(actual, expected)
+    for path, mine, theirs in pairs:
+        message = _difference(mine, theirs, rtol, atol, check_dtype)
+        if message:
+            raise AssertionError(f"{path}: {message}" if path else message)
+
+
+def _pairs(actual: Any, expected: Any) -> list[tuple[str, Any, Any]]:
+    """(where, leaf, leaf) for two values nested alike."""
+    if not _is_nest(actual) and not _is_nest(expected):
+        return [("", actual, expected)]
+    if isinstance(actual, dict) or isinstance(expected, dict):
+        if not isinstance(actual, dict) or not isinstance(expected, dict) or list(actual) != list(expected):
+            raise AssertionError(f"the values are nested differently: {_outline(actual)} instead of {_outline(expected)}")
+        return [(f"[{key!r}]{path}", mine, theirs) for key in actual
+                for path, mine, theirs in _pairs(actual[key], expected[key])]
+    mine, theirs = [nesting.flatten(entry) for entry in (actual, expected)]
+    if len(mine[0]) != len(theirs[0]):
+        raise AssertionError(f"the values are nested differently: {_outline(actual)} instead of {_outline(expected)}")
+    return [(f"leaf {at}", left, right) for at, (left, right) in enumerate(zip(mine[0], theirs[0], strict=True))]
+
+
+def _is_nest(value: Any) -> bool:
+    """Whether a value holds others, and is not merely an array written as lists of numbers."""
+    leaves, pattern = nesting.flatten(value)
+    return pattern is not nesting.LEAF and not (
+        isinstance(value, (list, tuple)) and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
+
+
+def _outline(value: Any) -> str:
+    leaves, _ = nesting.flatten(value)
+    keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
+    return f"{type(value).__name__}{keys} of {len(leaves)}"
+
+
+def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
+    """What a reader needs to know about two tensors that differ; empty where they do not."""
+    actual, expected = [np.asarray(entry.numpy() if isinstance(entry, Tensor) else entry) for entry in (mine, theirs)]
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape} instead of {expected.shape}"
+    if check_dtype and actual.dtype != expected.dtype:
+        return f"element type {actual.dtype} instead of {expected.dtype}"
+    typed = [array.dtype for array, given in ((actual, mine), (expected, theirs)) if hasattr(given, "dtype")]
+    name, tolerances = _tolerances(typed or [actual.dtype, expected.dtype])
+    relative = tolerances[0] if rtol is None else rtol
+    absolute = tolerances[1] if atol is None else atol
+    wide = np.complex128 if "complex" in f"{actual.dtype} {expected.dtype}" else np.float64
+    if name is None and rtol is None and atol is None:
+        wrong, distance, scale = actual != expected, None, None
+    else:
+        left, right = actual.astype(wide), expected.astype(wide)
+        with np.errstate(all="ignore"):
+            distance, scale = np.abs(left - right), np.abs(right)
+            within = (distance <= absolute + relative * scale) & np.isfinite(left) & np.isfinite(right)
+            wrong = ~(within | (left == right) | (np.isnan(left) & np.isnan(right)))
+    if not np.any(wrong):
+        return ""
+    lines = [f"{np.count_nonzero(wrong)} of {wrong.size} elements differ "
+             f"({name or actual.dtype}, rtol {relative:g}, atol {absolute:g})"]
+    if distance is None or scale is None or not np.all(np.isfinite(distance[wrong])):
+        place = tuple(np.argwhere(wrong)[0])
+        return "\n".join([*lines, f"  first at {_place(place)}: {actual[place]} instead of {expected[place]}"])
+    with np.errstate(all="ignore"):
+        ratio = np.where(distance == 0, 0.0, distance / scale)
+    for label, size in (("absolute", distance), ("relative", ratio)):
+        place = np.unravel_index(int(np.argmax(np.where(wrong, size, -1))), wrong.shape)
+        lines.append(f"  largest {label} difference {size[place]:.3g} at {_place(place)}: {actual[place]} instead of {expected[place]}")
+    return "\n".join(lines)
+
+
+def _tolerances(dtypes: Sequence[Any]) -> tuple[str | None, tuple[float, float]]:
+    """The less precise float type of the two and its tolerances; None where both are exact."""
+    found = [(TOLERANCES.get(str(dtype), (0.125, 0.125)), str(dtype)) for dtype in dtypes
+             if as_dtype(dtype).kind in ("float", "complex")]
+    if not found:
+        return None, (0.0, 0.0)
+    tolerances, name = max(found)
+    return name, tolerances
+
+
+def _place(index: Sequence[Any]) -> str:
+    return f"[{', '.join(str(int(entry)) for entry in index)}]"
+
+
+def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: int = 2, step: float = 1e-5,
+                rtol: float = 1e-6, atol: float = 1e-6, directions: int = 3, seed: int = 0) -> None:
+    """AssertionError unless the derivatives of a function of tensors agree with central differences, in float64.
+
+    ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and gives a tensor of any axes. For each order
+    a weighted sum of all elements is differenced along random directions, ``(f(x + h d) - f(x - h d)) / 2h``, and compared with the
+    gradient times d; the next order does the same with the gradients.
+    """
+    rng = np.random.default_rng(seed)
+    points = [np.asarray(entry.numpy() if isinstance(entry, Tensor) else entry, np.float64) for entry in arguments]
+    inputs = [placeholder(entry.axes if isinstance(entry, Tensor) else point.shape, float64)
+              for entry, point in zip(arguments, points, strict=True)]
+    if not inputs or order < 1:
+        raise InvalidArgument("there is nothing to check", op="check_grads", got=f"{len(inputs)} arguments, order {order}")
+    result = function(*inputs)
+    if not isinstance(result, Tensor):
+        raise WrongKind("the function must give one tensor", op="check_grads", got=type(result).__name__)
+    outputs: list[Tensor] = [as_tensor(result)]
+    for level in range(1, order + 1):
+        total = _weighted(outputs, rng)
+        outputs = deriv(total, inputs)
+        _compare(computation([total, *outputs], *inputs), points, rng, (level, step, rtol, atol, directions))
+
+
+def _weighted(outputs: Sequence[Tensor], rng: np.random.Generator) -> Tensor:
+    """The sum of all elements of some tensors, each with a random weight."""
+    terms = []
+    for output in outputs:
+        weights = constant(rng.standard_normal(output.shape), output.axes, float64)  # type: ignore[arg-type]  # numbers
+        terms.append(sum_over(multiply(output, weights), out_axes=()))
+    return sum(terms[1:], start=terms[0])
+
+
+def _compare(compute: Callable[..., Any], points: Sequence[np.ndarray], rng: np.random.Generator,
+             settings: tuple[int, float, float, float, int]) -> None:
+    level, step, rtol, atol, directions = settings
+    gradients = compute(*points)[1:]
+    for _ in range(directions):
+        towards = [rng.standard_normal(point.shape) for point in points]
+        values = [compute(*[point + sign * step * along for point, along in zip(points, towards, strict=True)])[0]
+                  for sign in (1, -1)]
+        expected = float(values[0] - values[1]) / (2 * step)
+        got = float(sum(np.sum(gradient * along) for gradient, along in zip(gradients, towards, strict=True)))
+        if not abs(got - expected) <= atol + rtol * max(abs(expected), abs(got)):
+            raise AssertionError(f"derivative {level} differs from its differences: {got:.9g} instead of {expected:.9g} "
+                                 f"(difference {abs(got - expected):.3g})")
+
+
+__all__ = ["assert_close", "check_grads"]

@@ -1,0 +1,217 @@
+"""Element types: what a mixture has, what constants have, what an argument is converted to."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, WrongKind
+
+INTEGERS = [nv.int8, nv.int16, nv.int32, nv.int64, nv.uint8, nv.uint16, nv.uint32, nv.uint64]
+FLOATS = [nv.float16, nv.bfloat16, nv.float32, nv.float64]
+
+
+def of(dtype, shape=(2,)):
+    return nv.placeholder(shape, dtype)
+
+
+@pytest.mark.parametrize("make", [
+    lambda **k: nv.constant([1, 2], **k), lambda **k: nv.placeholder((2,), **k), lambda **k: nv.variable((2,), **k),
+    lambda **k: nv.persistent_tensor((2,), **k), lambda **k: nv.temporary((2,), **k), lambda **k: nv.zeros((2,), **k),
+    lambda **k: nv.tensor([1.5], **k), lambda **k: nv.ones((2,), **k), lambda **k: nv.full((2,), 3, **k),
+    lambda **k: nv.uniform((2,), **k), lambda **k: nv.normal((2,), **k), lambda **k: nv.eye(2, **k)])
+def test_default_float(make):
+    """A80: float32, and dtype= for another, in any spelling."""
+    assert make().dtype is nv.float32
+    assert make(dtype=nv.float64).dtype is make(dtype="float64").dtype is make(dtype=np.float64).dtype is nv.float64
+
+
+@pytest.mark.parametrize(("value", "dtype"), [
+    (1, nv.float32), (1.5, nv.float32), ([1, 2], nv.float32), ([[1.5], [2]], nv.float32), (np.zeros(3), nv.float32),
+    (np.float64(2), nv.float32), (True, nv.bool_), ([True, False], nv.bool_), (1j, nv.complex64),
+    (np.arange(3), nv.int64), (np.int8(3), nv.int8), (np.zeros(3, np.float16), nv.float16), (np.zeros(2, bool), nv.bool_),
+    (np.zeros(2, np.uint16), nv.uint16), (np.zeros(2, ml_dtypes.bfloat16), nv.bfloat16),
+    (np.zeros(2, np.complex128), nv.complex128)])
+def test_types_of_values(value, dtype):
+    """A81: Python's numbers and float64 arrays become float32, other arrays keep their type, in constants and initial values."""
+    assert nv.constant(value).dtype is dtype
+    assert nv.variable(np.shape(value), value).dtype is dtype
+    assert nv.constant(value, dtype=nv.float64 if not dtype.is_complex else nv.complex128).dtype in (nv.float64, nv.complex128)
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+def test_scalars_are_weak(dtype):
+    """A82: Python's and NumPy's scalars take the tensor's type."""
+    x = of(dtype)
+    for scalar in (1, True, np.int64(1), np.uint8(1), np.bool_(True)):
+        assert (x + scalar).dtype is (scalar + x).dtype is dtype
+    if dtype.is_float:
+        for scalar in (0.5, np.float64(0.5), np.float16(0.5)):
+            assert (x * scalar).dtype is (scalar * x).dtype is dtype
+
+
+def test_scalars_of_a_higher_kind():
+    """A83: the default type of the scalar's kind."""
+    assert (of(nv.int32) + 0.5).dtype is nv.float32
+    assert (of(nv.uint8) * np.float64(2)).dtype is nv.float32
+    assert (of(nv.bool_) + 1).dtype is nv.int32
+    assert (of(nv.float32) * 1j).dtype is nv.complex64
+    assert (of(nv.float64) * 1j).dtype is nv.complex128
+    assert (of(nv.int64) + 1j).dtype is nv.complex64
+    assert (nv.constant(np.int32([3])) + 0.5).tolist() == [3.5]
+
+
+PROMOTED = [
+    (nv.bool_, nv.int8, nv.int8), (nv.bool_, nv.float16, nv.float16), (nv.uint64, nv.complex64, nv.complex64),
+    (nv.int8, nv.int32, nv.int32), (nv.uint8, nv.uint16, nv.uint16), (nv.float16, nv.float64, nv.float64),
+    (nv.bfloat16, nv.float32, nv.float32), (nv.int64, nv.float16, nv.float16), (nv.uint32, nv.bfloat16, nv.bfloat16),
+    (nv.float32, nv.complex64, nv.complex64), (nv.float64, nv.complex64, nv.complex128),
+    (nv.complex64, nv.complex128, nv.complex128), (nv.float16, nv.bfloat16, nv.float32),
+    (nv.int8, nv.uint8, nv.int16), (nv.int8, nv.uint16, nv.int32), (nv.int16, nv.uint8, nv.int16),
+    (nv.int32, nv.uint32, nv.int64), (nv.int64, nv.uint32, nv.int64), (nv.int16, nv.uint32, nv.int64)]
+
+
+@pytest.mark.parametrize(("left", "right", "result"), PROMOTED)
+def test_mixtures(left, right, result):
+    """A84, A85, A86, A87, A88: by kind, then by width; neither half type holds the other; signs need room."""
+    assert (of(left) * of(right)).dtype is (of(right) * of(left)).dtype is result
+
+
+@pytest.mark.parametrize("signed", INTEGERS[:4])
+def test_no_type_holds_uint64_and_signs(signed):
+    """A88: a TypeError that says what to convert."""
+    for pair in ((signed, nv.uint64), (nv.uint64, signed)):
+        with pytest.raises(WrongKind, match="no common type") as caught:
+            of(pair[0]) + of(pair[1])
+        assert "uint64" in caught.value.got and "astype" in caught.value.help
+
+
+@pytest.mark.parametrize("dtype", [nv.float8_e4m3fn, nv.float8_e5m2, nv.int4, nv.uint4])
+@pytest.mark.parametrize("other", [nv.float32, nv.int32, nv.bool_, nv.float8_e4m3, nv.bfloat16])
+def test_narrow_types_never_promote(dtype, other):
+    """A89: a TypeError that says to convert first."""
+    with pytest.raises(WrongKind, match="no common type") as caught:
+        of(dtype) + of(other)
+    assert dtype.name in caught.value.got and "convert one first" in caught.value.help
+
+
+def test_narrow_types_alone():
+    """A89: float8 with its own kind computes; converting goes everywhere."""
+    x = nv.constant(np.array([1.0, 2.0]).astype(ml_dtypes.float8_e4m3fn))
+    assert (x + x).dtype is nv.float8_e4m3fn and (x + x).astype(nv.float32).tolist() == [2.0, 4.0]
+    assert nv.constant([3.0, -2.0]).astype(nv.int4).astype(nv.int32).tolist() == [3, -2]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_division(dtype):
+    """A90: / of integers is float32, // and % keep the type; all follow Python's signs."""
+    a, b = np.array([7, 7, 1, 0]), np.array([2, 3, 5, 7])
+    if dtype.kind == "int":
+        a, b = np.concatenate([a, -a, a]), np.concatenate([b, b, -b])
+    x, y = nv.constant(a.astype(dtype.numpy)), nv.constant(b.astype(dtype.numpy))
+    assert (x / y).dtype is nv.float32 and (x // y).dtype is (x % y).dtype is dtype
+    assert (x // y).tolist() == [int(p) // int(q) for p, q in zip(a, b)]
+    assert (x % y).tolist() == [int(p) % int(q) for p, q in zip(a, b)]
+    np.testing.assert_allclose((x / y).numpy(), a / b, rtol=1e-6)
+
+
+def test_comparisons_are_bool():
+    """A91: for every element type."""
+    for dtype in [*INTEGERS, *FLOATS]:
+        x = of(dtype)
+        for result in (x < 1, x <= x, x > 0, x >= x, nv.equal(x, 1), nv.not_equal(x, x)):
+            assert result.dtype is nv.bool_
+    assert (nv.constant([1, 2, 3]) < 2).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("dtype", [nv.bool_, *INTEGERS])
+def test_reductions_of_integers(dtype):
+    """A92, A93, A94: mean and spread are float32; sums have at least 32 bits; positions and counts are int64."""
+    x = nv.constant(np.array([1, 0, 1, 1]).astype(dtype.numpy))
+    for result in (x.mean(), nv.variance(x), nv.std(x)):
+        assert result.dtype is nv.float32
+    wide = {"bool": nv.int32, "int": nv.int32, "uint": nv.uint32}[dtype.kind] if dtype.bits < 32 else dtype
+    assert x.sum().dtype is x.prod().dtype is wide
+    assert x.sum().item() == 3 and x.mean().item() == 0.75
+    assert nv.count_nonzero(x).dtype is nv.int64 and nv.count_nonzero(x).item() == 3
+    if dtype is not nv.bool_:
+        assert x.argmax().dtype is x.argmin().dtype is nv.int64
+
+
+def test_sums_of_small_integers_do_not_wrap():
+    """A93: 200 times 100 fits the result's type."""
+    assert nv.constant(np.full(200, 100, np.uint8)).sum().item() == 20_000
+    assert nv.constant(np.full(200, -100, np.int8)).sum().item() == -20_000
+
+
+@pytest.mark.parametrize("dtype", [nv.float16, nv.bfloat16, nv.float8_e4m3fn])
+def test_low_precision_rounds_once(dtype):
+    """A95: computed in float32, rounded at the end of each op; sums too."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.uniform(0.5, 1.5, 300).astype(dtype.numpy) for _ in range(2))
+    x, y = nv.constant(a), nv.constant(b)
+    for got, expected in ((x * y, a.astype(np.float32) * b.astype(np.float32)),
+                          (x - y, a.astype(np.float32) - b.astype(np.float32))):
+        assert got.dtype is dtype
+        np.testing.assert_array_equal(got.numpy(), expected.astype(dtype.numpy))
+    ones = np.ones(300, dtype.numpy)
+    assert float(nv.constant(ones).sum()) == float(np.float32(300).astype(dtype.numpy))
+    np.testing.assert_array_equal(nv.dot(x, y).numpy(), np.dot(a.astype(np.float64), b.astype(np.float64)).astype(dtype.numpy))
+
+
+def test_arguments_are_converted():
+    """A96: what NumPy calls same_kind is converted; anything else is a TypeError that names the argument."""
+    x = nv.placeholder((2,)).named("x")
+    f = nv.computation(x + 0, x)
+    for array in (np.array([1.0, 2.0]), np.array([1, 2]), np.array([True, False]), np.float16([1, 2])):
+        assert f(array).dtype == np.float32
+    for bad in (np.array([1j, 2]), np.array(["a", "b"])):
+        with pytest.raises(TypeError, match="x"):
+            f(bad)
+    k = nv.placeholder((2,), nv.int8).named("k")
+    g = nv.computation(k + 0, k)
+    assert g(np.array([1, -128])).tolist() == [1, -128]
+    with pytest.raises(TypeError, match="k"):
+        g(np.array([1.0, 2.0]))
+
+
+def test_narrowed_integers_are_checked():
+    """A97: a ValueError that names the first value that does not fit."""
+    k = nv.placeholder((3,), nv.int8).named("k")
+    f = nv.computation(k + 0, k)
+    with pytest.raises(ValueError, match="200") as caught:
+        f(np.array([1, 200, 300]))
+    assert "k" in str(caught.value)
+    unsigned = nv.placeholder((1,), nv.uint32)
+    with pytest.raises((ValueError, TypeError)):
+        nv.computation(unsigned + 0, unsigned)(np.array([-1]))
+
+
+def test_arrays_join_the_graph():
+    """A98: on either side of an operator, and through NumPy's functions."""
+    x, a = nv.constant([1.0, 2.0], dtype=nv.float64), np.array([10.0, 20.0])
+    for result, expected in ((a + x, [11, 22]), (x + a, [11, 22]), (a - x, [9, 18]), (np.float64(3) * x, [3, 6]),
+                             (x / np.float32(2), [0.5, 1]), (a ** x, [10, 400]), (np.add(a, x), [11, 22]),
+                             (np.maximum(x, a), [10, 20]), (np.exp(x * 0), [1, 1]), (a @ x, 50.0), (x @ a, 50.0)):
+        assert isinstance(result, nv.Tensor) and result.tolist() == expected
+    comparison = a > x
+    assert isinstance(comparison, nv.Tensor) and comparison.tolist() == [True, True]
+    assert (np.array([1, 2]) + nv.constant(np.int8([1, 2]))).dtype is nv.int64
+    with pytest.raises(WrongKind, match="does not know tensors"):
+        np.add.reduce(x)
+    with pytest.raises(TypeError):
+        np.add(x, a, out=a)
+
+
+def test_numbers_that_do_not_fit():
+    """A99: an integer that the type cannot hold is a ValueError, in constants and in expressions."""
+    with pytest.raises(InvalidArgument, match="does not fit"):
+        nv.constant([1, 300], dtype=nv.uint8)
+    with pytest.raises(InvalidArgument, match="300"):
+        of(nv.uint8) + 300
+    with pytest.raises(WrongKind):
+        nv.constant(["a"])
+    with pytest.raises(InvalidArgument):
+        nv.constant([[1, 2], [3]])
