@@ -1,0 +1,158 @@
+"""Functions with their state in one file: the text of the function among the strings of a safetensors file.
+
+>>> import os, tempfile
+>>> import nervure as nv
+>>> w = Variable(BasicTensorDescription(nv.float32, (2,)), name="w")
+>>> x = nv.ops.Parameter(nv.float32, (2,))
+>>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+>>> save_function(path, Function([x * nv.ops.ReadVariable(variable=w)], [x]), {w: np.array([1.5, 2.5], np.float32)})
+>>> function, state = load_function(path)
+>>> function, {variable.name: array for variable, array in state.items()}
+(Function function(f32[2]) -> (f32[2]), 3 ops, {'w': array([1.5, 2.5], dtype=float32)})
+
+Nothing in a file is run: a function is rebuilt through its ops' classes, which check it. Variables are arrays named
+``variables/w``, long constants ``constants/c0``; other programs that read safetensors see them as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from nervure import ops  # noqa: F401  # a file may hold any op: all classes have to be known
+from nervure.errors import (
+    DtypeMismatch,
+    FormatError,
+    InvalidArgument,
+    NotSupported,
+    ShapeMismatch,
+    did_you_mean,
+)
+from nervure.ir.function import Function
+from nervure.ir.op import registry
+from nervure.ir.parser import parse_function
+from nervure.ir.printer import FORMAT, nested_functions, print_function
+from nervure.ir.variable import Variable
+from nervure.tensor_file import DIGEST, read_tensors, write_tensors
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import as_dtype
+
+_FORMAT, _TEXT, _OPS = "nervure.format", "nervure.text", "nervure.ops"
+_VARIABLES, _CONSTANTS = "variables/", "constants/"
+
+
+def save_function(path: str | os.PathLike[str], function: Function,
+                  state: Mapping[Variable, np.ndarray] | None = None, strings: Mapping[str, str] | None = None) -> None:
+    """Writes a function and the values of its variables; a file of that name is replaced when all is on disk.
+
+    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as they are; their
+    names start with neither of the prefixes used here. NotSupported if an op holds a
+    function of the host program; InvalidArgument for the value of a variable that the function does not have.
+    """
+    _refuse_host_functions(function)
+    constants: dict[str, np.ndarray] = {}
+    variables: dict[str, Variable] = {}
+    text = print_function(function, arrays=constants, variables=variables)
+    values = _values(variables, state or {})
+    tensors = {**{_VARIABLES + name: array for name, array in values.items()},
+               **{_CONSTANTS + name: array for name, array in constants.items()}}
+    classes = {type(op) for entry in nested_functions(function) for op in entry.operations}
+    versions = {cls.__name__: cls.version for cls in classes}
+    write_tensors(path, tensors, {**(strings or {}), _FORMAT: str(FORMAT), _OPS: json.dumps(versions, sort_keys=True),
+                                  _TEXT: text})
+
+
+class Loaded(NamedTuple):
+    """What a file holds: a function, the values of its variables, and all strings."""
+
+    function: Function
+    state: dict[Variable, np.ndarray]
+    strings: dict[str, str]
+
+
+def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable, np.ndarray]]:
+    """The function of a file and the values of its variables; see ``load_all``."""
+    return load_all(path)[:2]
+
+
+def load_all(path: str | os.PathLike[str]) -> Loaded:
+    """The function of a file, the values of its variables, which are their initial values from now on, and its strings.
+
+    FormatError for anything but a file that ``save_function`` has written, and for ops of other versions. The
+    modules of ops that are not nervure's own must have been imported.
+    """
+    tensors, strings = read_tensors(path)
+    name = os.fspath(path)
+    for key in (_FORMAT, _OPS, _TEXT, DIGEST):
+        if key not in strings:
+            raise FormatError("the file holds no function", op="load", operand=name, expected=f"an entry {key}",
+                              help="nv.save writes such files; tensor_file.read_tensors reads any safetensors file")
+    if strings[_FORMAT] != str(FORMAT):
+        raise FormatError("the file has another format", op="load", operand=name, got=strings[_FORMAT][:20],
+                          expected=FORMAT, help="a newer nervure may have written it")
+    _check_versions(strings[_OPS], name)
+    variables: dict[str, Variable] = {}
+    constants = {key.removeprefix(_CONSTANTS): array for key, array in tensors.items() if key.startswith(_CONSTANTS)}
+    function = parse_function(strings[_TEXT], arrays=constants, variables=variables, source=name)
+    if {_VARIABLES + key for key in variables} | {_CONSTANTS + key for key in constants} != set(tensors):
+        raise FormatError("the arrays of the file are not those that its function needs", op="load", operand=name,
+                          got=", ".join(sorted(tensors)), expected=", ".join(_VARIABLES + key for key in variables))
+    state = {variable: tensors[_VARIABLES + key] for key, variable in variables.items()}
+    for variable, array in state.items():
+        _check_value(variable, array, name)
+        variable.initial = array
+    return Loaded(function, state, strings)
+
+
+def _refuse_host_functions(function: Function) -> None:
+    for entry in nested_functions(function):
+        for op in entry.operations:
+            for name, field in type(op).fields.items():
+                if field.kind == "callable" and getattr(op, name) is not None:
+                    raise op.fail(NotSupported, "a function of the host program cannot be saved", operand=name,
+                                  got=getattr(getattr(op, name), "__qualname__", None),
+                                  help="save what stands before and after the host call as functions of their own")
+
+
+def _values(variables: Mapping[str, Variable], state: Mapping[Variable, np.ndarray]) -> dict[str, np.ndarray]:
+    known = set(variables.values())
+    for variable in state:
+        if variable not in known:
+            raise InvalidArgument("the function has no such variable", op="save", operand=variable.name, got=variable,
+                                  expected=", ".join(f"${name}" for name in variables) or "no variables")
+    values = {}
+    for name, variable in variables.items():
+        values[name] = array = np.asarray(state[variable]) if variable in state else variable.initial_value()
+        _check_value(variable, array, "state")
+    return values
+
+
+def _check_value(variable: Variable, array: np.ndarray, operand: str) -> None:
+    type = BasicTensorDescription(as_dtype(array.dtype), array.shape)
+    if type.dtype is not variable.type.dtype:
+        raise DtypeMismatch("the value of a variable has another element type", op=variable.name, operand=operand,
+                            got=type, expected=variable.type)
+    if type.shape != variable.type.shape:
+        raise ShapeMismatch("the value of a variable has another shape", op=variable.name, operand=operand, got=type,
+                            expected=variable.type)
+
+
+def _check_versions(text: str, name: str) -> None:
+    try:
+        versions = json.loads(text)
+    except (ValueError, RecursionError):
+        versions = None
+    if not isinstance(versions, dict):
+        raise FormatError("the table of op versions is malformed", op="load", operand=name, got=text[:80])
+    for op, version in versions.items():
+        cls = registry.get(op)
+        if cls is None:
+            raise FormatError(f"no op is named {op}", op="load", operand=name, got=op, expected="the name of an op",
+                              help=did_you_mean(op, registry) or "import the module that declares it before")
+        if version != cls.version:
+            raise FormatError(f"{op} has another version in the file", op="load", operand=name, got=version,
+                              expected=cls.version, help="load it with the nervure that wrote it")

@@ -1,0 +1,282 @@
+"""Files of named arrays: the safetensors format, written in one piece and read with distrust.
+
+A file is eight bytes (the length of the header), a header in JSON (for each array its type, shape and place, and a
+table of strings), and the bytes of the arrays. Whatever stands in a file, reading it allocates no more than its
+size, and gives the arrays that were written or a FormatError: a digest over everything is among the strings.
+
+>>> import os, tempfile
+>>> path = os.path.join(tempfile.mkdtemp(), "weights.safetensors")
+>>> write_tensors(path, {"w": np.arange(3, dtype=np.float32)}, {"made by": "hand"})
+>>> tensors, strings = read_tensors(path)
+>>> tensors["w"], strings["made by"]
+(array([0., 1., 2.], dtype=float32), 'hand')
+
+Types that the format lacks (complex numbers, 4-bit integers, most of float8) are bytes there, and a table among the
+strings says what they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+import numpy as np
+
+from nervure.errors import FormatError, InvalidArgument
+from nervure.types.dtype import DType, as_dtype, uint8
+
+MAX_HEADER = 100_000_000  # bytes; safetensors itself reads no longer ones
+DIGEST = "nervure.sha256"
+TYPES = "nervure.types"
+
+_CODES = {"bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "uint16": "U16", "int32": "I32", "uint32": "U32",
+          "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
+          "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2"}
+_DTYPES = {code: as_dtype(name) for name, code in _CODES.items()}
+_TYPE = re.compile(r"([a-z]\w*)\[([0-9]{1,19}(?:, [0-9]{1,19})*)?\]", re.ASCII)
+_CHUNK = 1 << 20
+
+
+class _Entry(NamedTuple):
+    """One array of a file: its type, its shape, and where its bytes begin and end after the header."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+
+
+def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> None:
+    """Writes arrays and strings to a file, which then is there as a whole.
+
+    The file takes its name when all of it is on disk: until then, and when anything fails, whatever had the name
+    before is as it was. A symbolic link of that name is replaced, not followed. OSError where the directory
+    cannot be written; InvalidArgument for more than 100 MB of names and strings.
+    """
+    arrays = {name: _contiguous(array) for name, array in tensors.items()}
+    header = _header(arrays, strings)
+    digest = _digest(header)
+    order = [name for name in header if name != "__metadata__"]
+    for name in order:
+        digest.update(_bytes(arrays[name]))
+    header["__metadata__"][DIGEST] = digest.hexdigest()
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER:
+        raise InvalidArgument("there is too much text to save", op="save", got=f"{len(text)} bytes",
+                              expected=f"at most {MAX_HEADER} bytes of names, types and strings")
+    _write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in order]])
+
+
+def _header(arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    foreign: dict[str, str] = {}
+    position = 0
+    for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])):  # so all are aligned
+        dtype, shape = as_dtype(array.dtype), list(array.shape)
+        if dtype.name not in _CODES:
+            foreign[name] = f"{dtype.name}[{', '.join(map(str, shape))}]"
+            dtype, shape = uint8, [array.nbytes]
+        end = position + array.nbytes
+        entries[name] = {"dtype": _CODES[dtype.name], "shape": shape, "data_offsets": [position, end]}
+        position = end
+    table = {TYPES: json.dumps(foreign, sort_keys=True)} if foreign else {}
+    return {"__metadata__": {**strings, **table}, **entries}
+
+
+def _contiguous(array: np.ndarray) -> np.ndarray:
+    """The array with its elements side by side in row-major order, in this machine's byte order."""
+    return np.ascontiguousarray(array, dtype=as_dtype(array.dtype).numpy).reshape(array.shape)
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """The bytes of a contiguous array, the least significant of each number first."""
+    return _little_endian(array).reshape(-1).view(np.uint8)
+
+
+def _little_endian(array: np.ndarray) -> np.ndarray:
+    return array if sys.byteorder == "little" or array.itemsize == 1 else array.byteswap()
+
+
+def _digest(header: Mapping[str, Any]) -> Any:
+    """The digest of a header, its digest left out, to which the bytes of the arrays are to be added."""
+    strings = {key: text for key, text in header["__metadata__"].items() if key != DIGEST}
+    canonical = json.dumps({**header, "__metadata__": strings}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode())
+
+
+def _write_whole(path: str, pieces: list[Any]) -> None:
+    directory = os.path.dirname(path) or "."
+    temporary = os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+
+
+def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays (read-only) and the strings of a file. FormatError unless all of it is as it should be.
+
+    Sizes are checked against the size of the file before anything is allocated. The file is opened once, so that
+    what is checked is what is read. OSError where it cannot be opened.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            _refuse("this is no file", name, got=name)
+        header = _read_header(file, name, status.st_size)
+        entries = _entries(header, name, status.st_size - file.tell())
+        strings = header["__metadata__"]
+        digest = _digest(header)
+        arrays = {entry.name: _read_array(file, name, entry, digest) for entry in entries}
+    if DIGEST in strings and strings[DIGEST] != digest.hexdigest():
+        _refuse("the file is damaged: its content has another digest than it says", name, got=digest.hexdigest(),
+                expected=strings[DIGEST], help="restore the file; nothing of it was used")
+    return _typed(arrays, strings, name), strings
+
+
+def _refuse(problem: str, name: str, **parts: Any) -> NoReturn:
+    raise FormatError(problem, op="load", operand=name, **parts)
+
+
+def _read_header(file: BinaryIO, name: str, size: int) -> dict[str, Any]:
+    length = int.from_bytes(file.read(8), "little")
+    if size < 8 or length > min(size - 8, MAX_HEADER):
+        _refuse("the file is too short for its header", name, got=f"{size} bytes, a header of {length}",
+                expected=f"a header of at most {min(max(size - 8, 0), MAX_HEADER)} bytes")
+    try:
+        header = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_without_repeats, parse_int=_integer,
+                            parse_float=_no_number, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        _refuse("the header is malformed", name, got=str(error)[:200], expected="JSON as safetensors has it")
+    strings = header.setdefault("__metadata__", {}) if isinstance(header, dict) else None
+    if not isinstance(strings, dict) or not all(isinstance(text, str) for text in strings.values()):
+        _refuse("the header is no table", name, expected="arrays by name, and strings under __metadata__")
+    return header
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        raise ValueError("a name occurs twice")
+    return table
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 19:
+        raise ValueError(f"a number has {len(digits)} digits")
+    return int(digits)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:40]} is no whole number")
+
+
+def _entries(header: Mapping[str, Any], name: str, size: int) -> list[_Entry]:
+    """The arrays in the order of their bytes, which must fill the rest of the file without gap or overlap."""
+    entries = [_entry(key, value, name) for key, value in header.items() if key != "__metadata__"]
+    entries.sort(key=lambda entry: (entry.begin, entry.end))
+    position = 0
+    for entry in entries:
+        if entry.begin != position:
+            _refuse("the arrays leave a gap or overlap", name, got=f"{entry.name} begins at {entry.begin}",
+                    expected=position)
+        position = entry.end
+    if position != size:
+        _refuse("the file has another length than its header says", name, got=f"{size} bytes of arrays",
+                expected=position)
+    return entries
+
+
+def _entry(key: str, value: Any, name: str) -> _Entry:
+    if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
+        _refuse(f"the entry of {key} is malformed", name, got=str(value)[:80], expected="dtype, shape and data_offsets")
+    dtype = _DTYPES.get(value["dtype"]) if isinstance(value["dtype"], str) else None
+    if dtype is None:
+        _refuse(f"{key} has an unknown element type", name, got=value["dtype"], expected=", ".join(_DTYPES))
+    shape, offsets = value["shape"], value["data_offsets"]
+    if not _are_lengths(shape) or not _are_lengths(offsets) or len(offsets) != 2:
+        _refuse(f"{key} has a malformed shape or place", name, got=f"{shape}, {offsets}"[:80],
+                expected="lists of lengths")
+    if math.prod(shape) * dtype.itemsize != offsets[1] - offsets[0]:
+        _refuse(f"{key} has another size than its type needs", name, got=f"{offsets[1] - offsets[0]} bytes",
+                expected=f"{math.prod(shape) * dtype.itemsize} for {dtype.name} {shape}")
+    return _Entry(key, dtype, tuple(shape), *offsets)
+
+
+def _are_lengths(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= 64 and all(type(entry) is int and entry >= 0 for entry in value)
+
+
+def _read_array(file: BinaryIO, name: str, entry: _Entry, digest: Any) -> np.ndarray:
+    data = np.empty(entry.end - entry.begin, np.uint8)
+    for start in range(0, len(data), _CHUNK):
+        piece = data[start:start + _CHUNK]
+        if file.readinto(piece) != len(piece):  # type: ignore[attr-defined]  # files opened "rb" have it
+            _refuse("the file has become shorter", name, got=f"{entry.name} ends early")
+        digest.update(piece)
+    return _shaped(data, entry.dtype, entry.shape, name)
+
+
+def _shaped(data: np.ndarray, dtype: DType, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """Bytes as an array of a type and shape."""
+    if dtype.kind == "bool" and data.size and data.max() > 1:
+        _refuse("an element is no bool", name, got=int(data.max()), expected="0 or 1")
+    try:
+        array = _little_endian(data.view(dtype.numpy)).reshape(shape)
+    except (TypeError, ValueError) as error:  # more dimensions, or longer ones, than NumPy has
+        _refuse("an array of this shape cannot be made", name, got=str(error)[:80])
+    array.flags.writeable = False
+    return array
+
+
+def _typed(arrays: dict[str, np.ndarray], strings: Mapping[str, str], name: str) -> dict[str, np.ndarray]:
+    """The arrays, those that are kept as bytes in their own types."""
+    for key, dtype, shape in _foreign(strings.get(TYPES, "{}"), name):
+        data = arrays.get(key)
+        if data is None or data.dtype != np.uint8 or data.nbytes != math.prod(shape) * dtype.itemsize:
+            _refuse(f"{key} has other bytes than its type needs", name, expected=f"{dtype.name} {shape}")
+        arrays[key] = _shaped(data, dtype, shape, name)
+    return arrays
+
+
+def _foreign(text: str, name: str) -> Iterator[tuple[str, DType, tuple[int, ...]]]:
+    try:
+        table = json.loads(text, object_pairs_hook=_without_repeats)
+        for key, type in table.items():
+            found = _TYPE.fullmatch(type)
+            if found is None:
+                raise ValueError(f"{type!r:.80} is no type")
+            yield key, as_dtype(found[1]), tuple([int(length) for length in (found[2] or "").split(", ") if length])
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        _refuse("the table of types is malformed", name, got=str(error)[:200])
