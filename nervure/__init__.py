@@ -38,7 +38,7 @@ _NAMES = {
     "nervure.autodiff.derivative": "deriv",
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.jit": "grad jit value_and_grad",
-    "nervure.saving": "load save",
+    "nervure.model_file": "load save",
 }
 """Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
 

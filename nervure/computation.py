@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,24 @@ from nervure.types.dim import Dim
 Shaper = Callable[[Sequence[Any]], Any]
 
 
+class Results(NamedTuple):
+    """How the values of a Function become what a call returns: "one", a "tuple", or a "dict" with these keys.
+
+    ``has_value`` says of each return whether it has one; an effect gives None.
+    """
+
+    form: str
+    keys: tuple[Any, ...]
+    has_value: tuple[bool, ...]
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        remaining = iter(values)
+        filled = [next(remaining) if present else None for present in self.has_value]
+        if self.form == "one":
+            return filled[0]
+        return tuple(filled) if self.form == "tuple" else dict(zip(self.keys, filled, strict=True))
+
+
 class Computation:
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
@@ -42,10 +60,9 @@ class Computation:
     """
 
     def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor], shape: Shaper) -> None:
-        self.transformer, self.function, self.parameters = transformer, function, tuple(parameters)
+        self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self.optimised = standard(function)
         self.executable = transformer.compile(self.optimised)
-        self._shape = shape
 
     def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         if feed_dict is not None:
@@ -54,7 +71,7 @@ class Computation:
             raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
                                   expected=f"{len(self.parameters)}: {self._names()}")
         read = [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
-        return self._shape(self.executable(read))
+        return self.shape(self.executable(read))
 
     def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
         """The arguments in order, from a mapping of parameters (or their names) to values."""
@@ -141,31 +158,19 @@ def _check_complete(results: Sequence[Value], placement: Placement) -> None:
                                   operand=op.variable.name, location=op.location)
 
 
-def _read_returns(returns: Any) -> tuple[list[Any], Shaper, bool]:
+def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
     """The returns as a list, how the results are shaped, and whether they take place side by side."""
+    form, keys, entries = "one", [], [returns]
     if isinstance(returns, (list, tuple)):
-        listed = [_readable(entry) for entry in returns]
-        return listed, lambda values: tuple(_with_nothing(listed, values)), False
-    if isinstance(returns, (set, frozenset)):
-        keys = list(returns)
-        listed = [_readable(entry) for entry in keys]
-        return listed, lambda values: dict(zip(keys, _with_nothing(listed, values), strict=True)), True
-    if isinstance(returns, Mapping):
-        names = list(returns)
-        listed = [_readable(returns[name]) for name in names]
-        return listed, lambda values: dict(zip(names, _with_nothing(listed, values), strict=True)), False
-    listed = [_readable(returns)]
-    return listed, lambda values: _with_nothing(listed, values)[0], False
-
-
-def _readable(entry: Any) -> Any:
-    return entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
-
-
-def _with_nothing(returns: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-    """Results with None where a return has no value."""
-    remaining = iter(values)
-    return [None if _is_nothing(entry) else next(remaining) for entry in returns]
+        form, entries = "tuple", list(returns)
+    elif isinstance(returns, (set, frozenset)):
+        form, keys, entries = "dict", list(returns), list(returns)
+    elif isinstance(returns, Mapping):
+        form, keys, entries = "dict", list(returns), list(returns.values())
+    listed = [entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
+              for entry in entries]
+    shape = Results(form, tuple(keys), tuple([not _is_nothing(entry) for entry in listed]))
+    return listed, shape, isinstance(returns, (set, frozenset))
 
 
 def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensor]:

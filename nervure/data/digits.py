@@ -4,7 +4,7 @@ They are from the UCI repository (Alpaydin and Kaynak, 1998). Pixels count from 
 
 >>> images = np.zeros((6, 8, 8), np.float32)
 >>> data = split_by_class(images, np.array([0, 0, 0, 1, 1, 1]), held_back=1 / 3, seed=0)
->>> len(data.train), len(data.test), sorted(data.test.labels)
+>>> len(data.train), len(data.test), sorted(data.test.labels.tolist())
 (4, 2, [0, 1])
 """
 

@@ -1,4 +1,4 @@
-"""Which axes of a tensor a user means: by axis, by name, or by position.
+"""Which axes of a tensor a user means: by axis, by name, by position, or in the notation of ``make_axes``.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=2, H=3, W=4")
@@ -13,7 +13,7 @@ from typing import Any
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
 from nervure.front.tensor import Tensor
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, make_axes
 from nervure.types.axis import Axis, same_role
 
 
@@ -36,7 +36,14 @@ def position_of(x: Tensor, axis: Any, op: str) -> int:
 
 
 def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
-    """The positions of one axis or several, in the order given; InvalidArgument where one is named twice."""
+    """The positions of one axis or several, in the order given; InvalidArgument where one is named twice.
+
+    A string is a name, or axes with their lengths: ``"H"``, ``"H=3, W=4"``.
+    """
+    if isinstance(axes, str) and "=" in axes and axes not in x.axes.names:
+        axes = make_axes(axes)
+    if isinstance(axes, str) and "=" in axes:
+        axes = make_axes(axes)
     entries = list(axes) if _is_list(axes) else [axes]
     positions = tuple([position_of(x, entry, op) for entry in entries])
     if len(set(positions)) != len(positions):
