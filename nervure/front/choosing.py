@@ -42,8 +42,6 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     """
     if isinstance(axes, str) and "=" in axes and axes not in x.axes.names:
         axes = make_axes(axes)
-    if isinstance(axes, str) and "=" in axes:
-        axes = make_axes(axes)
     entries = list(axes) if _is_list(axes) else [axes]
     positions = tuple([position_of(x, entry, op) for entry in entries])
     if len(set(positions)) != len(positions):
