@@ -1,0 +1,48 @@
+"""The reader of the digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nervure.data.digits import Examples, batches, load_digits, split_by_class
+
+pytest.importorskip("sklearn")
+
+
+def test_the_digits_are_all_there():
+    data = load_digits(held_back=0.2, seed=0)
+    assert len(data.train) + len(data.test) == 1_797
+    assert data.train.images.shape[1:] == (8, 8) and data.train.images.dtype == np.float32
+    assert data.train.images.min() == 0.0 and data.train.images.max() == 1.0
+    assert data.train.labels.dtype == np.int64 and set(data.train.labels) == set(range(10))
+
+
+def test_the_same_part_of_every_class_is_held_back():
+    data = load_digits(held_back=0.2, seed=5)
+    whole = np.bincount(np.concatenate([data.train.labels, data.test.labels]))
+    np.testing.assert_array_equal(np.bincount(data.test.labels), np.round(whole * 0.2).astype(int))
+
+
+def test_the_split_depends_on_the_seed_and_shares_nothing():
+    first, again, other = (load_digits(seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.test.images, again.test.images)
+    assert not np.array_equal(first.test.labels, other.test.labels)
+    images = np.arange(20, dtype=np.float32).reshape(20, 1, 1)
+    split = split_by_class(images, np.arange(20) % 2, 0.3, seed=1)
+    assert sorted(np.concatenate([split.train.images, split.test.images]).ravel()) == list(range(20))
+
+
+def test_batches_visit_everything_once():
+    examples = Examples(np.arange(10, dtype=np.float32).reshape(10, 1, 1), np.arange(10))
+    seen = list(batches(examples, 4, np.random.default_rng(0)))
+    assert [len(batch) for batch in seen] == [4, 4, 2]
+    assert sorted(np.concatenate([batch.labels for batch in seen])) == list(range(10))
+    assert all(np.array_equal(batch.images.ravel(), batch.labels) for batch in seen)
+    assert seen[0].labels.tolist() != [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])
+def test_impossible_fractions_are_refused(fraction):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        load_digits(held_back=fraction)
