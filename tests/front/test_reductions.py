@@ -1,0 +1,264 @@
+"""Reductions over axes, names or positions; softmax and losses, whose default axes are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special
+
+import nervure as nv
+from nervure.errors import AxisMismatch, InvalidArgument
+from nervure.types.axis import axis
+from nervure.types.dim import dim
+
+N, REC, C, H = axis("N", 2), axis("REC", 3), axis("C", 4), axis("H", 5)
+ARRAY = np.random.default_rng(1).standard_normal((2, 3, 4, 5))
+X = nv.constant(ARRAY, axes=[N, REC, C, H], dtype=nv.float64)
+
+REFERENCES = {
+    "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean, "variance": np.var, "std": np.std,
+    "squared_L2": lambda a, axis: np.sum(a * a, axis), "L2_norm": lambda a, axis: np.sqrt(np.sum(a * a, axis)),
+    "L1_norm": lambda a, axis: np.sum(np.abs(a), axis), "logsumexp": lambda a, axis: scipy.special.logsumexp(a, axis),
+    "any": lambda a, axis: np.any(a, axis), "all": lambda a, axis: np.all(a, axis), "count_nonzero": np.count_nonzero}
+POSITIONS = {"argmax": np.argmax, "argmin": np.argmin}
+
+
+def check(result, expected, axes):
+    assert result.axes == nv.make_axes(axes)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reductions(name):
+    """A160, A161, A162, A164, A171: every name, over some axes, none, all, and by default all but N and REC."""
+    reduce, reference = getattr(nv, name), REFERENCES[name]
+    check(reduce(X, [C]), reference(ARRAY, axis=2), [N, REC, H])
+    check(reduce(X, out_axes=[N, C]), reference(ARRAY, axis=(1, 3)), [N, C])
+    check(reduce(X), reference(ARRAY, axis=(2, 3)), [N, REC])
+    check(reduce(X, out_axes=()), reference(ARRAY, axis=(0, 1, 2, 3)), [])
+    nothing = reduce(X, reduction_axes=[])
+    assert nothing.axes == X.axes
+    singles = reference(ARRAY[..., None], axis=-1)
+    np.testing.assert_allclose(nothing.numpy(), singles, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_positions_of_extrema(name):
+    """A160, A162, A164: positions within the reduced axes, taken as one."""
+    reduce, reference = getattr(nv, name), POSITIONS[name]
+    check(reduce(X, [C]), reference(ARRAY, axis=2), [N, REC, H])
+    check(reduce(X), reference(ARRAY.reshape(2, 3, 20), axis=2), [N, REC])
+    check(reduce(X, out_axes=()), reference(ARRAY), [])
+
+
+def test_both_kinds_of_axes():
+    """A163: reduction_axes and out_axes together are a partition of the axes."""
+    check(nv.sum(X, [REC, H], [C, N]), ARRAY.sum((1, 3)).T, [C, N])
+    for reduction_axes, out_axes in (([REC], [C, N]), ([REC, H, C], [C, N]), ([], [N])):
+        with pytest.raises(InvalidArgument, match="disjoint and cover"):
+            nv.sum(X, reduction_axes, out_axes)
+
+
+def test_defaults():
+    """A164: all but N and REC for named tensors, all for anonymous ones; positions do not matter."""
+    y = nv.axes_with_order(X, [C, N, H, REC])
+    check(nv.sum(y), ARRAY.sum((2, 3)), [N, REC])
+    assert nv.sum(nv.constant(ARRAY)).shape == () and nv.mean(nv.placeholder("H=3, W=4")).shape == ()
+    shifted = nv.placeholder([N.offset(-1), H])
+    assert [str(one) for one in nv.max(shifted).axes] == ["N-1: 2"]
+
+
+def test_order_of_the_result():
+    """A165: out_axes may reorder."""
+    check(nv.sum(X, out_axes=[C, N]), ARRAY.sum((1, 3)).T, [C, N])
+    check(nv.max(X, out_axes=[H, REC, N, C]), ARRAY.transpose(3, 1, 0, 2), [H, REC, N, C])
+    check(nv.argmax(X, out_axes=[C, N]), ARRAY.transpose(2, 0, 1, 3).reshape(4, 2, 15).argmax(-1), [C, N])
+
+
+@pytest.mark.parametrize("axes", [[C, H], (C, H), nv.make_axes([C, H]), "C=4, H=5", ["C", "H"], [2, 3], [-2, H], {C: 1, H: 1}],
+                         ids=str)
+def test_ways_to_give_axes(axes):
+    """A166: a list, a tuple, Axes, a string, names, positions, any iterable."""
+    check(nv.sum(X, axes), ARRAY.sum((2, 3)), [N, REC])
+
+
+def test_other_ways_to_give_axes():
+    """A166: one axis, and a generator."""
+    for axes in (H, "H", 3, -1, "H=5"):
+        check(nv.sum(X, axes), ARRAY.sum(3), [N, REC, C])
+    check(nv.sum(X, (one for one in [C, H])), ARRAY.sum((2, 3)), [N, REC])
+    with pytest.raises(AxisMismatch):
+        nv.sum(X, axis("H", 6))
+    with pytest.raises(InvalidArgument, match="given twice"):
+        nv.sum(X, [C, C])
+    with pytest.raises(IndexError):
+        nv.sum(X, 4)
+
+
+def test_ddof():
+    """A167: variance and std divide by n - ddof."""
+    check(nv.variance(X, H, ddof=1), ARRAY.var(3, ddof=1), [N, REC, C])
+    check(nv.std(X, [C, H], ddof=2), ARRAY.std((2, 3), ddof=2), [N, REC])
+
+
+EMPTY = {"sum": 0.0, "prod": 1.0, "mean": np.nan, "any": False, "all": True, "L1_norm": 0.0, "squared_L2": 0.0, "L2_norm": 0.0,
+         "count_nonzero": 0}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_empty(name):
+    """A168: over no elements, of lengths that are known and of those that are not."""
+    reduce = getattr(nv, name)
+    np.testing.assert_array_equal(reduce(nv.zeros("A=2, B=0"), "B").numpy(), np.full(2, EMPTY[name]))
+    x = nv.placeholder((dim("n"),))
+    np.testing.assert_array_equal(nv.computation(reduce(x, 0), x)(np.zeros(0, np.float32)), EMPTY[name])
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_empty_has_no_extremum(name):
+    """A168: a ValueError, when the op is built or, where the length is not known, by the call."""
+    reduce = getattr(nv, name)
+    with pytest.raises(InvalidArgument, match="empty"):
+        reduce(nv.zeros("A=2, B=0"), "B")
+    assert reduce(nv.zeros("A=2, B=0"), "A").shape == (0,)
+    x = nv.placeholder((dim("n"),))
+    f = nv.computation(reduce(x, 0), x)
+    f(np.zeros(1, np.float32))
+    with pytest.raises(ValueError):
+        f(np.zeros(0, np.float32))
+
+
+@pytest.mark.parametrize("name", [*REFERENCES, *POSITIONS])
+def test_numpy_spelling(name):
+    """A169: axis= and keepdims=, for anonymous and named tensors."""
+    reduce, reference = getattr(nv, name), {**REFERENCES, **POSITIONS}[name]
+    x = nv.constant(ARRAY, dtype=nv.float64)
+    np.testing.assert_allclose(reduce(x, axis=1).numpy(), reference(ARRAY, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(reduce(x, axis=-1, keepdims=True).numpy(), reference(ARRAY, axis=-1)[..., None], rtol=1e-12)
+    kept = reduce(X, axis=C, keepdims=True)
+    assert [str(one) for one in kept.axes] == ["N: 2", "REC: 3", "C: 1", "H: 5"]
+    with pytest.raises(InvalidArgument, match="say the same"):
+        reduce(X, [C], axis=1)
+
+
+def test_methods():
+    """A169: the common ones are methods too."""
+    x = nv.constant(ARRAY, dtype=nv.float64)
+    for name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "any", "all"):
+        np.testing.assert_allclose(getattr(x, name)(axis=2).numpy(), getattr(ARRAY, name)(axis=2), rtol=1e-12)
+    np.testing.assert_allclose(x.var(axis=0).numpy(), ARRAY.var(axis=0), rtol=1e-12)
+
+
+def test_ties_and_nan():
+    """A170: the first of equal ones; NaN before all numbers; extrema carry NaN."""
+    x = nv.constant([[1.0, 3.0, 3.0], [np.nan, 3.0, np.nan]])
+    assert x.argmax(axis=1).tolist() == [1, 0] and x.argmin(axis=1).tolist() == [0, 0]
+    assert x.max(axis=1).tolist()[0] == 3.0 and np.isnan(x.min(axis=1).numpy()[1])
+    v = nv.variable((3,), [1.0, 3.0, 3.0])
+    assert nv.deriv(nv.max(v), v).tolist() == [0.0, 0.5, 0.5]
+
+
+def test_sizes():
+    """A171: how many elements are reduced."""
+    assert nv.tensor_size(X).item() == 20.0 and nv.batch_size(X).item() == 2.0 and nv.batch_size(nv.zeros((3,))).item() == 1.0
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "variance", "std", "squared_L2", "L2_norm", "L1_norm", "logsumexp"])
+def test_derivatives(name):
+    """A160: twice, against differences."""
+    x = nv.constant(ARRAY[0, 0], axes=[C, H], dtype=nv.float64)
+    nv.testing.check_grads(lambda x: getattr(nv, name)(x, "H") ** 2.0, [x], rtol=1e-5)
+
+
+# -- softmax and losses -----------------------------------------------------------------------------------------------
+
+
+def test_softmax():
+    """A172: along all but N and REC, or along the axes that are given."""
+    check(nv.softmax(X), scipy.special.softmax(ARRAY, axis=(2, 3)), X.axes)
+    check(nv.softmax(X, C), scipy.special.softmax(ARRAY, axis=2), X.axes)
+    check(nv.log_softmax(X, ["C", "N"]), scipy.special.log_softmax(ARRAY, axis=(0, 2)), X.axes)
+    np.testing.assert_allclose(nv.softmax(nv.constant(ARRAY, dtype=nv.float64), axis=-1).numpy(), scipy.special.softmax(ARRAY, -1))
+    assert nv.softmax(nv.constant([1000.0, 0.0])).tolist() == [1.0, 0.0]
+    assert nv.softmax(nv.placeholder((3,), nv.int32)).dtype is nv.float32
+    nv.testing.check_grads(nv.softmax, [X], rtol=1e-5)
+
+
+T = np.random.default_rng(2).dirichlet(np.ones(4), (2, 3, 5)).transpose(0, 1, 3, 2)
+
+
+def entropy(y, t, axes):
+    return -np.sum(t * np.log(y), axes)
+
+
+@pytest.mark.parametrize("out_axes", [None, [], [N], [REC, N], [N, REC, H]], ids=str)
+def test_cross_entropy(out_axes):
+    """A173: summed over all axes but out_axes, by default N and REC; targets in any order of axes; nats or bits."""
+    targets = nv.constant(T.transpose(3, 2, 0, 1), axes=[H, C, N, REC], dtype=nv.float64)
+    y = scipy.special.softmax(ARRAY, axis=2)
+    kept = [N, REC] if out_axes is None else out_axes
+    reduced = tuple([at for at, one in enumerate([N, REC, C, H]) if one not in kept])
+    expected = entropy(y, T, reduced)
+    expected = expected.T if kept == [REC, N] else expected
+    for probabilities in (nv.softmax(X, C), nv.constant(y, axes=X.axes, dtype=nv.float64), nv.log_softmax(X, C)):
+        check(nv.cross_entropy_multi(probabilities, targets, out_axes=out_axes), expected, kept)
+    check(nv.cross_entropy_multi(nv.softmax(X, C), targets, usebits=True, out_axes=out_axes), expected / np.log(2), kept)
+
+
+def test_cross_entropy_of_large_logits():
+    """A174: a softmax below is recognised, also through another order of axes, and when an axis of it is kept."""
+    logits = nv.constant([[1e4, 0.0, -1e4]], axes="N=1, C=3")
+    targets = nv.constant([[0.0, 0.0, 1.0]], axes="N=1, C=3")
+    assert nv.cross_entropy_multi(nv.softmax(logits), targets).tolist() == [2e4]
+    turned = nv.axes_with_order(nv.softmax(logits), ["C", "N"])
+    assert nv.cross_entropy_multi(turned, targets).tolist() == [2e4]
+    assert nv.cross_entropy_multi(nv.softmax(logits), targets, out_axes=["N", "C"]).tolist() == [[0.0, 0.0, 2e4]]
+    x = nv.variable("N=1, C=3", [[1e4, 0.0, -1e4]])
+    gradient = nv.deriv(nv.sum(nv.cross_entropy_multi(nv.softmax(x), targets), out_axes=()), x)
+    assert gradient.tolist() == [[1.0, 0.0, -1.0]]
+    sure = nv.constant([[1.0, 0.0, 0.0]], axes="N=1, C=3")
+    assert nv.cross_entropy_multi(sure, sure).tolist() == [0.0]
+    assert np.isfinite(nv.cross_entropy_multi(sure, targets).numpy()).all()
+
+
+def test_binary_cross_entropy():
+    """A175: of probabilities, and of a sigmoid, whose logits are used."""
+    rng = np.random.default_rng(3)
+    z, t = rng.standard_normal((2, 4)), rng.uniform(size=(4, 2))
+    logits, targets = nv.constant(z, axes="N=2, C=4", dtype=nv.float64), nv.constant(t, axes="C=4, N=2", dtype=nv.float64)
+    y = scipy.special.expit(z)
+    expected = -(t.T * np.log(y) + (1 - t.T) * np.log(1 - y)).sum(1)
+    for probabilities in (nv.sigmoid(logits), nv.constant(y, axes="N=2, C=4", dtype=nv.float64)):
+        check(nv.cross_entropy_binary(probabilities, targets), expected, "N=2")
+    check(nv.cross_entropy_binary(nv.sigmoid(logits), targets, usebits=True, out_axes=()), expected.sum() / np.log(2), [])
+    far = nv.cross_entropy_binary(nv.sigmoid(nv.constant([1e4, -1e4])), nv.constant([0.0, 1.0]))
+    assert far.item() == 2e4
+    nv.testing.check_grads(lambda z, t: nv.cross_entropy_binary(nv.sigmoid(z), t), [logits, targets], rtol=1e-5)
+
+
+def test_targets_that_do_not_fit():
+    """A176: targets have y's axes, in any order."""
+    y = nv.softmax(nv.placeholder("N=2, C=4"))
+    for loss in (nv.cross_entropy_multi, nv.cross_entropy_binary):
+        for wrong in (nv.placeholder("N=2"), nv.placeholder("N=2, H=4"), nv.placeholder("N=2, C=5")):
+            with pytest.raises(AxisMismatch):
+                loss(y, wrong)
+    assert nv.cross_entropy_multi(y, nv.placeholder("C=4, N=2", nv.uint8)).dtype is nv.float32
+
+
+def test_normalisation():
+    """A177: by mean and variance along some axes, or for each channel."""
+    mean, variance = ARRAY.mean((2, 3), keepdims=True), ARRAY.var((2, 3), keepdims=True)
+    check(nv.layer_norm(X), (ARRAY - mean) / np.sqrt(variance + 1e-5), X.axes)
+    scale = nv.constant(np.arange(4.0), axes=[C], dtype=nv.float64)
+    mean, variance = ARRAY.mean((0, 1, 3), keepdims=True), ARRAY.var((0, 1, 3), keepdims=True)
+    expected = (ARRAY - mean) / np.sqrt(variance + 1e-5) * np.arange(4.0)[:, None] + 1
+    check(nv.batch_norm(X, scale, 1.0), expected, X.axes)
+    y = ARRAY[0]
+    plain = nv.constant(y.transpose(0, 2, 1)[..., None], dtype=nv.float64)
+    fixed = nv.batch_norm(plain, mean_of=np.arange(5.0), variance_of=np.ones(5))
+    np.testing.assert_allclose(fixed.numpy()[..., 0], (y.transpose(0, 2, 1) - np.arange(5.0)[:, None]) / np.sqrt(1 + 1e-5))
+    check(nv.rms_norm(X, H), ARRAY / np.sqrt((ARRAY ** 2).mean(3, keepdims=True) + 1e-6), X.axes)
+    with pytest.raises(AxisMismatch, match="no channel axis"):
+        nv.batch_norm(nv.placeholder("N=2, H=3"))
+    nv.testing.check_grads(lambda x: nv.layer_norm(x, H), [X], rtol=1e-4, atol=1e-5)
