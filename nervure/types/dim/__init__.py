@@ -15,11 +15,21 @@ depends). The same class serves index arithmetic: ``index(k)`` is the k-th index
 
 A symbol's bounds are part of what is known of it, not of its identity: expressions may differ in the bounds
 that they know for N, and what is built from both knows the tighter ones. In evaluation a division by 0
-gives 0. An expression that grows past all use (64 levels, 4,000 characters in one operation, coefficients of
-40 digits) is an InvalidArgument; a product that would multiply out to more than 256 terms stays a product.
+gives 0. An expression that grows past all use (32 levels, 8,000 characters in one operation, coefficients of
+40 digits) is an InvalidArgument; a product that would multiply out to more than 128 terms stays a product.
 """
 
-from nervure.types.dim.expression import Dim, DimLike, declaration, dim, dim_max, dim_min, index, product
+from nervure.types.dim.expression import (
+    Dim,
+    DimLike,
+    declaration,
+    declared_symbols,
+    dim,
+    dim_max,
+    dim_min,
+    index,
+    product,
+)
 from nervure.types.dim.queries import (
     affine,
     bounds,
@@ -42,6 +52,7 @@ __all__ = [
     "bounds",
     "compile_dim",
     "declaration",
+    "declared_symbols",
     "dim",
     "dim_max",
     "dim_min",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import gcd
 
 from nervure.types.dim.bounds import Ranges, interval, is_nonnegative, is_nonzero
-from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, cancel, constant, of_atom
+from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, cancel, constant, of_atom, product_of
 
 _MAX_COMPARED = 12  # operands of min and max that are compared pair by pair
 _MAX_FLATTENED = 64
@@ -31,7 +31,7 @@ def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
     if kind is Kind.REMAINDER:
         return remainder(operands[0], operands[1], ranges)
     if kind is Kind.PRODUCT:
-        return operands[0] * operands[1]
+        return product_of(operands)
     return extreme(kind, operands, ranges)
 
 
@@ -78,7 +78,8 @@ def _divide_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> Poly
 def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     """The quotient as an atom; one division of a division: ``(p//q + r) // k == (p + q*r) // (q*k)``.
 
-    That holds for q >= 1 and k >= 0, and for q == 0 too where r is 0.
+    That holds for q >= 1 and k >= 0, and for q == 0 too where r is 0. Sums as divisors stay nested: their
+    products would grow.
     """
     whole = _quotient_of_remainder(dividend, divisor, ranges)
     if whole is not None:
@@ -89,8 +90,10 @@ def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) 
         for atom in sorted(inner):
             numerator, denominator = atom.operands
             rest = dividend - of_atom(atom)
-            if is_nonnegative(denominator - (1 if rest.terms else 0), ranges):
-                return floor_divide(numerator + denominator * rest, denominator * divisor, ranges)
+            joined = denominator * divisor
+            if len(joined.terms) == 1 and joined.is_small() and is_nonnegative(
+                    denominator - (1 if rest.terms else 0), ranges):
+                return floor_divide(numerator + denominator * rest, joined, ranges)
     return of_atom(Atom(Kind.FLOOR_DIVIDE, (dividend, divisor)))
 
 

@@ -13,8 +13,10 @@ best interval met on the way. Both are sound: every value lies in the interval.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from itertools import groupby
+from math import prod
 
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Monomial, Polynomial, constant, of_atom
 
@@ -22,7 +24,8 @@ Interval = tuple[int | None, int | None]  # inclusive; None is no bound
 SymbolicInterval = tuple[Polynomial | None, Polynomial | None]
 
 EVERYTHING: Interval = (None, None)
-_EFFORT = 24  # polynomials that one lower_bound may look at
+_LARGEST = 1 << 256  # bounds beyond it are not kept
+_EFFORT = 400  # terms and factors that one lower_bound may look at
 _MAX_SHIFT_DEGREE = 4  # of polynomials that are rewritten around their lower corner
 _MAX_SHIFT_TERMS = 32
 
@@ -44,7 +47,7 @@ class Ranges:
             return self.numeric.get(atom, EVERYTHING)
         known = self._known.get(atom)
         if known is None:
-            known = self._known[atom] = _atom_interval(atom, self)
+            known = self._known[atom] = _widened(_atom_interval(atom, self))
         return known
 
     def within(self, name: str, low: int | None, high: int | None) -> Ranges | None:
@@ -70,6 +73,16 @@ def is_empty(values: Interval) -> bool:
 def _union(left: Interval, right: Interval) -> Interval:
     low = None if left[0] is None or right[0] is None else min(left[0], right[0])
     high = None if left[1] is None or right[1] is None else max(left[1], right[1])
+    return low, high
+
+
+def _widened(values: Interval) -> Interval:
+    """The same without numbers of hundreds of digits, which squares of squares would double at each step."""
+    low, high = values
+    if low is not None and abs(low) > _LARGEST:
+        low = _LARGEST if low > 0 else None
+    if high is not None and abs(high) > _LARGEST:
+        high = -_LARGEST if high < 0 else None
     return low, high
 
 
@@ -113,6 +126,11 @@ def _power(values: Interval, exponent: int) -> Interval:
 def _monomial_interval(monomial: Monomial, ranges: Ranges) -> Interval:
     if len(monomial) == 1:
         return ranges.of(monomial[0])
+    factors = [ranges.of(atom) for atom in monomial]
+    if all(low is not None and low >= 0 for low, _ in factors):
+        if any(high is None for _, high in factors) and all(high != 0 for _, high in factors):
+            return prod(low or 0 for low, _ in factors), None
+        return prod(low or 0 for low, _ in factors), prod(high or 0 for _, high in factors)
     result: Interval = (1, 1)
     for atom, repeats in groupby(monomial):
         result = _multiplied(result, _power(ranges.of(atom), len(list(repeats))))
@@ -184,7 +202,7 @@ def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
     if atom.kind is Kind.REMAINDER:
         return _remainder_interval(operands[0], operands[1])
     if atom.kind is Kind.PRODUCT:
-        return _multiplied(operands[0], operands[1])
+        return functools.reduce(_multiplied, operands)
     lows, highs = [low for low, _ in operands], [high for _, high in operands]
     known_lows = [low for low in lows if low is not None]
     known_highs = [high for high in highs if high is not None]
@@ -263,10 +281,10 @@ def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = Non
     if polynomial.depth < 1 and not ranges.symbolic:
         return best  # there is nothing to eliminate
     stack = [(polynomial, 1)]  # (numerator, denominator) pairs, each nowhere above the polynomial
-    for _ in range(_EFFORT):
-        if not stack or (enough is not None and best is not None and best >= enough):
-            break
+    effort = _EFFORT
+    while stack and effort > 0 and not (enough is not None and best is not None and best >= enough):
         numerator, denominator = stack.pop()
+        effort -= 1 + sum(len(monomial) + 1 for monomial in numerator.terms)
         low = interval(numerator, ranges)[0]
         if low is not None:
             rounded_up = -(-low // denominator)

@@ -264,3 +264,10 @@ def declaration(x: Dim) -> str:
         values = x._declared[str(x)]
         return str(x) if values == (0, None) else f"{x}:{_interval_text(values)}"
     raise WrongKind("only a symbol has a declaration", op="declaration", got=str(x), expected="a symbol")
+
+
+def declared_symbols(x: DimLike) -> tuple[Dim, ...]:
+    """The symbols in x, by name, each with the bounds that x knows; domain indices included."""
+    if not isinstance(x, Dim):
+        return ()
+    return tuple([Dim(symbol(name), {name: x._declared[name]}) for name in sorted(x._polynomial.names)])

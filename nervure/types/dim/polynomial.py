@@ -16,16 +16,17 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Sequence
 from itertools import groupby
-from math import gcd
+from math import gcd, prod
 
 from nervure.errors import InvalidArgument
 
-MAX_DEPTH = 64  # levels of atoms within atoms; keeps every recursive walk far from Python's limit
-MAX_TEXT = 4_000  # characters of one atom; keeps shared subexpressions from printing exponentially
+MAX_DEPTH = 32  # levels of atoms within atoms; keeps every recursive walk far from Python's limit
+MAX_TEXT = 8_000  # characters of one atom; keeps shared subexpressions from printing exponentially
 MAX_TERMS = 1_024  # terms of one sum
-MAX_EXPANSION = 256  # terms that multiplying out may give
-MAX_DEGREE = 256  # factors of one term
+MAX_EXPANSION = 128  # terms that multiplying out may give
+MAX_DEGREE = 64  # factors of one term
 MAX_DIGITS = 40  # decimal digits of one coefficient
 _MAX_COEFFICIENT = 10**MAX_DIGITS
 
@@ -47,7 +48,7 @@ class Kind(enum.Enum):
     REMAINDER = "%"
     MINIMUM = "min"
     MAXIMUM = "max"
-    PRODUCT = "product"  # of two sums whose expansion would pass MAX_EXPANSION
+    PRODUCT = "product"  # of sums whose expansion would pass MAX_EXPANSION
 
 
 class Atom(str):
@@ -134,6 +135,11 @@ class Polynomial:
             if len(monomial) > MAX_DEGREE:
                 raise _too_large("factors in one term", MAX_DEGREE)
 
+    def is_small(self) -> bool:
+        """Whether this keeps well within the limits of a dimension, so that more can be done with it."""
+        return all(len(monomial) <= MAX_DEGREE // 2 and abs(coefficient) < 10 ** (MAX_DIGITS // 2)
+                   for monomial, coefficient in self.terms.items())
+
     def __add__(self, other: Polynomial | int) -> Polynomial:
         terms = dict(self.terms)
         for monomial, coefficient in (constant(other) if isinstance(other, int) else other).terms.items():
@@ -153,8 +159,13 @@ class Polynomial:
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         if isinstance(other, int):
             return Polynomial({m: c * other for m, c in self.terms.items()} if other else {})
-        if min(len(self.terms), len(other.terms)) > 1 and len(self.terms) * len(other.terms) > MAX_EXPANSION:
-            return _unexpanded(self, other)
+        if len(self.terms) > 1 and len(other.terms) > 1:
+            if len(self.terms) * len(other.terms) > MAX_EXPANSION:
+                return _unexpanded([self, other])
+        elif len(self.terms) > 1 or len(other.terms) > 1:
+            longer = _lengthened(other, self) if len(self.terms) > 1 else _lengthened(self, other)
+            if longer is not None:
+                return longer
         terms: dict[Monomial, int] = {}
         for left, left_coefficient in self.terms.items():
             for right, right_coefficient in other.terms.items():
@@ -261,11 +272,34 @@ def of_atom(atom: Atom) -> Polynomial:
     return Polynomial({(atom,): 1})
 
 
-def _unexpanded(left: Polynomial, right: Polynomial) -> Polynomial:
-    """The product of two sums as one atom, up to the common divisors of their coefficients."""
-    scale = left.content() * right.content()
-    factors = sorted((left.exact(left.content()), right.exact(right.content())), key=str)
-    return of_atom(Atom(Kind.PRODUCT, tuple(factors))) * scale
+def product_of(factors: Sequence[Polynomial]) -> Polynomial:
+    """The product, multiplied out where that gives at most MAX_EXPANSION terms, else one atom for all sums."""
+    sums = [factor for factor in factors if len(factor.terms) > 1]
+    scale = constant(1)
+    for factor in factors:
+        if len(factor.terms) <= 1:
+            scale = scale * factor
+    if prod(len(factor.terms) for factor in sums) > MAX_EXPANSION:
+        return scale * _unexpanded(sums)
+    for factor in sums:
+        scale = scale * factor
+    return scale
+
+
+def _unexpanded(factors: Sequence[Polynomial]) -> Polynomial:
+    """The product of sums as one atom, up to the common divisors of their coefficients."""
+    primitive = sorted((factor.exact(factor.content()) for factor in factors), key=str)
+    return of_atom(Atom(Kind.PRODUCT, tuple(primitive))) * prod(factor.content() for factor in factors)
+
+
+def _lengthened(term: Polynomial, factor: Polynomial) -> Polynomial | None:
+    """A single term times a sum, where the term has an unexpanded product that can take in the sum."""
+    for monomial, coefficient in term.terms.items():
+        for position, atom in enumerate(monomial):
+            if atom.kind is Kind.PRODUCT:
+                others = Polynomial({monomial[:position] + monomial[position + 1:]: coefficient})
+                return others * _unexpanded([*atom.operands, factor])
+    return None
 
 
 def _is_simple(atom: Atom) -> bool:

@@ -13,7 +13,8 @@ Three steps, each sound: look at the bounds; write remainders, minima and maxima
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import gcd
 
 from nervure.types.dim.algebra import construct, extreme, floor_divide, rebuild
@@ -24,7 +25,9 @@ Verdict = bool | None
 Test = Callable[[Polynomial, Ranges], Verdict]
 Case = tuple[Polynomial, Ranges]
 
-_MAX_CASES = 96  # looked at for one question
+_EFFORT = 4_000  # characters of all cases together that one question may look at
+_MAX_EXPANDED_DEPTH = 5  # of operations that are written through others: what they hold is repeated
+_MAX_EXPANDED_TERMS = 16
 _MAX_RESIDUES = 64  # cases of one symbol by its remainder
 _MAX_VALUES = 16  # cases of one symbol by its value
 
@@ -74,25 +77,27 @@ def _decide(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
 
 
 def _decide_by_cases(polynomial: Polynomial, ranges: Ranges, test: Test) -> Verdict:
-    """Depth first over the cases; the first that is undecided, or disagrees, ends it."""
+    """Depth first over the cases, each made when it is due; the first undecided or dissenting one ends it."""
     answer: Verdict = None
-    pending: list[Case] = (_cases(polynomial, ranges) if polynomial.depth == 0
-                           else [(rebuild(polynomial, ranges, {}, _expanded), ranges)])
-    for _ in range(_MAX_CASES):
-        if not pending:
-            return answer
-        current, known = pending.pop()
-        verdict = test(current, known)
+    effort = _EFFORT
+    pending = [_case(polynomial, ranges, {})]
+    while pending:
+        case = next(pending[-1], None)
+        if case is None:
+            pending.pop()
+            continue
+        effort -= len(str(case[0])) + 10
+        verdict = test(*case)
         if verdict is None:
-            cases = _cases(current, known)
-            if not cases:
+            cases = _cases(*case)
+            if cases is None or effort < 0:
                 return None
-            pending.extend(cases)
+            pending.append(cases)
         elif answer is None:
             answer = verdict
         elif answer is not verdict:
             return None
-    return None
+    return answer
 
 
 def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Polynomial:
@@ -104,6 +109,8 @@ def _expanded(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
     if len(monomial) != 1 or monomial[0].kind is not kind:
         return made
     first, *others = monomial[0].operands
+    if monomial[0].depth > _MAX_EXPANDED_DEPTH or sum(len(p.terms) for p in (first, *others)) > _MAX_EXPANDED_TERMS:
+        return made
     if kind is Kind.REMAINDER and is_nonzero(others[0], ranges):
         return (first - others[0] * floor_divide(first, others[0], ranges)) * scale
     if kind is Kind.MAXIMUM:
@@ -123,8 +130,14 @@ def _positive_part(polynomials: list[Polynomial], ranges: Ranges) -> Polynomial:
     return part * content if content > 0 else polynomial + part * -content
 
 
-def _cases(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
-    """Smaller questions that together cover this one; none where nothing can be split."""
+def _case(polynomial: Polynomial, ranges: Ranges | None, bindings: Mapping[str, Polynomial]) -> Iterator[Case]:
+    """The question under other ranges; nothing where they are None."""
+    if ranges is not None:
+        yield rebuild(polynomial, ranges, bindings, _expanded), ranges
+
+
+def _cases(polynomial: Polynomial, ranges: Ranges) -> Iterator[Case] | None:
+    """Smaller questions that together cover this one; None where nothing can be split."""
     for atom in sorted(_atoms(polynomial), key=lambda atom: (atom.depth, atom)):
         if atom.kind in (Kind.MINIMUM, Kind.MAXIMUM):
             return _cases_of_extreme(polynomial, atom, ranges)
@@ -134,7 +147,7 @@ def _cases(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
         size = divisor.constant
         if size is None:
             cases = _cases_by_sign(polynomial, divisor.names, ranges)
-            if cases:
+            if cases is not None:
                 return cases
         elif atom.depth == 1 and 1 < size <= _MAX_RESIDUES:
             return _cases_of_residue(polynomial, min(dividend.names), size, ranges)
@@ -154,21 +167,14 @@ def _atoms(polynomial: Polynomial) -> set[Atom]:
     return found
 
 
-def _case(polynomial: Polynomial, ranges: Ranges | None, bindings: dict[str, Polynomial]) -> Iterator[Case]:
-    if ranges is not None:
-        yield rebuild(polynomial, ranges, bindings, _expanded), ranges
-
-
-def _cases_of_extreme(polynomial: Polynomial, atom: Atom, ranges: Ranges) -> list[Case]:
+def _cases_of_extreme(polynomial: Polynomial, atom: Atom, ranges: Ranges) -> Iterator[Case]:
     """One case for each operand that may be the extreme one."""
-    cases: list[Case] = []
     for position, operand in enumerate(atom.operands):
         known: Ranges | None = ranges
         if len(atom.operands) == 2:
             ahead = operand - atom.operands[1 - position]
             known = _where_nonnegative(ahead if atom.kind is Kind.MAXIMUM else -ahead, ranges)
-        cases.extend(_case(polynomial, known, {atom: operand}))
-    return cases
+        yield from _case(polynomial, known, {atom: operand})
 
 
 def _where_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Ranges | None:
@@ -182,14 +188,13 @@ def _where_nonnegative(polynomial: Polynomial, ranges: Ranges) -> Ranges | None:
     return ranges.within(atoms[0][0], None, offset // -slope)
 
 
-def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Ranges) -> list[Case]:
+def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Ranges) -> Iterator[Case]:
     """``name`` as ``size * t + r`` for each r, with a fresh symbol t."""
     fresh = name + "~"
     low, high = ranges.numeric.get(name, EVERYTHING)
     bottom, top = ranges.symbolic.get(name, (None, None))
     others = {other: ends for other, ends in ranges.symbolic.items()
               if other != name and not any(end is not None and name in end.names for end in ends)}
-    cases: list[Case] = []
     for residue in range(size):
         known = Ranges(ranges.numeric).within(fresh, None if low is None else -((residue - low) // size),
                                               None if high is None else (high - residue) // size)
@@ -198,32 +203,30 @@ def _cases_of_residue(polynomial: Polynomial, name: str, size: int, ranges: Rang
         ends = (None if bottom is None else -floor_divide(-bottom + residue, constant(size), ranges),
                 None if top is None else floor_divide(top - residue, constant(size), ranges))
         known = Ranges(known.numeric, others if ends == (None, None) else {**others, fresh: ends})
-        cases.extend(_case(polynomial, known, {name: symbol(fresh) * size + residue}))
-    return cases
+        yield from _case(polynomial, known, {name: symbol(fresh) * size + residue})
 
 
-def _cases_by_sign(polynomial: Polynomial, names: Iterable[str], ranges: Ranges) -> list[Case]:
+def _cases_by_sign(polynomial: Polynomial, names: Iterable[str], ranges: Ranges) -> Iterator[Case] | None:
     """One of the symbols below 0, 0, and above 0, if there is one that may be 0 and something else."""
     for name in sorted(names):
         low, high = ranges.numeric.get(name, (0, 0))
         if (low is None or low <= 0) and (high is None or high >= 0) and (low, high) != (0, 0):
-            return [*_case(polynomial, ranges.within(name, None, -1), {}),
-                    *_case_of_value(polynomial, name, 0, ranges),
-                    *_case(polynomial, ranges.within(name, 1, None), {})]
-    return []
+            return chain(_case(polynomial, ranges.within(name, None, -1), {}),
+                         _case_of_value(polynomial, name, 0, ranges),
+                         _case(polynomial, ranges.within(name, 1, None), {}))
+    return None
 
 
-def _case_of_value(polynomial: Polynomial, name: str, value: int, ranges: Ranges) -> Iterator[Case]:
-    return _case(polynomial, ranges.within(name, value, value), {name: constant(value)})
-
-
-def _cases_of_value(polynomial: Polynomial, ranges: Ranges) -> list[Case]:
+def _cases_of_value(polynomial: Polynomial, ranges: Ranges) -> Iterator[Case] | None:
     """One case for each value of the symbol with the fewest."""
     sizes = [(high - low + 1, name) for name in polynomial.names
              for low, high in [ranges.numeric.get(name, EVERYTHING)] if low is not None and high is not None]
     size, name = min(sizes, default=(0, ""))
     if not 0 < size <= _MAX_VALUES:
-        return []
+        return None
     low = ranges.numeric[name][0] or 0
-    return [case for value in range(low, low + size)
-            for case in _case_of_value(polynomial, name, value, ranges)]
+    return chain.from_iterable(_case_of_value(polynomial, name, low + offset, ranges) for offset in range(size))
+
+
+def _case_of_value(polynomial: Polynomial, name: str, value: int, ranges: Ranges) -> Iterator[Case]:
+    return _case(polynomial, ranges.within(name, value, value), {name: constant(value)})

@@ -44,7 +44,7 @@ def index_symbols(x: DimLike) -> frozenset[str]:
 
 
 def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
-    """What is known where something is asked: declared bounds, overridden, and what the overrides imply."""
+    """What is known where something is asked: declared bounds, narrowed, and what the ranges imply."""
     if not ranges:
         return Ranges(declared)
     numeric = dict(declared)
@@ -59,8 +59,9 @@ def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
             _imply_nonempty(high - low, numeric)
     for name, (low, high) in ends.items():
         outer = Ranges(numeric)
-        numeric[name] = (None if low is None else lower_bound(low, outer),
-                         None if high is None else upper_bound(high, outer))
+        numbers = (None if low is None else lower_bound(low, outer),
+                   None if high is None else upper_bound(high, outer))
+        numeric[name] = intersect(numeric.get(name, EVERYTHING), numbers)
         if (low is not None and low.constant is None) or (high is not None and high.constant is None):
             symbolic[name] = low, high
     return Ranges(numeric, symbolic)
@@ -84,8 +85,8 @@ def _imply_nonempty(extent: Polynomial, numeric: dict[str, Interval]) -> None:
 def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
     """True: a == b for all values of the symbols; False: for none; None: not known, or it depends.
 
-    ``ranges`` maps names of symbols to (low, high), both included, which stand in place of the symbols' own
-    bounds; the ends may be dimensions. That a range is not empty is used too: it may bound other symbols.
+    ``ranges`` maps names of symbols to (low, high), both included, which narrow the symbols' own bounds; the ends
+    may be dimensions. That a range is not empty is used too: it may bound other symbols.
     """
     if type(a) is int and type(b) is int:
         return a == b

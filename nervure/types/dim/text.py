@@ -10,14 +10,26 @@ exhaust Python's.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from nervure.errors import FormatError, NervureError
-from nervure.types.dim.expression import Dim, DimLike, dim, dim_max, dim_min, index, product
-from nervure.types.dim.polynomial import MAX_DEGREE, MAX_DIGITS
+from nervure.types.dim.expression import (
+    Dim,
+    DimLike,
+    dim,
+    dim_max,
+    dim_min,
+    index,
+    made,
+    merged,
+    parts,
+    product,
+)
+from nervure.types.dim.polynomial import MAX_DEGREE, MAX_DIGITS, product_of
 
 MAX_LENGTH = 20_000  # characters of text
 MAX_NESTING = 200  # operations and parentheses that wait for their end
@@ -41,6 +53,11 @@ def _power(base: DimLike, exponent: DimLike) -> DimLike:
     return product([base] * exponent)
 
 
+def _product(*factors: DimLike) -> DimLike:
+    polynomials, declared = zip(*map(parts, factors), strict=True) if factors else ((), ())
+    return made(product_of(polynomials), functools.reduce(merged, declared, {}))
+
+
 def _division(operation: Callable[[DimLike, DimLike], DimLike]) -> Callable[[DimLike, DimLike], DimLike]:
     def divide(dividend: DimLike, divisor: DimLike) -> DimLike:
         if isinstance(divisor, int) and divisor == 0:
@@ -55,7 +72,7 @@ _BINARY: dict[str, tuple[int, Callable[..., DimLike]]] = {
     "+": (1, operator.add), "-": (1, operator.sub), "*": (2, operator.mul),
     "//": (2, _division(operator.floordiv)), "%": (2, _division(operator.mod)), "**": (4, _power)}
 _FUNCTIONS: dict[str, Callable[..., DimLike]] = {
-    "min": dim_min, "max": dim_max, "product": lambda *factors: product(factors)}
+    "min": dim_min, "max": dim_max, "product": _product}
 
 
 class _Parser:
@@ -89,9 +106,9 @@ class _Parser:
                 is_operand_due = self.operator(match[match.lastgroup])
 
     def finished(self, is_operand_due: bool) -> DimLike:
-        self.reduce(1)
         if is_operand_due:
             raise self.error("this dimension ends too early", "an operand")
+        self.reduce(1)
         if self.waiting:
             raise self.error("a parenthesis is not closed", ")")
         return self.values[0]
@@ -151,8 +168,7 @@ class _Parser:
         """Apply the operators on top of the stack that bind at least as strongly."""
         while self.waiting and self.waiting[-1].precedence >= precedence:
             _, apply, below = self.waiting.pop()
-            if apply is None or len(self.values) == below:
-                return
+            assert apply is not None  # only parentheses have none, and they bind least
             self.apply(apply, below)
 
     def apply(self, function: Callable[..., DimLike], below: int) -> None:

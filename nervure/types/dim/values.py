@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,17 +73,18 @@ ARRAYS = Arithmetic(_either(_floor_divide, _by_array(np.floor_divide)),
 def compiled(polynomial: Polynomial, arithmetic: Arithmetic) -> Evaluator:
     """A function from the values of the symbols to the value of the polynomial."""
     offset = polynomial.terms.get((), 0)
-    terms = [(coefficient, [_compiled_atom(atom, arithmetic) for atom in monomial])
+    if polynomial.atom is not None:
+        return _compiled_atom(polynomial.atom, arithmetic)
+    terms = [(coefficient, [(_compiled_atom(atom, arithmetic), len(list(repeats)))
+                            for atom, repeats in groupby(monomial)])
              for monomial, coefficient in polynomial.terms.items() if monomial]
-    if not offset and len(terms) == 1 and terms[0][0] == 1 and len(terms[0][1]) == 1:
-        return terms[0][1][0]
 
     def value(bindings: Mapping[str, Number]) -> Number:
         total: Number = offset
         for coefficient, factors in terms:
             term: Number = coefficient
-            for factor in factors:
-                term = term * factor(bindings)
+            for factor, exponent in factors:
+                term = term * (factor(bindings) if exponent == 1 else factor(bindings)**exponent)
             total = total + term
         return total
 
