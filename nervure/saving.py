@@ -49,9 +49,9 @@ def save_function(path: str | os.PathLike[str], function: Function,
                   state: Mapping[Variable, np.ndarray] | None = None, strings: Mapping[str, str] | None = None) -> None:
     """Writes a function and the values of its variables; a file of that name is replaced when all is on disk.
 
-    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as they are; their
-    names start with neither of the prefixes used here. NotSupported if an op holds a
-    function of the host program; InvalidArgument for the value of a variable that the function does not have.
+    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as
+    they are, under names that do not collide with those used here. NotSupported if an op holds a function of the
+    host program; InvalidArgument for the value of a variable that the function does not have.
     """
     _refuse_host_functions(function)
     constants: dict[str, np.ndarray] = {}
@@ -80,7 +80,7 @@ def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable
 
 
 def load_all(path: str | os.PathLike[str]) -> Loaded:
-    """The function of a file, the values of its variables, which are their initial values from now on, and its strings.
+    """The function of a file, the values of its variables (their initial values from now on), and its strings.
 
     FormatError for anything but a file that ``save_function`` has written, and for ops of other versions. The
     modules of ops that are not nervure's own must have been imported.
