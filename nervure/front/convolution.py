@@ -263,7 +263,7 @@ class Roles(NamedTuple):
 
 def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
     data, kernel = _same_type(op, x, f)
-    _step(op, "groups", groups)
+    divisor = _step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, Any]] = {}
     if isinstance(spatial, Mapping):
         settings = {position_of(data, axis, op): entry or {} for axis, entry in spatial.items()}
@@ -278,11 +278,11 @@ def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
                               help="spatial=[H, W]")
     places = _spatial_places(op, data, spatial)
     windows = [_window_axis(op, data.axes[at], kernel) for at in places]
-    contracted = _contracted(op, data, kernel, places, windows, groups)
+    contracted = _contracted(op, data, kernel, places, windows, divisor)
     used = {*windows, *[pair[1] for pair in contracted]}
     out = tuple([at for at in range(kernel.ndim) if at not in used])
     roles = Roles(data, kernel, tuple(zip(places, windows, strict=True)), tuple(contracted), out, settings)
-    return roles._replace(f=_assumed(op, roles, groups))
+    return roles._replace(f=_assumed(op, roles, divisor))
 
 
 def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: Any, settings: Mapping[int, Any]) -> Roles:
