@@ -28,9 +28,9 @@ from nervure.errors import InternalError, InvalidArgument, NotSupported, ShapeMi
 from nervure.ir.function import Function
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
+from nervure.passes.decompose import decompose
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, Cells, Turn, holding
-from nervure.transformers.decomposition import decomposed
 from nervure.transformers.sizes import check_fits, numbers
 
 KEPT_BINDINGS = 64
@@ -229,7 +229,7 @@ class Transformer(ABC):
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
                             expected="Function", help="nv.computation builds and compiles one from tensors")
-        ready = decomposed(function, self.supports)
+        ready = decompose(function, self.supports)
         for op in ready.operations:
             if not self.supports(type(op)):
                 raise op.fail(NotSupported, f"{self.name} cannot run this op", got=type(op).__name__,

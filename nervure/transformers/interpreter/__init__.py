@@ -1,5 +1,8 @@
-"""The reference transformer, over NumPy: clarity over speed, views without copies, buffers freed at their
-last use.
+"""The reference transformer, over NumPy: clarity over speed, views without copies, buffers freed at their last use.
+
+>>> import nervure as nv
+>>> evaluate(nv.ops.Add(nv.Parameter(nv.float32, (2,)), nv.Parameter(nv.float32, (2,))), [np.float32([1, 2])] * 2)
+[array([2., 4.], dtype=float32)]
 """
 
 from __future__ import annotations
@@ -19,21 +22,6 @@ from nervure.transformers.interpreter import steps
 from nervure.transformers.interpreter.program import Program
 
 __all__ = ["Interpreter", "InterpreterExecutable", "evaluate"]
-
-
-def evaluate(op: Op, arrays: Sequence[Any]) -> list[Any]:
-    """The results of one op, whose types have no symbols, on arrays: what constant folding calls.
-
-    >>> import nervure as nv
-    >>> x = nv.Parameter(nv.float32, (2,))
-    >>> evaluate(nv.ops.Add(x, x), [np.float32([1, 2])] * 2)
-    [array([2., 4.], dtype=float32)]
-    """
-    count = len(arrays)
-    values = [*arrays, *[None] * len(op.outputs)]
-    with np.errstate(all="ignore"):
-        steps.make_step(op, range(count), range(count, len(values)), {})(values)
-    return values[count:]
 
 
 class InterpreterExecutable(Executable):
@@ -57,3 +45,16 @@ class Interpreter(Transformer):
 
     def make_executable(self, function: Function) -> Executable:
         return InterpreterExecutable(function, self)
+
+
+def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of one op of a supported class, without symbols, from the arrays of its operands.
+
+    The arrays are not written; a result may be a view of one.
+    """
+    count = len(arrays)
+    values = [*arrays, *[None] * len(op.outputs)]
+    step = steps.make_step(op, range(count), range(count, len(values)), {})
+    with np.errstate(all="ignore"):
+        step(values)
+    return [np.asarray(value) for value in values[count:]]
