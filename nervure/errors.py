@@ -17,6 +17,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import sysconfig
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -32,15 +33,29 @@ class Location(NamedTuple):
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STANDARD = tuple([sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")])
+_INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+
+
+class _Files(dict[str, bool]):
+    """Whether a file is the user's own: neither of this package nor of Python itself, which may call us in between."""
+
+    def __missing__(self, file: str) -> bool:
+        is_standard = file.startswith(_STANDARD) and not any([part in file for part in _INSTALLED])
+        self[file] = found = not (file.startswith((_PACKAGE, "<frozen ")) or is_standard)
+        return found
+
+
+_is_users = _Files()
 
 
 def user_location() -> Location | None:
-    """The innermost frame outside this package, or None when there is none (an embedded interpreter)."""
+    """The innermost line of the user's own, or None when there is none (an embedded interpreter)."""
     frame = sys._getframe(1)
     while frame is not None:
-        code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
-            return Location(code.co_filename, frame.f_lineno)
+        file = frame.f_code.co_filename
+        if _is_users[file]:
+            return Location(file, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
     return None
 
@@ -67,6 +82,13 @@ class NervureError(Exception):
         self.location = user_location() if location is _UNKNOWN else location
         self.help = help
         super().__init__(message)
+
+    def within(self, op: str, **parts: object) -> NervureError:
+        """This error with what a caller knows and its raiser did not: the operation, and other parts."""
+        for name, value in {"op": op, **parts}.items():
+            if getattr(self, name) is None and value is not None:
+                setattr(self, name, value if name == "location" else str(value))
+        return self
 
     def __str__(self) -> str:
         head = f"{self.op}: {self.message}" if self.op else self.message

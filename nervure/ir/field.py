@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.ir.variable import Variable
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.index_map import IndexMap
@@ -43,14 +45,23 @@ class Field:
             return None
         try:
             normal = _NORMAL[self.kind](value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError) as error:
+            example = getattr(error, "help", None) or f"for example {name}={_SPELLED[self.kind][1]}"
             raise WrongKind(f"attribute {name} has the wrong kind", op=op, operand=name,
-                            got=f"{type(value).__name__} {value!r:.60}", expected=self.kind) from None
+                            got=f"{type(value).__name__} {value!r:.60}", expected=self.expected,
+                            help=example) from None
         if self.choices and normal not in self.choices:
             raise InvalidArgument(f"attribute {name} is not one of its choices", op=op, operand=name, got=repr(normal),
-                                  expected=" or ".join(map(repr, self.choices)),
-                                  help=did_you_mean(normal, self.choices))
+                                  expected=self.expected,
+                                  help=did_you_mean(normal, self.choices) or f"for example {name}={self.choices[0]!r}")
         return normal
+
+    @property
+    def expected(self) -> str:
+        """What the field admits, in words."""
+        if self.choices:
+            return " or ".join(map(repr, self.choices))
+        return _SPELLED[self.kind][0] + (" or None" if self.optional else "")
 
 
 def _exact(kind: type) -> Callable[[Any], Any]:
@@ -61,8 +72,12 @@ def _exact(kind: type) -> Callable[[Any], Any]:
     return check
 
 
+def _integer(value: Any) -> int:
+    return int(operator.index(value))  # a bool counts as 0 or 1
+
+
 def _dim(value: Any) -> Any:
-    return value if isinstance(value, Dim) else operator.index(value)
+    return value if isinstance(value, Dim) else _integer(value)
 
 
 def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
@@ -96,15 +111,35 @@ def _callable(value: Any) -> Any:
     return value
 
 
+def _function(value: Any) -> Any:
+    from nervure.ir.function import Function  # which is made of ops, and so of fields
+    return _exact(Function)(value)
+
+
 _NORMAL: dict[str, Callable[[Any], Any]] = {
-    "int": operator.index, "float": float, "bool": _exact(bool), "str": _exact(str), "number": _number,
-    "dtype": as_dtype, "dim": _dim, "shape": _sequence(_dim), "ints": _sequence(operator.index),
-    "pairs": _sequence(_sequence(operator.index)), "dims": _sequence(_dim), "dim_pairs": _sequence(_sequence(_dim)),
+    "int": _integer, "float": float, "bool": _exact(bool), "str": _exact(str), "number": _number,
+    "dtype": as_dtype, "dim": _dim, "shape": _sequence(_dim), "ints": _sequence(_integer),
+    "pairs": _sequence(_sequence(_integer)), "dims": _sequence(_dim), "dim_pairs": _sequence(_sequence(_dim)),
     "slices": _sequence(_sequence(_dim)),
     "array": _array, "callable": _callable, "strs": _sequence(_exact(str)),
-    "function": lambda value: value, "variable": lambda value: value, "index_map": _exact(IndexMap),
-    "types": tuple,
+    "function": _function, "variable": _exact(Variable), "index_map": _exact(IndexMap),
+    "types": _sequence(_exact(BasicTensorDescription)),
 }
+
+_SPELLED: dict[str, tuple[str, str]] = {
+    "int": ("an integer", "0"), "float": ("a number", "0.5"), "bool": ("True or False", "True"),
+    "str": ("a string", "'text'"),
+    "number": ("a Python number", "0.5"), "dtype": ("an element type", "nv.float32"),
+    "dim": ("an integer or a symbolic dimension", "nv.dim('n')"),
+    "shape": ("integers and symbolic dimensions", "(2, 3)"), "ints": ("integers", "(0, 1)"),
+    "pairs": ("pairs of integers", "((1, 0),)"), "dims": ("integers and symbolic dimensions", "(2, 3)"),
+    "dim_pairs": ("pairs of integers or symbolic dimensions", "((1, 1), (0, 0))"),
+    "slices": ("triples (start, extent, step)", "((0, 2, 1),)"), "array": ("a NumPy array", "np.zeros(3)"),
+    "callable": ("a Python function", "lambda x: x"), "strs": ("strings", "('a', 'b')"),
+    "function": ("a Function", "nv.Function([result], [parameter])"), "variable": ("a Variable", "Variable(type)"),
+    "index_map": ("an IndexMap", "IndexMap.identity((2, 3))"), "types": ("types of tensors", "(x.type,)"),
+}
+"""How errors say what a kind admits: in words, and by an example."""
 
 
 def integer(default: Any = REQUIRED, optional: bool = False) -> int:

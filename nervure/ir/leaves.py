@@ -60,7 +60,8 @@ class Full(Leaf):
     shape = field.shape()
 
     def __init__(self, number: Any, dtype: Any, shape: Any) -> None:
-        dtype = as_dtype(dtype)
+        fields = type(self).fields
+        number, dtype = fields["number"].check(number, "Full", "number"), fields["dtype"].check(dtype, "Full", "dtype")
         super().__init__(number=fit_number(number, dtype), dtype=dtype, shape=shape)
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -89,15 +90,18 @@ def fit_number(number: Any, dtype: DType) -> Any:
         return bool(number)
     if dtype.is_integer:
         if isinstance(number, complex) or number != number or number in (float("inf"), -float("inf")) or int(number) != number:
-            raise InvalidArgument(f"{number} is no {dtype.name}", op="Full", got=number, expected="an integer")
+            raise InvalidArgument(f"{number} is no {dtype.name}", op="Full", operand="number", got=number,
+                                  expected="an integer", help="round it first, or use a float element type")
         if not dtype.minimum <= number <= dtype.maximum:
-            raise InvalidArgument(f"{number} does not fit {dtype.name}", op="Full", got=number,
+            raise InvalidArgument(f"{number} does not fit {dtype.name}", op="Full", operand="number", got=number,
                                   expected=f"{dtype.minimum} to {dtype.maximum}", help="use a wider element type")
         return int(number)
     if dtype.kind == "complex":
         return complex(dtype.numpy.type(number))
     if isinstance(number, complex):
-        raise InvalidArgument("a complex number has no place in a real tensor", op="Full", got=number)
+        raise InvalidArgument("a complex number has no place in a real tensor", op="Full", operand="number",
+                              got=number,
+                              expected=f"a real number, for {dtype.name}", help="use a complex element type")
     try:
         value = float(number)
     except OverflowError:

@@ -45,7 +45,7 @@ def as_value(operand: Any, op: str = "operand", position: int | None = None) -> 
         if len(operand.outputs) == 1:
             return operand.outputs[0]
         raise InvalidArgument(f"{type(operand).__name__} has {len(operand.outputs)} outputs", op=op, operand=position,
-                              help="choose one: op.outputs[i]")
+                              got=type(operand).__name__, expected="one output", help="choose one: op.outputs[i]")
     raise WrongKind("an operand must be a value of the core graph", op=op, operand=position,
                     got=type(operand).__name__, expected="Value or Op",
                     help="nv.constant and nv.placeholder belong to the front; use its functions for them")
@@ -158,7 +158,7 @@ class Operand:
 
     def __bool__(self) -> bool:
         raise WrongKind("a value of the graph has no truth before it is computed", op=type(self).__name__,
-                        help="use ops.Where, or compute the value first")
+                        got=repr(self), expected="a truth value", help="use ops.Where, or compute the value first")
 
 
 class Value(Operand):
@@ -267,7 +267,10 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
     def _finish(self, operands: tuple[Value, ...]) -> None:
         """Checks types and makes the outputs."""
-        types = self.infer(*[operand._type for operand in operands])
+        try:
+            types = self.infer(*[operand._type for operand in operands])
+        except NervureError as error:  # the parts that the rules below an op do not know: whose rule it was
+            raise error.within(type(self).__name__, location=self.provenance.location) from None
         if type(types) is not tuple:
             types = (types,)
         labels: tuple[Labels | None, ...] | None = None
@@ -287,23 +290,36 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             arguments += tuple([attributes.pop(name) for name in names if name in attributes])
         if len(arguments) < count:
             missing = ", ".join(cls.operand_names[len(arguments):])
-            raise InvalidArgument(f"operand {missing} is missing", op=cls.__name__, got=f"{len(arguments)} operands",
-                                  expected=f"{count} ({', '.join(cls.operand_names)})")
+            raise InvalidArgument(f"operand {missing} is missing", op=cls.__name__, operand=missing,
+                                  got=f"{len(arguments)} operands",
+                                  expected=f"{count} ({', '.join(cls.operand_names)})",
+                                  help=f"write {cls.usage()}")
         operands, rest = arguments[:count], arguments[count:]
         if len(rest) > len(cls.fields):
-            raise InvalidArgument("too many arguments", op=cls.__name__, got=len(arguments),
-                                  expected=f"{count} operands and {len(cls.fields)} attributes")
+            raise InvalidArgument("too many arguments", op=cls.__name__, operand=count + len(cls.fields) + 1,
+                                  got=len(arguments), expected=f"{count} operands and {len(cls.fields)} attributes",
+                                  help=f"write {cls.usage()}")
         given = {**dict(zip(cls.fields, rest, strict=False)), **attributes}
         for name, field in cls.fields.items():
             value = given.pop(name, field.default)
             if value is REQUIRED:
-                raise InvalidArgument(f"attribute {name} is missing", op=cls.__name__, expected=field.kind)
+                raise InvalidArgument(f"attribute {name} is missing", op=cls.__name__, operand=name, got="nothing",
+                                      expected=field.expected, help=f"write {cls.usage()}")
             setattr(self, name, field.check(value, cls.__name__, name) if value is not field.default else value)
         if given:
             unknown = next(iter(given))
-            raise InvalidArgument(f"no attribute {unknown}", op=cls.__name__, expected=", ".join(cls.fields) or "none",
-                                  help=did_you_mean(unknown, cls.fields))
+            raise InvalidArgument(f"no attribute {unknown}", op=cls.__name__, operand=unknown,
+                                  got=f"{given[unknown]!r:.60}",
+                                  expected=", ".join(cls.fields) or "no attributes",
+                                  help=did_you_mean(unknown, cls.fields) or f"write {cls.usage()}")
         return operands
+
+    @classmethod
+    def usage(cls) -> str:
+        """How the op is called: ``Permute(x, order)``, ``Concatenate(*xs, axis=...)``."""
+        operands = [f"*{name}" if cls.variadic else name for name in cls.operand_names]
+        entry = "{}=..." if cls.variadic else "{}"
+        return f"{cls.__name__}({', '.join([*operands, *[entry.format(name) for name in cls.fields]])})"
 
     # -- what subclasses declare ---------------------------------------------------------------------------
 

@@ -64,7 +64,8 @@ def require_rank(op: Op, position: int, got: BasicTensorDescription, minimum: in
     """ShapeMismatch unless the operand has at least that rank."""
     if len(got.shape) < minimum:
         raise op.fail(ShapeMismatch, "the rank is too low", operand=op.operand_label(position), got=got,
-                      expected=f"rank {minimum} or more")
+                      expected=f"rank {minimum} or more",
+                      help="insert ops.Reshape or ops.Broadcast for another dimension")
 
 
 def require_index(op: Op, position: int, got: BasicTensorDescription) -> None:
@@ -78,7 +79,8 @@ def checked_axis(op: Op, axis: int, rank: int, name: str = "axis") -> int:
     """The axis counted from 0; InvalidArgument naming the attribute if a tensor of that rank has no such axis."""
     if not -rank <= axis < rank:
         raise op.fail(InvalidArgument, f"attribute {name} is out of range", operand=name, got=axis,
-                      expected=f"{-rank} to {rank - 1}" if rank else "nothing: the rank is 0")
+                      expected=f"{-rank} to {rank - 1}" if rank else "nothing: the rank is 0",
+                      help="dimensions count from 0; negative ones count from the end")
     return axis % rank
 
 
@@ -86,7 +88,8 @@ def checked_axes(op: Op, axes: Sequence[int], rank: int, name: str = "axes") -> 
     """The axes counted from 0; InvalidArgument if one is out of range or occurs twice."""
     normal = tuple([checked_axis(op, axis, rank, name) for axis in axes])
     if len(set(normal)) != len(normal):
-        raise op.fail(InvalidArgument, f"attribute {name} names an axis twice", operand=name, got=tuple(axes))
+        raise op.fail(InvalidArgument, f"attribute {name} names an axis twice", operand=name, got=tuple(axes),
+                      expected="each axis once", help="leave out the second; a negative number means an axis too")
     return normal
 
 
@@ -123,8 +126,11 @@ def check_window_attributes(op: Any, count: int) -> None:
         entries = getattr(op, name)
         if len(entries) != count:
             raise op.fail(InvalidArgument, f"attribute {name} needs an entry for each axis of the window", operand=name,
-                          got=entries, expected=f"{count} entries")
+                          got=entries, expected=f"{count} entries", help=f"or none, for what is usual: {name}=()")
         if name == "paddings" and any([len(entry) != 2 for entry in entries]):
-            raise op.fail(InvalidArgument, "a padding is a pair (before, after)", operand=name, got=entries)
+            raise op.fail(InvalidArgument, "a padding is a pair (before, after)", operand=name, got=entries,
+                          expected="a pair for each axis of the window",
+                          help="for the same on both sides repeat it: (1, 1)")
         if name != "paddings" and min(entries, default=1) < 1:
-            raise op.fail(InvalidArgument, f"attribute {name} must be positive", operand=name, got=entries)
+            raise op.fail(InvalidArgument, f"attribute {name} must be positive", operand=name, got=entries,
+                          expected="entries of 1 or more", help="1 moves by one element, to each neighbour")

@@ -52,11 +52,13 @@ class Contract(Structured):
         for (name, indices), type in zip(triples, types, strict=False):
             if len(indices) != len(type.shape):
                 raise self.fail(ShapeMismatch, f"attribute {name} needs one number a dimension", operand=name,
-                                got=f"{indices} for {type}", expected=f"{len(type.shape)} numbers")
+                                got=f"{indices} for {type}", expected=f"{len(type.shape)} numbers",
+                                help="write the index of each dimension: a[i, k] is (0, 2)")
         counts: dict[int, int] = {}
         for name, indices in triples:
             if len(set(indices)) != len(indices):
                 raise self.fail(InvalidArgument, f"attribute {name} has an index twice", operand=name, got=indices,
+                                expected="each index once",
                                 help="take the diagonal first; ops.Einsum does")
             for entry in indices:
                 counts[entry] = counts.get(entry, 0) + 1
@@ -89,14 +91,17 @@ class Contract(Structured):
 
 
 def contraction_extents(op: Op, terms: Sequence[Indices], types: Sequence[BasicTensorDescription],
-                        spelled: Any = str) -> dict[int, DimLike]:
-    """The length of each index; ShapeMismatch naming the operand in which it has another."""
+                        spelled: Any = "index {}".format) -> dict[int, DimLike]:
+    """The length of each index; ShapeMismatch naming the operand in which it has another.
+
+    ``spelled`` is how errors call an index.
+    """
     extents: dict[int, DimLike] = {}
     for position, (term, type) in enumerate(zip(terms, types, strict=True)):
         for d, (entry, length) in enumerate(zip(term, type.shape, strict=True)):
             known = extents.setdefault(entry, length)
             if known is not length:
-                require_equal(op, length, known, f"index {spelled(entry)} has two lengths", got=f"{length} in {type}",
+                require_equal(op, length, known, f"{spelled(entry)} has two lengths", got=f"{length} in {type}",
                               operand=f"{op.operand_label(position)}, dimension {d}", expected=known,
                               help="contracted and batch dimensions must be equally long")
     return extents

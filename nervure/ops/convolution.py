@@ -103,10 +103,12 @@ class ConvolutionForm(Op, abstract=True):
             if not 3 <= len(type.shape) <= 5 or len(type.shape) - 2 != spatial:
                 raise self.fail(ShapeMismatch, "the operands must have 1 to 3 spatial dimensions, equally many",
                                 operand=self.operand_label(position), got=type,
-                                expected=LAYOUTS[self.known[position]])
+                                expected=LAYOUTS[self.known[position]],
+                                help="insert ops.Reshape; an image without channels has C = 1")
         check_window_attributes(self, spatial)
         if self.groups < 1:
-            raise self.fail(InvalidArgument, "groups must be positive", operand="groups", got=self.groups)
+            raise self.fail(InvalidArgument, "groups must be positive", operand="groups", got=self.groups,
+                            expected="1 or more", help="1 connects all channels; C makes a depthwise convolution")
         return spatial
 
     def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
@@ -118,7 +120,8 @@ class ConvolutionForm(Op, abstract=True):
                       got=f"{kernel.shape[1]} channels in each of {self.groups} groups",
                       help=f"filters are {LAYOUTS[FILTER]}")
         require_equal(self, filters // self.groups * self.groups, filters, "groups must divide the number of filters",
-                      operand="groups", got=self.groups, expected=f"a divisor of {filters}")
+                      operand="groups", got=self.groups, expected=f"a divisor of {filters}",
+                      help=f"filters are {LAYOUTS[FILTER]}")
         settings = zip(self.strides, self.dilations, self.paddings, strict=True)
         places = [window_extent(self, position, data, d, kernel.shape[d], *each) for d, each in enumerate(settings, 2)]
         return data.shape[0], filters, *places
@@ -126,7 +129,8 @@ class ConvolutionForm(Op, abstract=True):
     def _check_result(self, position: int, got: BasicTensorDescription, expected: Shape) -> None:
         for d, (mine, theirs) in enumerate(zip(got.shape, expected, strict=True)):
             require_equal(self, mine, theirs, f"dimension {d} is not that of the convolution's result", got=got,
-                          operand=self.operand_label(position), expected=got.with_(shape=expected))
+                          operand=self.operand_label(position), expected=got.with_(shape=expected),
+                          help=f"by the other operand and the attributes; {LAYOUTS[RESULT]}")
 
     def _attributes(self) -> tuple[Any, ...]:
         return self.strides, self.dilations, self.paddings, self.groups
@@ -184,7 +188,8 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
         spatial = self._check(types)
         if len(self.lengths) != spatial:
             raise self.fail(InvalidArgument, "attribute lengths needs the data's spatial lengths", operand="lengths",
-                            got=self.lengths, expected=f"{spatial} lengths")
+                            got=self.lengths, expected=f"{spatial} lengths",
+                            help="give the shape of the data from dimension 2")
         data = result.with_(shape=(result.shape[0], kernel.shape[1] * self.groups, *self.lengths), layout=None)
         self._check_result(0, result, self._result_shape(data, kernel, 1))
         return data
@@ -217,7 +222,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         spatial = self._check(types)
         if len(self.lengths) != spatial:
             raise self.fail(InvalidArgument, "attribute lengths needs the filter's spatial lengths", operand="lengths",
-                            got=self.lengths, expected=f"{spatial} lengths")
+                            got=self.lengths, expected=f"{spatial} lengths",
+                            help="give the shape of the filter from dimension 2")
         kernel = data.with_(shape=(result.shape[1], data.shape[1] // self.groups, *self.lengths), layout=None)
         self._check_result(1, result, self._result_shape(data, kernel, 0))
         return kernel
@@ -254,7 +260,8 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
         extra = self.output_paddings = self.output_paddings or (0,) * spatial
         if len(extra) != spatial or any([not 0 <= entry < stride for entry, stride in zip(extra, self.strides)]):
             raise self.fail(InvalidArgument, "an output padding is at least 0 and less than the stride", got=extra,
-                            operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}")
+                            operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}",
+                            help="with a stride of 1 there is nothing to choose: 0")
         lengths = self._lengths(x.shape, kernel.shape)
         data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
         self._check_result(0, x, self._result_shape(data, kernel, 1))

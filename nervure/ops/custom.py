@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Value
@@ -24,6 +25,10 @@ class CustomDerivative(Composite):
     rule = field.function_of_host()
 
     def infer(self, *types: Any) -> Any:
+        if not 1 <= self.count <= len(types):
+            raise self.fail(InvalidArgument, "count is the number of results among the operands", operand="count",
+                            got=self.count, expected=f"1 to {len(types)}",
+                            help="results come first, then what they depend on")
         return tuple(types[:self.count])
 
     def decompose(self, *members: Value) -> Any:

@@ -78,7 +78,8 @@ class Guard(Effect):
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         if types[0].dtype is not bool_:
             raise self.fail(DtypeMismatch, "a condition is of bool elements", operand=self.operand_label(0),
-                            got=types[0], expected="bool")
+                            got=types[0], expected=types[0].with_(dtype=bool_),
+                            help="compare it: ops.NotEqual(x, x.full(0))")
         return ()
 
     def vjp(self, gradient: Any, *operands: Value) -> tuple[Any, ...]:

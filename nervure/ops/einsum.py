@@ -45,7 +45,7 @@ class SumOfProducts(InComputeType, abstract=True):
 
     def spelled(self, entry: int) -> str:
         """How errors call an index."""
-        return str(entry)
+        return f"index {entry}"
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         terms, result = self.notation([type.shape for type in types])
@@ -145,10 +145,13 @@ class Dot(SumOfProducts):
         partner: dict[int, int] = {}
         for pair in self.pairs:
             if len(pair) != 2:
-                raise self.fail(InvalidArgument, "a pair is a dimension of x and one of y", operand="pairs", got=pair)
+                raise self.fail(InvalidArgument, "a pair is a dimension of x and one of y", operand="pairs", got=pair,
+                                expected="pairs of integers",
+                                help="the last of x with the first of y is pairs=[(-1, 0)]")
             mine, theirs = [checked_axis(self, axis, rank, "pairs") for axis, rank in zip(pair, ranks, strict=True)]
             if theirs in partner or mine in partner.values():
-                raise self.fail(InvalidArgument, "a dimension is in two pairs", operand="pairs", got=self.pairs)
+                raise self.fail(InvalidArgument, "a dimension is in two pairs", operand="pairs", got=self.pairs,
+                                expected="each dimension once", help="take the diagonal first; ops.Einsum does")
             partner[theirs] = mine
         x = tuple(range(ranks[0]))
         y = tuple([partner.get(d, ranks[0] + d) for d in range(ranks[1])])
@@ -164,6 +167,9 @@ class MatMul(SumOfProducts):
     """
 
     operand_names = "x y"
+
+    def spelled(self, entry: int) -> str:
+        return "the dimension that is summed over" if entry == 2 else f"batch dimension {2 - entry}"
 
     def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
         for position, operand in enumerate(self.operands):
@@ -189,7 +195,7 @@ class Einsum(SumOfProducts):
     subscripts = field.string()
 
     def spelled(self, entry: int) -> str:
-        return chr(entry) if entry >= 0 else f"dimension {entry + 1} of ..."
+        return f"index {chr(entry)}" if entry >= 0 else f"dimension {entry + 1} of ..."
 
     def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
         text, arrow, result = self.subscripts.replace(" ", "").partition("->")
@@ -232,4 +238,5 @@ class Einsum(SumOfProducts):
                                   got=repr(self.subscripts), expected="letters of the terms, each at most once")
 
     def _wrong(self, message: str, **parts: Any) -> InvalidArgument:
+        parts.setdefault("help", 'as in "ij, jk -> ik": a letter a dimension, a term an operand')
         return self.fail(InvalidArgument, message, operand="subscripts", **parts)  # type: ignore[return-value]

@@ -74,7 +74,8 @@ class LookupTable(Composite):
         rows = table.shape[0]
         if self.pad_idx is not None and isinstance(rows, int) and not -rows <= self.pad_idx < rows:
             raise self.fail(InvalidArgument, "attribute pad_idx is no row of the table", operand="pad_idx",
-                            got=self.pad_idx, expected=f"{-rows} to {rows - 1}")
+                            got=self.pad_idx, expected=f"{-rows} to {rows - 1}",
+                            help="pad_idx=None for a table without such a row")
         return table.with_(shape=indices.shape + table.shape[1:], layout=None)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:

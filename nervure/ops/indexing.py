@@ -100,14 +100,16 @@ def _at_positions(op: Any, x: BasicTensorDescription, indices: BasicTensorDescri
     count = indices.shape[-1] if rank else None
     if not isinstance(count, int):
         raise op.fail(ShapeMismatch, "the index needs a last dimension of known length", got=indices,
-                      operand=op.operand_label(1), expected="the number of coordinates as last length")
+                      operand=op.operand_label(1), expected="the number of coordinates as last length",
+                      help="an index of positions has shape (..., coordinates)")
     if not 0 <= batch < rank or batch + count > len(x.shape):
         raise op.fail(ShapeMismatch, f"positions of {count} coordinates after {batch} batch dimensions do not fit x",
                       operand=op.operand_label(1), got=f"x {x}, index {indices}",
-                      expected="batch < rank of the index, batch + coordinates <= rank of x")
+                      expected="batch < rank of the index, batch + coordinates <= rank of x",
+                      help="the last dimension of the index counts coordinates")
     for d in range(batch):
         require_equal(op, indices.shape[d], x.shape[d], f"batch dimension {d} differs", got=indices, expected=x,
-                      operand=op.operand_label(1))
+                      operand=op.operand_label(1), help="batch dimensions of x and index are equal")
     here = tuple([index(d) for d in range(rank - 1)])
     elements = [Element(1, (*here, k), x.shape[batch + k]) for k in range(count)]
     rest = x.shape[batch + count:]
@@ -226,6 +228,7 @@ class Scattering(Structured, abstract=True):
             return self._gradients_of_set(gradient, indices, updates)
         if self.mode == "multiply":
             raise self.fail(NotSupported, "a scatter that multiplies has no derivative",
+                            operand="mode", got=repr(self.mode), expected="'set', 'add', 'minimum' or 'maximum'",
                             help="take logarithms and add, or gather and multiply")
         return self._gradients_of_extremum(gradient, x, indices, updates)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.errors import InternalError
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.op import Op, Value
 from nervure.types.description import BasicTensorDescription
@@ -38,7 +38,10 @@ class Assign(Order):
         target = self.variable.type
         shape = target.shape if self.map is None else self.map.shape
         if types[0].dtype is not target.dtype or types[0].shape != shape:
-            raise InternalError(f"{types[0]} is assigned to {target.dtype} {shape}")
+            kind = ShapeMismatch if types[0].shape != shape else DtypeMismatch
+            raise self.fail(kind, "the value does not fit its place",
+                            operand=self.operand_label(0), got=types[0], expected=target.with_(shape=shape),
+                            help="nv.assign converts and broadcasts")
         return TOKEN
 
 
@@ -48,7 +51,7 @@ class Sequential(Order):
     operand_names = "*members"
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return types[-1]
+        return _members(self, types)[-1]
 
     def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
         return (None,) * (len(members) - 1) + (gradient,)
@@ -69,7 +72,16 @@ class Together(Order):
     operand_names = "*members"
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return types[0]
+        return _members(self, types)[0]
 
     def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
         return (gradient, *(None,) * (len(members) - 1))
+
+
+def _members(op: Op, types: tuple[BasicTensorDescription, ...]) -> tuple[BasicTensorDescription, ...]:
+    """The types of members, of which there must be one."""
+    if not types:
+        raise op.fail(InvalidArgument, "there is no member", operand="members", got="no operands",
+                      expected="one or more",
+                      help="nothing to do is nv.doall([])")
+    return types

@@ -52,7 +52,8 @@ class WindowForm(Op, abstract=True):
         self.axes = checked_axes(self, self.axes, len(x.shape))
         if len(self.windows) != len(self.axes):
             raise self.fail(InvalidArgument, "attribute windows needs an entry for each axis", operand="windows",
-                            got=self.windows, expected=f"{len(self.axes)} entries")
+                            got=self.windows, expected=f"{len(self.axes)} entries",
+                            help="a window of 1 leaves an axis as it is")
         check_window_attributes(self, len(self.axes))
         paddings = getattr(self, "paddings", ((0, 0),) * len(self.axes))
         shape = list(x.shape)

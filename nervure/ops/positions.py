@@ -64,7 +64,8 @@ class Eye(Composite):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         if len(self.shape) != 2:
-            raise self.fail(InvalidArgument, "a matrix has two dimensions", operand="shape", got=self.shape)
+            raise self.fail(InvalidArgument, "a matrix has two dimensions", operand="shape", got=self.shape,
+                            expected="two lengths", help="ops.Broadcast repeats a matrix")
         return BasicTensorDescription(self.dtype, self.shape)
 
     def decompose(self, *operands: Value) -> Value:

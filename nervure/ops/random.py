@@ -197,7 +197,7 @@ class RandomBernoulli(Random):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         if not 0 <= self.probability <= 1:
             raise self.fail(InvalidArgument, "a probability is a number from 0 to 1", operand="probability",
-                            got=self.probability, expected="0 to 1")
+                            got=self.probability, expected="0 to 1", help="compare a RandomUniform for anything else")
         return super().infer(*types)
 
     def decompose(self, *operands: Value) -> Value:
@@ -210,13 +210,13 @@ def _require(op: Op, types: tuple[BasicTensorDescription, ...], expected: tuple[
         if got.dtype is not wanted.dtype or got.shape != wanted.shape:
             kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
             raise op.fail(kind, "the operand has another type", operand=op.operand_label(position), got=got,
-                          expected=wanted)
+                          expected=wanted, help="seed, low and high are words (uint32), the step is a uint64")
 
 
 def _require_stream(op: Op, stream: int) -> None:
     if not 0 <= stream < 1 << 64:
         raise op.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=stream,
-                      expected="0 to 2**64 - 1")
+                      expected="0 to 2**64 - 1", help="number the streams from 0")
 
 
 def _precision(dtype: DType) -> int:

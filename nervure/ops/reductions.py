@@ -54,8 +54,9 @@ class Reduction(Op, abstract=True):
         require_admitted(self, x, self.admits)
         self.axes = tuple(sorted(checked_axes(self, self.axes, len(x.shape))))
         if self.needs_elements and any([x.shape[axis] == 0 for axis in self.axes]):
-            raise self.fail(InvalidArgument, "there is no such element of an empty axis", got=x,
-                            operand=self.operand_label(0), expected="at least one element along each reduced axis")
+            raise self.fail(InvalidArgument, "an empty axis has no such element", got=x,
+                            operand=self.operand_label(0), expected="at least one element along each reduced axis",
+                            help="pad the axis with what an empty one shall give, or leave it out")
         shape = tuple([x.shape[d] for d in self._kept(len(x.shape))])
         return x.with_(dtype=self.result or x.dtype, shape=shape, layout=None)
 

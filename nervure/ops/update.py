@@ -119,7 +119,8 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
     """
     if len(map.coordinates) != len(shape):
         raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
-                      expected=f"{len(shape)} coordinates, for the shape {shape}")
+                      expected=f"{len(shape)} coordinates, for the shape {shape}",
+                      help="IndexMap(shape, coordinates)")
     if 0 in map.shape or not all([isinstance(length, int) for length in map.shape]):
         return
     for d, (coordinate, length) in enumerate(zip(map.coordinates, shape, strict=True)):
@@ -129,4 +130,5 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
         form = affine_form(coordinate, map.shape)
         if form is not None and all([isinstance(entry, int) for entry in (form.offset, *form.coefficients)]):
             raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
-                          expected=f"coordinates from 0 to {length - 1}, not {low} to {high}")
+                          expected=f"coordinates from 0 to {length - 1}, not {low} to {high}",
+                          help="map to fewer indices, or clip the coordinates")

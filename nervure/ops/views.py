@@ -74,7 +74,8 @@ class Permute(Described):
         self.order = checked_axes(self, self.order, rank, "order")
         if len(self.order) != rank:
             raise self.fail(InvalidArgument, "attribute order must name every dimension", operand="order",
-                            got=self.order, expected=f"{rank} dimensions, for {types[0]}")
+                            got=self.order, expected=f"{rank} dimensions, for {types[0]}",
+                            help="add those that stay where they are")
         return views.Permute(types[0].shape, self.order)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
@@ -173,7 +174,7 @@ class Concatenate(Described):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         if not types:
             raise self.fail(InvalidArgument, "there is nothing to concatenate", operand="xs", got="no operands",
-                            expected="one tensor or more")
+                            expected="one tensor or more", help="an empty tensor is ops.Full(0, dtype, shape)")
         return super().infer(*types)
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
@@ -227,7 +228,8 @@ class AssumeShape(Described):
         own = types[0].shape
         if len(own) != len(self.shape) or any([equal(a, b) is False for a, b in zip(own, self.shape, strict=True)]):
             raise self.fail(ShapeMismatch, "the tensor cannot have this shape", operand=self.operand_label(0),
-                            got=types[0], expected=types[0].with_(shape=self.shape))
+                            got=types[0], expected=types[0].with_(shape=self.shape),
+                            help="insert ops.Reshape or ops.Broadcast to change the shape")
         return views.Mapped(own, IndexMap.identity(self.shape))
 
     def assumptions(self) -> list[Assumption]:
