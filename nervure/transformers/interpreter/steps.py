@@ -104,7 +104,7 @@ def _shapes(values: Sequence[Any], bindings: Bindings) -> list[tuple[int, ...]]:
 
 
 def _view(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    take, target = view_of(op.view, _shapes(op.operands, bindings), bindings), outputs[0]
+    take, target = view_of(op.view, _shapes(op.operands, bindings), bindings, op), outputs[0]
 
     def step(values: Values) -> None:
         values[target] = take([values[slot] for slot in inputs])

@@ -16,6 +16,7 @@ import numpy as np
 
 from nervure.errors import InternalError
 from nervure.ir.kinds import Access
+from nervure.ir.op import Op
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.box import whole_box
 from nervure.transformers.interpreter.reading import LineRead, plan_read, strided
@@ -30,13 +31,14 @@ Taker = Callable[[Any], Any]
 _NOTHING: Bindings = {}
 
 
-def view_of(view: Any, sources: Sequence[Shape], bindings: Bindings) -> Callable[[Sequence[Any]], Any]:
-    """A view description as a function of the operands, which have these shapes."""
+def view_of(view: Any, sources: Sequence[Shape], bindings: Bindings,
+            op: Op | None = None) -> Callable[[Sequence[Any]], Any]:
+    """A view description as a function of the operands, which have these shapes; ``op`` is named in errors."""
     if isinstance(view, SimpleView):
         shape = numbers(view.shape, bindings)
         if isinstance(view, Reshape):
             return lambda operands: np.reshape(operands[0], shape)
-        take = view_taker(_bound(view.index_map, shape, bindings), sources[0])
+        take = view_taker(_bound(view.index_map, shape, bindings), sources[0], op)
         return lambda operands: take(operands[0])
     if isinstance(view, ComplexView):
         return _assembled(view, sources, bindings)
@@ -70,7 +72,7 @@ def _bound(index_map: IndexMap, shape: Shape, bindings: Bindings) -> IndexMap:
     return IndexMap(shape, tuple([substitute(entry, bindings) for entry in index_map.coordinates]))
 
 
-def view_taker(index_map: IndexMap, source: Shape) -> Taker:
+def view_taker(index_map: IndexMap, source: Shape, op: Op | None = None) -> Taker:
     """The view by an index map without symbols, as a function of an array of shape ``source``.
 
     Affine coordinates give a view of any array; those that are affine only together, as a reshape's are, a
@@ -79,7 +81,7 @@ def view_taker(index_map: IndexMap, source: Shape) -> Taker:
     shape: Shape = index_map.shape  # type: ignore[assignment]  # no symbols: numbers
     if 0 in shape:
         return lambda array: np.empty(shape, array.dtype)
-    read = plan_read(Access(index_map.coordinates), shape, source)
+    read = plan_read(Access(index_map.coordinates), shape, source, op)
     if isinstance(read, LineRead):
         view = read.view
         return lambda array: _of_shape(view(array), shape)
