@@ -76,12 +76,13 @@ def is_lossless(narrow: DType, wide: DType) -> bool:
     if "complex" in (narrow.kind, wide.kind) or wide.kind == "bool":
         return False
     if not wide.is_float:
-        return not narrow.is_float and wide.minimum <= narrow.minimum and narrow.maximum <= wide.maximum  # type: ignore[operator]
+        low, high = wide.minimum, wide.maximum
+        return not narrow.is_float and low <= narrow.minimum and narrow.maximum <= high  # type: ignore[operator]
     if narrow.bits > 16:
         return narrow.bits == 32 and wide.bits == 64
     with np.errstate(all="ignore"):
-        values = _all_values(narrow)
-        before, after = values.astype(np.float64), values.astype(wide.numpy).astype(np.float64)
+        before = _all_values(narrow).astype(np.float64)
+        after = before.astype(wide.numpy).astype(np.float64)
         same = (before == after) & (np.signbit(before) == np.signbit(after))
     return bool((same | (np.isnan(before) & np.isnan(after))).all())
 
