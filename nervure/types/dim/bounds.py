@@ -18,13 +18,21 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from math import prod
 
+from nervure.types.dim import interval as of_intervals
+from nervure.types.dim.interval import (
+    EVERYTHING,
+    Interval,
+    intersect,
+    is_empty,
+    multiply,
+    negate,
+    scale,
+    widen,
+)
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Monomial, Polynomial, constant, of_atom
 
-Interval = tuple[int | None, int | None]  # inclusive; None is no bound
 SymbolicInterval = tuple[Polynomial | None, Polynomial | None]
 
-EVERYTHING: Interval = (None, None)
-_LARGEST = 1 << 256  # bounds beyond it are not kept
 _EFFORT = 400  # terms and factors that one lower_bound may look at
 _MAX_SHIFT_DEGREE = 4  # of polynomials that are rewritten around their lower corner
 _MAX_SHIFT_TERMS = 32
@@ -47,7 +55,7 @@ class Ranges:
             return self.numeric.get(atom, EVERYTHING)
         known = self._known.get(atom)
         if known is None:
-            known = self._known[atom] = _widened(_atom_interval(atom, self))
+            known = self._known[atom] = widen(_atom_interval(atom, self))
         return known
 
     def within(self, name: str, low: int | None, high: int | None) -> Ranges | None:
@@ -56,71 +64,6 @@ class Ranges:
         if is_empty(bounded):
             return None
         return Ranges({**self.numeric, name: bounded}, self.symbolic)
-
-
-def intersect(left: Interval, right: Interval) -> Interval:
-    """The values in both."""
-    low = right[0] if left[0] is None else left[0] if right[0] is None else max(left[0], right[0])
-    high = right[1] if left[1] is None else left[1] if right[1] is None else min(left[1], right[1])
-    return low, high
-
-
-def is_empty(values: Interval) -> bool:
-    """Whether no integer is in it."""
-    return values[0] is not None and values[1] is not None and values[0] > values[1]
-
-
-def _union(left: Interval, right: Interval) -> Interval:
-    low = None if left[0] is None or right[0] is None else min(left[0], right[0])
-    high = None if left[1] is None or right[1] is None else max(left[1], right[1])
-    return low, high
-
-
-def _widened(values: Interval) -> Interval:
-    """The same without numbers of hundreds of digits, which squares of squares would double at each step."""
-    low, high = values
-    if low is not None and abs(low) > _LARGEST:
-        low = _LARGEST if low > 0 else None
-    if high is not None and abs(high) > _LARGEST:
-        high = -_LARGEST if high < 0 else None
-    return low, high
-
-
-def _negated(values: Interval) -> Interval:
-    low, high = values
-    return None if high is None else -high, None if low is None else -low
-
-
-def _scaled(values: Interval, factor: int) -> Interval:
-    low, high = values if factor >= 0 else (values[1], values[0])
-    return None if low is None else low * factor, None if high is None else high * factor
-
-
-_Extended = tuple[int, int]  # (-1, 0) below all, (0, value), (1, 0) above all: tuples compare as they should
-
-
-def _extended_product(left: _Extended, right: _Extended) -> _Extended:
-    if left[0] == right[0] == 0:
-        return 0, left[1] * right[1]
-    sign = (left[0] or left[1]) * (right[0] or right[1])
-    return (sign > 0) - (sign < 0), 0
-
-
-def _multiplied(left: Interval, right: Interval) -> Interval:
-    def ends(values: Interval) -> tuple[_Extended, _Extended]:
-        low, high = values
-        return (-1, 0) if low is None else (0, low), (1, 0) if high is None else (0, high)
-
-    corners = [_extended_product(a, b) for a in ends(left) for b in ends(right)]
-    low, high = min(corners), max(corners)
-    return None if low[0] else low[1], None if high[0] else high[1]
-
-
-def _power(values: Interval, exponent: int) -> Interval:
-    result: Interval = (1, 1)
-    for _ in range(exponent):
-        result = _multiplied(result, values)
-    return intersect(result, (0, None)) if exponent % 2 == 0 else result
 
 
 def _monomial_interval(monomial: Monomial, ranges: Ranges) -> Interval:
@@ -133,7 +76,7 @@ def _monomial_interval(monomial: Monomial, ranges: Ranges) -> Interval:
         return prod(low or 0 for low, _ in factors), prod(high or 0 for _, high in factors)
     result: Interval = (1, 1)
     for atom, repeats in groupby(monomial):
-        result = _multiplied(result, _power(ranges.of(atom), len(list(repeats))))
+        result = multiply(result, of_intervals.power(ranges.of(atom), len(list(repeats))))
     return result
 
 
@@ -146,12 +89,12 @@ def interval(polynomial: Polynomial, ranges: Ranges) -> Interval:
             below: int | None = coefficient
             above: int | None = coefficient
         else:
-            below, above = _scaled(_monomial_interval(monomial, ranges), coefficient)
+            below, above = scale(_monomial_interval(monomial, ranges), coefficient)
         low = None if low is None or below is None else low + below
         high = None if high is None or above is None else high + above
     if not _is_shiftable(polynomial, ranges):
         return low, high
-    shifted = (_shifted_low(polynomial, ranges), _negated((_shifted_low(-polynomial, ranges), None))[1])
+    shifted = (_shifted_low(polynomial, ranges), negate((_shifted_low(-polynomial, ranges), None))[1])
     return intersect((low, high), shifted)
 
 
@@ -198,81 +141,12 @@ def _shifted_low(polynomial: Polynomial, ranges: Ranges) -> int | None:
 def _atom_interval(atom: Atom, ranges: Ranges) -> Interval:
     operands = [interval(operand, ranges) for operand in atom.operands]
     if atom.kind is Kind.FLOOR_DIVIDE:
-        return _quotient_interval(operands[0], operands[1])
+        return of_intervals.floor_divide(operands[0], operands[1])
     if atom.kind is Kind.REMAINDER:
-        return _remainder_interval(operands[0], operands[1])
+        return of_intervals.remainder(operands[0], operands[1])
     if atom.kind is Kind.PRODUCT:
-        return functools.reduce(_multiplied, operands)
-    lows, highs = [low for low, _ in operands], [high for _, high in operands]
-    known_lows = [low for low in lows if low is not None]
-    known_highs = [high for high in highs if high is not None]
-    if atom.kind is Kind.MINIMUM:
-        return (min(known_lows) if len(known_lows) == len(lows) else None,
-                min(known_highs) if known_highs else None)
-    return (max(known_lows) if known_lows else None,
-            max(known_highs) if len(known_highs) == len(highs) else None)
-
-
-def _by_sign(divisor: Interval) -> Iterator[tuple[int, Interval]]:
-    """The parts of a divisor's values: (1, positive part), (-1, negated negative part), (0, zero)."""
-    positive = intersect(divisor, (1, None))
-    if not is_empty(positive):
-        yield 1, positive
-    negative = _negated(intersect(divisor, (None, -1)))
-    if not is_empty(negative):
-        yield -1, negative
-    if not is_empty(intersect(divisor, (0, 0))):
-        yield 0, (0, 0)
-
-
-def _quotient_interval(dividend: Interval, divisor: Interval) -> Interval:
-    parts: list[Interval] = []
-    for sign, size in _by_sign(divisor):
-        if sign == 0:
-            parts.append((0, 0))
-            continue
-        low, high = dividend if sign > 0 else _negated(dividend)
-        smallest, largest = size[0] or 1, size[1]
-        if low is not None:
-            low = low // smallest if low < 0 else 0 if largest is None else low // largest
-        if high is not None:
-            high = high // smallest if high >= 0 else -1 if largest is None else high // largest
-        parts.append((low, high))
-    return _joined(parts)
-
-
-def _remainder_interval(dividend: Interval, divisor: Interval) -> Interval:
-    parts: list[Interval] = []
-    for sign, size in _by_sign(divisor):
-        if sign == 0:
-            parts.append((0, 0))
-            continue
-        part = _positive_remainder(dividend if sign > 0 else _negated(dividend), size)
-        parts.append(part if sign > 0 else _negated(part))
-    return _joined(parts)
-
-
-def _positive_remainder(dividend: Interval, divisor: Interval) -> Interval:
-    low, high = dividend
-    smallest, largest = divisor
-    if smallest == largest is not None and low is not None and high is not None:
-        if low // largest == high // largest:
-            return low % largest, high % largest
-    top = None if largest is None else largest - 1
-    if low is not None and low >= 0:  # then the remainder is not above the dividend
-        top = intersect((None, top), (None, high))[1]
-        if high is not None and smallest is not None and high < smallest:
-            return low, high
-    return 0, top
-
-
-def _joined(parts: list[Interval]) -> Interval:
-    if not parts:
-        return EVERYTHING  # a divisor without values: nothing is evaluated, anything is sound
-    result = parts[0]
-    for part in parts[1:]:
-        result = _union(result, part)
-    return result
+        return functools.reduce(multiply, operands)
+    return of_intervals.minimum(operands) if atom.kind is Kind.MINIMUM else of_intervals.maximum(operands)
 
 
 def lower_bound(polynomial: Polynomial, ranges: Ranges, enough: int | None = None) -> int | None:

@@ -15,7 +15,8 @@ from typing import NoReturn
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.dim.algebra import extreme, floor_divide, remainder
-from nervure.types.dim.bounds import Interval, Ranges, intersect, is_empty
+from nervure.types.dim.bounds import Ranges
+from nervure.types.dim.interval import Interval, intersect, is_empty
 from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
 
 Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an expression knows

@@ -17,10 +17,10 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from math import gcd, prod
 
 from nervure.errors import InvalidArgument
+from nervure.types.dim.printer import atom_text, sum_text
 
 MAX_DEPTH = 32  # levels of atoms within atoms; keeps every recursive walk far from Python's limit
 MAX_TEXT = 8_000  # characters of one atom; keeps shared subexpressions from printing exponentially
@@ -50,6 +50,11 @@ class Kind(enum.Enum):
     MAXIMUM = "max"
     PRODUCT = "product"  # of sums whose expansion would pass MAX_EXPANSION
 
+    @property
+    def is_infix(self) -> bool:
+        """Whether it is written between its operands."""
+        return self in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)
+
 
 class Atom(str):
     """One indivisible factor of a monomial, which is its own canonical text."""
@@ -66,7 +71,7 @@ class Atom(str):
             raise _too_large("levels of operations within operations", MAX_DEPTH)
         for operand in operands:
             operand.check()
-        text = name or _atom_text(kind, operands)
+        text = name or atom_text(kind, operands)
         if len(text) > MAX_TEXT:
             raise _too_large("characters in one operation", MAX_TEXT)
         atom = super().__new__(cls, text)
@@ -183,7 +188,7 @@ class Polynomial:
 
     def __str__(self) -> str:
         if self._text is None:
-            self._text = _sum_text(self.terms)
+            self._text = sum_text(self.terms)
         return self._text
 
     def __repr__(self) -> str:
@@ -300,56 +305,6 @@ def _lengthened(term: Polynomial, factor: Polynomial) -> Polynomial | None:
                 others = Polynomial({monomial[:position] + monomial[position + 1:]: coefficient})
                 return others * _unexpanded([*atom.operands, factor])
     return None
-
-
-def _is_simple(atom: Atom) -> bool:
-    """Whether the atom's text can be an operand of any operator without parentheses."""
-    return atom.kind not in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)
-
-
-def _grouped(operand: Polynomial) -> str:
-    """The operand's text, in parentheses unless it is a number, a symbol or a call."""
-    value = operand.constant
-    if value is not None and value >= 0:
-        return str(value)
-    atom = operand.atom
-    return str(atom) if atom is not None and _is_simple(atom) else f"({operand})"
-
-
-def _atom_text(kind: Kind, operands: tuple[Polynomial, ...]) -> str:
-    if kind is Kind.FLOOR_DIVIDE:
-        return f"{_grouped(operands[0])}//{_grouped(operands[1])}"
-    if kind is Kind.REMAINDER:
-        return f"{_grouped(operands[0])} % {_grouped(operands[1])}"
-    return f"{kind.value}({', '.join(map(str, operands))})"
-
-
-def _term_text(monomial: Monomial, size: int, alone: bool) -> str:
-    """One term without its sign; ``alone`` says that neither a sign nor a factor stands before it."""
-    if not monomial:
-        return str(size)
-    bare = alone and size == 1 and len(monomial) == 1
-    factors = [str(size)] if size != 1 else []
-    for atom, repeats in groupby(sorted(monomial, key=lambda atom: (not _is_simple(atom), atom))):
-        text = str(atom) if bare or _is_simple(atom) else f"({atom})"
-        count = len(list(repeats))
-        factors.append(text if count == 1 else f"{text}**{count}")
-    return "*".join(factors)
-
-
-def _sum_text(terms: dict[Monomial, int]) -> str:
-    """Terms of high degree first, then by name; the first is one that is added, if there is one."""
-    if not terms:
-        return "0"
-    ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
-    first = next((i for i, (_, coefficient) in enumerate(ordered) if coefficient > 0), 0)
-    ordered.insert(0, ordered.pop(first))
-    (monomial, coefficient), *others = ordered
-    parts = [_term_text(monomial, coefficient, True) if coefficient > 0
-             else f"-{_term_text(monomial, -coefficient, False)}"]
-    for monomial, coefficient in others:
-        parts.append(f"{'+' if coefficient > 0 else '-'} {_term_text(monomial, abs(coefficient), True)}")
-    return " ".join(parts)
 
 
 ZERO = constant(0)

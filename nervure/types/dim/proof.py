@@ -18,7 +18,8 @@ from itertools import chain
 from math import gcd
 
 from nervure.types.dim.algebra import construct, extreme, floor_divide, rebuild
-from nervure.types.dim.bounds import EVERYTHING, Ranges, is_nonzero, lower_bound, upper_bound
+from nervure.types.dim.bounds import Ranges, is_nonzero, lower_bound, upper_bound
+from nervure.types.dim.interval import EVERYTHING
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, TooLarge, constant, symbol
 
 Verdict = bool | None

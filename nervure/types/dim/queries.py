@@ -17,16 +17,9 @@ import numpy as np
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import proof
 from nervure.types.dim.algebra import construct, rebuild, recombined
-from nervure.types.dim.bounds import (
-    EVERYTHING,
-    Interval,
-    Ranges,
-    SymbolicInterval,
-    intersect,
-    lower_bound,
-    upper_bound,
-)
+from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, upper_bound
 from nervure.types.dim.expression import Declared, Dim, DimLike, integer, made, merged, parts
+from nervure.types.dim.interval import EVERYTHING, Interval, intersect
 from nervure.types.dim.polynomial import Kind, Polynomial, constant
 from nervure.types.dim.values import ARRAYS, NUMBERS, compiled
 
