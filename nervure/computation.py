@@ -30,6 +30,7 @@ from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.passes.pipelines import standard
+from nervure.transformers.interpreter import evaluate as evaluate_op
 from nervure.types.dim import Dim
 
 Shaper = Callable[[Sequence[Any]], Any]
@@ -61,7 +62,7 @@ class Computation:
 
     def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor], shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
-        self.optimised = standard(function)
+        self.optimised = standard(function, evaluate_op, transformer.supports)
         self.executable = transformer.compile(self.optimised)
 
     def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
