@@ -29,17 +29,20 @@ from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.types.dtype import as_dtype, float64
 
-TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6), "complex64": (1e-5, 1e-6),
-              "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
-"""Relative and absolute tolerance by element type; bool and integers are compared exactly, narrower floats to 1 part in 8."""
+TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6),
+              "complex64": (1e-5, 1e-6), "float16": (2e-3, 1e-4), "bfloat16": (2e-2, 1e-3)}
+"""Relative and absolute tolerance by element type; bool and integers are compared exactly, narrower floats to 1
+part in 8.
+"""
 
 
 def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
                  check_dtype: bool = False) -> None:
     """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
 
-    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal; NaN equals NaN, infinities their like.
-    The tolerances are by default those of the less precise element type of the two (``TOLERANCES``); Python's numbers have none.
+    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal; NaN equals NaN,
+    infinities their like. The tolerances are by default those of the less precise element type of the two
+    (``TOLERANCES``); Python's numbers have none.
     """
     pairs = _pairs(actual, expected)
     for path, mine, theirs in pairs:
@@ -54,12 +57,12 @@ def _pairs(actual: Any, expected: Any) -> list[tuple[str, Any, Any]]:
         return [("", actual, expected)]
     if isinstance(actual, dict) or isinstance(expected, dict):
         if not isinstance(actual, dict) or not isinstance(expected, dict) or list(actual) != list(expected):
-            raise AssertionError(f"the values are nested differently: {_outline(actual)} instead of {_outline(expected)}")
+            raise _nested_differently(actual, expected)
         return [(f"[{key!r}]{path}", mine, theirs) for key in actual
                 for path, mine, theirs in _pairs(actual[key], expected[key])]
     mine, theirs = [nesting.flatten(entry) for entry in (actual, expected)]
     if len(mine[0]) != len(theirs[0]):
-        raise AssertionError(f"the values are nested differently: {_outline(actual)} instead of {_outline(expected)}")
+        raise _nested_differently(actual, expected)
     return [(f"leaf {at}", left, right) for at, (left, right) in enumerate(zip(mine[0], theirs[0], strict=True))]
 
 
@@ -67,13 +70,16 @@ def _is_nest(value: Any) -> bool:
     """Whether a value holds others, and is not merely an array written as lists of numbers."""
     leaves, pattern = nesting.flatten(value)
     return pattern is not nesting.LEAF and not (
-        isinstance(value, (list, tuple)) and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
+        isinstance(value, (list, tuple))
+        and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
 
 
-def _outline(value: Any) -> str:
-    leaves, _ = nesting.flatten(value)
-    keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
-    return f"{type(value).__name__}{keys} of {len(leaves)}"
+def _nested_differently(*values: Any) -> AssertionError:
+    outlines = []
+    for value in values:
+        keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
+        outlines.append(f"{type(value).__name__}{keys} of {len(nesting.flatten(value)[0])}")
+    return AssertionError(f"the values are nested differently: {outlines[0]} instead of {outlines[1]}")
 
 
 def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
@@ -102,12 +108,12 @@ def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, 
              f"({name or actual.dtype}, rtol {relative:g}, atol {absolute:g})"]
     if distance is None or scale is None or not np.all(np.isfinite(distance[wrong])):
         place = tuple(np.argwhere(wrong)[0])
-        return "\n".join([*lines, f"  first at {_place(place)}: {actual[place]} instead of {expected[place]}"])
+        return "\n".join([*lines, f"  first {_found(actual, expected, place)}"])
     with np.errstate(all="ignore"):
         ratio = np.where(distance == 0, 0.0, distance / scale)
     for label, size in (("absolute", distance), ("relative", ratio)):
         place = np.unravel_index(int(np.argmax(np.where(wrong, size, -1))), wrong.shape)
-        lines.append(f"  largest {label} difference {size[place]:.3g} at {_place(place)}: {actual[place]} instead of {expected[place]}")
+        lines.append(f"  largest {label} difference {size[place]:.3g} {_found(actual, expected, place)}")
     return "\n".join(lines)
 
 
@@ -121,24 +127,26 @@ def _tolerances(dtypes: Sequence[Any]) -> tuple[str | None, tuple[float, float]]
     return name, tolerances
 
 
-def _place(index: Sequence[Any]) -> str:
-    return f"[{', '.join(str(int(entry)) for entry in index)}]"
+def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[Any, ...]) -> str:
+    index = ", ".join(str(int(entry)) for entry in place)
+    return f"at [{index}]: {actual[place]} instead of {expected[place]}"
 
 
 def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: int = 2, step: float = 1e-5,
                 rtol: float = 1e-6, atol: float = 1e-6, directions: int = 3, seed: int = 0) -> None:
     """AssertionError unless the derivatives of a function of tensors agree with central differences, in float64.
 
-    ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and gives a tensor of any axes. For each order
-    a weighted sum of all elements is differenced along random directions, ``(f(x + h d) - f(x - h d)) / 2h``, and compared with the
-    gradient times d; the next order does the same with the gradients.
+    ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and gives a tensor of any
+    axes. For each order a weighted sum of all elements is differenced along random directions, ``(f(x + h d) -
+    f(x - h d)) / 2h``, and compared with the gradient times d; the next order does the same with the gradients.
     """
     rng = np.random.default_rng(seed)
     points = [np.asarray(entry.numpy() if isinstance(entry, Tensor) else entry, np.float64) for entry in arguments]
     inputs = [placeholder(entry.axes if isinstance(entry, Tensor) else point.shape, float64)
               for entry, point in zip(arguments, points, strict=True)]
     if not inputs or order < 1:
-        raise InvalidArgument("there is nothing to check", op="check_grads", got=f"{len(inputs)} arguments, order {order}")
+        raise InvalidArgument("there is nothing to check", op="check_grads",
+                              got=f"{len(inputs)} arguments, order {order}")
     result = function(*inputs)
     if not isinstance(result, Tensor):
         raise WrongKind("the function must give one tensor", op="check_grads", got=type(result).__name__)
@@ -169,8 +177,8 @@ def _compare(compute: Callable[..., Any], points: Sequence[np.ndarray], rng: np.
         expected = float(values[0] - values[1]) / (2 * step)
         got = float(sum(np.sum(gradient * along) for gradient, along in zip(gradients, towards, strict=True)))
         if not abs(got - expected) <= atol + rtol * max(abs(expected), abs(got)):
-            raise AssertionError(f"derivative {level} differs from its differences: {got:.9g} instead of {expected:.9g} "
-                                 f"(difference {abs(got - expected):.3g})")
+            raise AssertionError(f"derivative {level} differs from its differences: {got:.9g} instead of "
+                                 f"{expected:.9g} (difference {abs(got - expected):.3g})")
 
 
 __all__ = ["assert_close", "check_grads"]

@@ -57,7 +57,9 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
 
 
 def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
-    """A value on the axes of a target, as an assignment needs it; AxisMismatch where it has one that the target lacks."""
+    """A value on the axes of a target, as an assignment needs it; AxisMismatch where it has one that the target
+    lacks.
+    """
     if value.is_named and target.is_named:
         pairs = pairing(value.axes, target.axes)
         check_roles(target.axes, value.axes, {there: here for here, there in pairs.items()}, op, position)
@@ -68,7 +70,8 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
         return move_to(value.value, value.axes, target.axes, op)
     common_axes([target, value], op)
     shape = broadcast_shape([target.shape, value.shape], op)
-    if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got) for own, got in zip(target.shape, shape, strict=True)):
+    if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got)
+                                        for own, got in zip(target.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
                             got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}")
     return broadcast_anonymous(value.value, target.shape, op)

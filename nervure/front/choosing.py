@@ -32,7 +32,7 @@ def position_of(x: Tensor, axis: Any, op: str) -> int:
     if not -x.ndim <= position < x.ndim:
         raise IndexOutOfRange(f"there is no axis {position}", op=op, got=position,
                               expected=f"{-x.ndim} to {x.ndim - 1}" if x.ndim else "none: the tensor has no axes")
-    return position % x.ndim  # type: ignore[no-any-return]  # an int
+    return position % x.ndim
 
 
 def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
@@ -45,7 +45,8 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     entries = list(axes) if _is_list(axes) else [axes]
     positions = tuple([position_of(x, entry, op) for entry in entries])
     if len(set(positions)) != len(positions):
-        raise InvalidArgument("an axis is given twice", op=op, got=", ".join(map(str, entries)), expected="each axis once")
+        raise InvalidArgument("an axis is given twice", op=op, got=", ".join(map(str, entries)),
+                              expected="each axis once")
     return positions
 
 

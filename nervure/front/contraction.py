@@ -33,8 +33,8 @@ Operand = Any
 def dot(x: Operand, y: Operand, batch: Any = ()) -> Tensor:
     """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
-    The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis that matches:
-    the outer product. Anonymous tensors follow NumPy's ``dot``.
+    The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
+    that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
     """
     left, right = _operands(x, y, "dot")
     if not left.is_named and not right.is_named:
@@ -62,8 +62,8 @@ def matmul(x: Operand, y: Operand) -> Tensor:
                            help="nv.dot(x, y) and x @ y go by axes")
     for position, entry in enumerate((left, right)):
         if entry.ndim == 0:
-            raise ShapeMismatch("a scalar has no matrix product", op="matmul", operand=position + 1, got=str(entry.type),
-                                expected="one axis or more", help="multiply with *")
+            raise ShapeMismatch("a scalar has no matrix product", op="matmul", operand=position + 1,
+                                got=str(entry.type), expected="one axis or more", help="multiply with *")
     a, b = _inner_assumed(left.value, right.value)
     return Tensor(ops.MatMul(a, b))
 
@@ -75,7 +75,9 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
 
 
 def einsum(subscripts: str, *operands: Operand) -> Tensor:
-    """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"`` over letters."""
+    """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"``
+    over letters.
+    """
     tensors = [as_tensor(entry, "einsum", position + 1) for position, entry in enumerate(operands)]
     if not tensors or not isinstance(subscripts, str):
         raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts))
@@ -86,7 +88,7 @@ def einsum(subscripts: str, *operands: Operand) -> Tensor:
     return Tensor(ops.Einsum(*values, subscripts=subscripts))
 
 
-# -- dot by axes ------------------------------------------------------------------------------------------------------
+# -- dot by axes -----------------------------------------------------------------------------------
 
 Pair = tuple[int, int]
 
@@ -158,7 +160,8 @@ def _check_lengths(mine: Sequence[tuple[int, Axis]], theirs: Sequence[tuple[int,
         for _, other in theirs:
             if axis.axis_class == other.axis_class and axis.axis_class not in met:
                 raise AxisMismatch(f"axis {axis.label} has two lengths", op="dot", operand=2, got=str(other),
-                                   expected=str(axis), help="slice or pad one of them, rename it with nv.map_roles, or use nv.outer")
+                                   expected=str(axis),
+                                   help="slice or pad one of them, rename it with nv.map_roles, or use nv.outer")
 
 
 def _nothing_contracts(left: Tensor, right: Tensor) -> AxisMismatch:
@@ -167,7 +170,8 @@ def _nothing_contracts(left: Tensor, right: Tensor) -> AxisMismatch:
     would = any(match(axis, other) is True for axis in plain[0] for other in plain[1])
     help = "drop the .T" if would else "nv.outer(x, y) multiplies without contracting"
     return AxisMismatch("no axis contracts: level n on the left meets level n + 1 on the right", op="dot",
-                        got=f"{levels[0]} with {levels[1]}", expected="an axis of one class and length, one level higher",
+                        got=f"{levels[0]} with {levels[1]}",
+                        expected="an axis of one class and length, one level higher",
                         help=f"{help}; see also nv.outer" if would else help)
 
 
@@ -213,7 +217,7 @@ def _inner_assumed(left: Value, right: Value) -> tuple[Value, Value]:
     return left, alignment.assume_shape(right, tuple(shape), "matmul")
 
 
-# -- einsum ------------------------------------------------------------------------------------------------------------
+# -- einsum ----------------------------------------------------------------------------------------
 
 
 def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequence[Value]) -> Tensor:
@@ -244,8 +248,8 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
 def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, axes: dict[str, Axis]) -> Value:
     """The operand with its axes in the order of its term."""
     if not tensor.is_named and tensor.ndim:
-        raise AxisMismatch(f"operand {position + 1} has no axis names; give it axes=(...)", op="einsum", operand=position + 1,
-                           got=str(tensor.type), expected=" ".join(term))
+        raise AxisMismatch(f"operand {position + 1} has no axis names; give it axes=(...)", op="einsum",
+                           operand=position + 1, got=str(tensor.type), expected=" ".join(term))
     order = positions_of(tensor, list(term), "einsum")
     if len(order) != tensor.ndim:
         raise AxisMismatch("a term must name every axis of its operand", op="einsum", operand=position + 1,

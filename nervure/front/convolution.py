@@ -8,8 +8,9 @@
 >>> print(nv.pooling(x, "max", {"H": 2, "W": 2}).axes)
 (N: 8, C: 3, H: 16, W: 16)
 
-An axis of f with the class of a spatial axis of x slides along it. Every other axis that f shares with x, in class and length,
-is contracted, and the rest are output channels. Anonymous tensors go by position: x (N, C, spatial), f (K, C, spatial).
+An axis of f with the class of a spatial axis of x slides along it. Every other axis that f shares with x, in
+class and length, is contracted, and the rest are output channels. Anonymous tensors go by position: x (N, C,
+spatial), f (K, C, spatial).
 """
 
 from __future__ import annotations
@@ -38,18 +39,21 @@ def convolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, d
                 groups: int = 1, out_axes: Any = None) -> Tensor:
     """Slides f along the spatial axes of x: at each place the sum of products with the window below it.
 
-    ``spatial`` lists one to three axes of x, or maps each to its settings, ``{H: {"strides": 2, "padding": 1}}``. Strides and
-    dilations are an int for all, or a list or dict with one for each; a padding is an int, a pair (before, after), "same" (as many
-    places as ``length / stride``, rounded up) or "valid" (none) for all, or a list or dict of these.
+    ``spatial`` lists one to three axes of x, or maps each to its settings, ``{H: {"strides": 2, "padding":
+    1}}``. Strides and dilations are an int for all, or a list or dict with one for each; a padding is an int, a
+    pair (before, after), "same" (as many places as ``length / stride``, rounded up) or "valid" (none) for all,
+    or a list or dict of these.
 
-    With ``groups`` the contracted axis of f is so many times shorter than x's. ``out_axes`` are the result's, in its order or another.
+    With ``groups`` the contracted axis of f is so many times shorter than x's. ``out_axes`` are the result's,
+    in its order or another.
     """
     roles = _roles("convolution", x, f, spatial, groups)
     windows = _windows("convolution", roles, strides, dilations, padding)
     paddings = [entry.paddings(roles.x.shape[at], roles.f.shape[window]) for entry, (at, window)
                 in zip(windows, roles.spatial, strict=True)]
-    op = ops.Convolution(roles.x_value(), roles.f_value((roles.out, roles.contracted_f)), [entry.stride for entry in windows],
-                         [entry.dilation for entry in windows], paddings, groups)
+    op = ops.Convolution(roles.x_value(), roles.f_value((roles.out, roles.contracted_f)),
+                         [entry.stride for entry in windows], [entry.dilation for entry in windows], paddings,
+                         groups)
     return renamed(roles.result(op.output, [roles.f.axes[at] for at in roles.out]), out_axes)
 
 
@@ -57,13 +61,14 @@ def deconvolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1,
                   groups: int = 1, out_axes: Any = None, output_padding: Any = 0) -> Tensor:
     """The transpose of a convolution: each element of x adds a multiple of f to its window of the result.
 
-    Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding + dilation*(window - 1) + 1
-    + output_padding``; "same" gives ``length * stride``. With ``groups`` f's output channels are those of one group. Anonymous
-    tensors: f (C, K // groups, spatial).
+    Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding +
+    dilation*(window - 1) + 1 + output_padding``; "same" gives ``length * stride``. With ``groups`` f's output
+    channels are those of one group. Anonymous tensors: f (C, K // groups, spatial).
     """
     roles = _roles("deconvolution", x, f, spatial, groups)
     windows = _windows("deconvolution", roles, strides, dilations, padding, output_padding)
-    sizes = [entry.transposed_paddings(roles.f.shape[window]) for entry, (_, window) in zip(windows, roles.spatial, strict=True)]
+    sizes = [entry.transposed_paddings(roles.f.shape[window])
+             for entry, (_, window) in zip(windows, roles.spatial, strict=True)]
     op = ops.ConvolutionTranspose(
         roles.x_value(), roles.f_value((roles.contracted_f, roles.out)), [entry.stride for entry in windows],
         [entry.dilation for entry in windows], [entry[0] for entry in sizes], groups, [entry[1] for entry in sizes])
@@ -73,26 +78,31 @@ def deconvolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1,
     return renamed(roles.result(op.output, channels), out_axes)
 
 
-def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: Any = 0, count_padding: bool = False) -> Tensor:
+def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: Any = 0,
+            count_padding: bool = False) -> Tensor:
     """The largest element ("max") or the mean ("avg") of each window.
 
-    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position from the third axis on.
-    ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A mean leaves out the padding unless ``count_padding``.
+    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position
+    from the third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A
+    mean leaves out the padding unless ``count_padding``.
     """
     own = as_tensor(x, "pooling")
     if kind not in ("max", "avg"):
-        raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind), expected="'max' or 'avg'",
-                              help=did_you_mean(str(kind), ["max", "avg"]))
+        raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
+                              expected="'max' or 'avg'", help=did_you_mean(str(kind), ["max", "avg"]))
     places, lengths = _pooling_window(own, window)
     axes = [own.axes[at] for at in places]
-    entries = _settings("pooling", own, places, {"stride": lengths if strides is None else strides, "dilation": 1, "padding": padding})
-    paddings = [entry.paddings(own.shape[at], length) for entry, at, length in zip(entries, places, lengths, strict=True)]
+    entries = _settings("pooling", own, places,
+                        {"stride": lengths if strides is None else strides, "dilation": 1, "padding": padding})
+    paddings = [entry.paddings(own.shape[at], length)
+                for entry, at, length in zip(entries, places, lengths, strict=True)]
     steps = [entry.stride for entry in entries]
     if kind == "max":
         op: Any = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps, paddings=paddings)
     else:
         value = converted_to(own.value, floating(own.dtype))
-        op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings, count_padding=count_padding)
+        op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings,
+                             count_padding=count_padding)
     if not own.is_named:
         return Tensor(op)
     named = list(own.axes)
@@ -101,7 +111,7 @@ def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: An
     return Tensor(op, Axes(named))
 
 
-# -- settings -----------------------------------------------------------------------------------------------------------
+# -- settings --------------------------------------------------------------------------------------
 
 
 class Window(NamedTuple):
@@ -115,7 +125,7 @@ class Window(NamedTuple):
     def paddings(self, length: DimLike, window: DimLike) -> Padding:
         """The padding as a pair, for an axis and a window of these lengths."""
         if self.padding != "same":
-            return self.padding  # type: ignore[no-any-return]  # a pair
+            return self.padding
         places = (length + self.stride - 1) // self.stride
         total = dim_max((places - 1) * self.stride + self.dilation * (window - 1) + 1 - length, 0)
         return total // 2, total - total // 2
@@ -130,8 +140,8 @@ class Window(NamedTuple):
         return (total // 2, total - total // 2), missing
 
 
-_NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dilations": "dilation", "padding": "padding",
-          "output_padding": "output_padding"}
+_NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dilations": "dilation",
+          "padding": "padding", "output_padding": "output_padding"}
 
 
 def _settings(op: str, x: Tensor, places: Sequence[int], given: Mapping[str, Any],
@@ -155,7 +165,8 @@ def _settings(op: str, x: Tensor, places: Sequence[int], given: Mapping[str, Any
 
 def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
     """One value an axis: the same for all, or from a list or a dict."""
-    is_pair = name == "padding" and isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, int) for part in value)
+    is_pair = name == "padding" and isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, int)
+                                                                                         for part in value)
     if isinstance(value, Mapping):
         table = {position_of(x, axis, op): entry for axis, entry in value.items()}
         unknown = set(table) - set(places)
@@ -175,12 +186,13 @@ def _padding(op: str, value: Any) -> Any:
     """A pair, or "same"."""
     if isinstance(value, str):
         if value not in ("same", "valid"):
-            raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value), expected="'same' or 'valid'",
-                                  help=did_you_mean(value, ["same", "valid"]))
+            raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
+                                  expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
         return "same" if value == "same" else (0, 0)
     pair = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
     if len(pair) != 2 or not all(isinstance(part, int) and not isinstance(part, bool) for part in pair):
-        raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding", got=repr(value))
+        raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",
+                        got=repr(value))
     return pair
 
 
@@ -189,7 +201,7 @@ def _step(op: str, name: str, value: Any) -> int:
         raise WrongKind(f"a {name} is an int", op=op, operand=name, got=repr(value), expected="an int")
     if value.__index__() < 1:
         raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=value)
-    return value.__index__()  # type: ignore[no-any-return]  # an int
+    return value.__index__()
 
 
 def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
@@ -204,12 +216,13 @@ def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
         places = list(range(2, x.ndim))
         lengths = list(window) if isinstance(window, (list, tuple)) else [window] * len(places)
     if len(lengths) != len(places) or not places:
-        raise InvalidArgument("a window needs a length for each spatial axis", op="pooling", operand="window", got=window,
+        raise InvalidArgument("a window needs a length for each spatial axis", op="pooling", operand="window",
+                              got=window,
                               expected=f"{len(places)} lengths" if places else "at least one axis")
     return places, [_step("pooling", "window", length) for length in lengths]
 
 
-# -- roles --------------------------------------------------------------------------------------------------------------
+# -- roles -----------------------------------------------------------------------------------------
 
 
 class Roles(NamedTuple):
@@ -235,7 +248,8 @@ class Roles(NamedTuple):
 
     def x_value(self) -> Value:
         """x as (batch, channels, spatial)."""
-        return _grouped(self.x.value, [self.batch, [pair[0] for pair in self.contracted]], [pair[0] for pair in self.spatial])
+        return _grouped(self.x.value, [self.batch, [pair[0] for pair in self.contracted]],
+                        [pair[0] for pair in self.spatial])
 
     def f_value(self, channels: tuple[Sequence[int], Sequence[int]]) -> Value:
         """f with two groups of channels, each as one dimension, and its windows."""
@@ -288,12 +302,14 @@ def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
 def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: Any, settings: Mapping[int, Any]) -> Roles:
     """x (N, C, spatial) and f (K, C, spatial), or f (C, K, spatial) for the transpose."""
     if not 3 <= x.ndim <= 5 or f.ndim != x.ndim:
-        raise ShapeMismatch("anonymous tensors go by position, with 1 to 3 spatial dimensions", op=op, got=f"{x.type} and {f.type}",
-                            expected="x (N, C, spatial) and a filter of its rank", help="or give both names: axes=(...)")
+        raise ShapeMismatch("anonymous tensors go by position, with 1 to 3 spatial dimensions", op=op,
+                            got=f"{x.type} and {f.type}",
+                            expected="x (N, C, spatial) and a filter of its rank",
+                            help="or give both names: axes=(...)")
     places = tuple(range(2, x.ndim))
     if spatial is not None and sorted(positions_of(x, spatial, op)) != list(places):
-        raise InvalidArgument("the spatial axes of anonymous tensors are the third to the last", op=op, operand="spatial",
-                              got=str(spatial), expected=str(list(places)))
+        raise InvalidArgument("the spatial axes of anonymous tensors are the third to the last", op=op,
+                              operand="spatial", got=str(spatial), expected=str(list(places)))
     channel, out = (1, 0) if op == "convolution" else (0, 1)
     return Roles(x, f, tuple([(at, at) for at in places]), ((1, channel),), (out,), settings)
 
@@ -314,19 +330,25 @@ def _spatial_places(op: str, x: Tensor, spatial: Any) -> list[int]:
 
 
 def _window_axis(op: str, axis: Axis, f: Tensor) -> int:
-    """The axis of the filter that slides along an axis of x: the one of its class, and of its level if there are several."""
+    """The axis of the filter that slides along an axis of x: the one of its class, and of its level if there
+    are several.
+    """
     found = [at for at, own in enumerate(f.axes) if own.axis_class == axis.axis_class]
     if len(found) > 1:
         found = [at for at in found if f.axes[at].level == axis.level]
     if len(found) != 1:
-        raise AxisMismatch(f"{'two axes of the filter slide' if found else 'no axis of the filter slides'} along {axis.label}", op=op,
-                           operand=2, got=str(f.axes), expected=f"one axis of the class of {axis.label}")
+        subject = "two axes of the filter slide" if found else "no axis of the filter slides"
+        raise AxisMismatch(f"{subject} along {axis.label}", op=op, operand=2, got=str(f.axes),
+                           expected=f"one axis of the class of {axis.label}")
     return found[0]
 
 
-def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: Sequence[int], groups: int) -> list[tuple[int, int]]:
+def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: Sequence[int],
+                groups: int) -> list[tuple[int, int]]:
     """The pairs of axes that are contracted; with groups the one that they divide comes first."""
-    pairs, divided, left = [], [], []
+    pairs: list[tuple[int, int]] = []
+    divided: list[tuple[int, int]] = []
+    left: list[tuple[Axis, Axis]] = []
     for at, axis in enumerate(x.axes):
         if at in places:
             continue
@@ -343,7 +365,8 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
         elif same:
             left.append((axis, f.axes[same[0]]))
     if groups > 1 and not divided:
-        raise InvalidArgument("no axis of the filter has the channels of one group", op=op, operand="groups", got=groups,
+        raise InvalidArgument("no axis of the filter has the channels of one group", op=op, operand="groups",
+                              got=groups,
                               expected=f"an axis of {f.axes} that is {groups} times shorter than x's",
                               help="a depthwise filter has C: 1 and groups = the length of x's C")
     if left and not pairs and not divided:
@@ -369,7 +392,8 @@ def _assumed(op: str, roles: Roles, groups: int) -> Tensor:
     return Tensor(alignment.assume_shape(roles.f.value, tuple(shape), op), roles.f._axes)
 
 
-def _windows(op: str, roles: Roles, strides: Any, dilations: Any, padding: Any, output_padding: Any = None) -> list[Window]:
+def _windows(op: str, roles: Roles, strides: Any, dilations: Any, padding: Any,
+             output_padding: Any = None) -> list[Window]:
     given = {"stride": strides, "dilation": dilations, "padding": padding}
     if output_padding is not None:
         given["output_padding"] = output_padding

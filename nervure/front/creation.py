@@ -1,7 +1,7 @@
 """Tensors with a job: constants, placeholders, persistent tensors, variables, temporaries.
 
-All but constants are places: each mention of one in an expression is a new *read*, which sees the state at the point where
-the expression is placed in a computation.
+All but constants are places: each mention of one in an expression is a new *read*, which sees the state at the
+point where the expression is placed in a computation.
 
 >>> import nervure as nv
 >>> w = nv.variable("F=3", initial_value=0.5)
@@ -41,7 +41,8 @@ class AssignableTensor(Tensor):
 
     __slots__ = ("variable", "role")
 
-    def __init__(self, role: str, axes: Axes | None, value: Value | None = None, variable: Variable | None = None) -> None:
+    def __init__(self, role: str, axes: Axes | None, value: Value | None = None,
+                 variable: Variable | None = None) -> None:
         self.role, self.variable = role, variable
         if value is not None:
             super().__init__(value, axes)
@@ -114,7 +115,8 @@ def variables_below(x: Tensor) -> list[AssignableTensor]:
     if isinstance(x, AssignableTensor) and x.is_trainable:
         return [x]
     reads = below([x.value], lambda op: type(op) is ReadVariable and op.variable.trainable)
-    return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads)]  # type: ignore[attr-defined]
+    return [handle_of(variable)
+            for variable in dict.fromkeys(op.variable for op in reads)]  # type: ignore[attr-defined]
 
 
 def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
@@ -149,7 +151,9 @@ def persistent_tensor(axes: Any = (), initial_value: Any = None, dtype: Any = No
 
 
 def variable(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensor:
-    """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes, or a constant."""
+    """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
+    or a constant.
+    """
     return _place("variable", axes, dtype, initial_value)
 
 
@@ -181,8 +185,8 @@ def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
         raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, got=str(own),
                               help="only placeholders have symbolic lengths")
     constant, persistent, trainable, is_input = ROLES[role]
-    place = Variable(BasicTensorDescription(element, own.lengths), _initializer(initial, own, role), trainable=trainable,
-                     persistent=persistent and not is_input, location=user_location())
+    place = Variable(BasicTensorDescription(element, own.lengths), _initializer(initial, own, role),
+                     trainable=trainable, persistent=persistent and not is_input, location=user_location())
     return AssignableTensor(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
@@ -237,7 +241,9 @@ def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
 
 
 def _default_type(value: Any, own: DType) -> DType:
-    """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep their type."""
+    """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep
+    their type.
+    """
     if own is float64 or (own.is_integer and not _holds_arrays(value)):
         return float32
     return complex64 if own is complex128 and not _holds_arrays(value) else own

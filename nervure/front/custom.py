@@ -25,14 +25,16 @@ from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.op import Value
 
 
-class custom_vjp:  # noqa: N801  # a decorator
+class custom_vjp:  # a decorator
     """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns a gradient an operand.
 
-    With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or ``custom_vjp(f, backward)``.
+    With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or
+    ``custom_vjp(f, backward)``.
     """
 
     def __init__(self, function: Callable[..., Any], backward: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, function)
+        self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self._function, self._backward = function, backward
 
     def defvjp(self, backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,7 +67,8 @@ class custom_vjp:  # noqa: N801  # a decorator
             if len(listed) != len(own):
                 raise InvalidArgument("a derivative gives one gradient an operand", op=self.__name__, got=len(listed),
                                       expected=len(own))
-            return [self._checked(entry, tensor, at) for at, (entry, tensor) in enumerate(zip(listed, own, strict=True))]
+            return [self._checked(entry, tensor, at)
+                    for at, (entry, tensor) in enumerate(zip(listed, own, strict=True))]
         return rule
 
     def _checked(self, gradient: Any, operand: Tensor, position: int) -> Value | None:

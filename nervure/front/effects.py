@@ -103,8 +103,8 @@ def print_op(x: Any, prefix: str | None = None) -> Tensor:
 def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, effectful: bool = False) -> Any:
     """Calls a Python function with arrays while the graph runs.
 
-    ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful call runs
-    once per run even where nobody reads its results.
+    ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
+    call runs once per run even where nobody reads its results.
     """
     several = isinstance(like, (list, tuple))
     kinds = [as_tensor(entry, "host_call") for entry in (like if several else [like])]
@@ -130,7 +130,8 @@ def _members(members: Iterable[Any], op: str) -> list[Any]:
 def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
     """The variable below a target, and the index map of the views between (None: all of it)."""
     if isinstance(target, Effect) or not isinstance(target, Tensor):
-        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=repr(target), expected="a variable or a view of one")
+        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=repr(target),
+                        expected="a variable or a view of one")
     if isinstance(target, AssignableTensor):
         if target.variable is None:
             raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),

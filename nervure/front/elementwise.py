@@ -104,7 +104,9 @@ def logical_not(x: Operand) -> Tensor:
 
 
 def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
-    """x times the normal distribution's cumulative function at x; ``approximate="tanh"`` uses the usual formula with tanh."""
+    """x times the normal distribution's cumulative function at x; ``approximate="tanh"`` uses the usual formula
+    with tanh.
+    """
     if approximate not in (False, None, "none", True, "tanh"):
         raise InvalidArgument("unknown approximation", op="gelu", got=repr(approximate), expected="'tanh' or False")
     exact = approximate in (False, None, "none")
@@ -165,7 +167,7 @@ def _scalar_type(operand: Operand, dtype: DType) -> DType | None:
     return dtype if is_scalar(operand) else None
 
 
-# -- the families --------------------------------------------------------------------------------------------------
+# -- the families ----------------------------------------------------------------------------------
 
 
 def _plain(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
@@ -289,4 +291,4 @@ _UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "fl
                 "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
                 "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
 _HELPERS = ("operate", "array_ufunc", "common_dtype", "converted_to")
-__all__ = sorted(set(_BY_NAME).difference(_HELPERS))
+__all__ = [name for name in sorted(_BY_NAME) if name not in _HELPERS]

@@ -27,7 +27,8 @@ from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, make_axes
-from nervure.types.axis import Axis, axis as named_axis
+from nervure.types.axis import Axis
+from nervure.types.axis import axis as named_axis
 from nervure.types.dtype import as_dtype, float32, int64
 
 Operand = Any
@@ -39,9 +40,9 @@ MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", 
 def gather(x: Operand, index: Operand, axis: Any) -> Tensor:
     """x with one axis replaced by a choice of its positions.
 
-    The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N, W), index:(N)
-    give (N). A list, or an index without names, leaves x its axis with another length. Positions count from the end once
-    when negative; one out of range is an IndexError when the graph runs.
+    The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N,
+    W), index:(N) give (N). A list, or an index without names, leaves x its axis with another length. Positions
+    count from the end once when negative; one out of range is an IndexError when the graph runs.
     """
     own = as_tensor(x, "gather")
     plan = _plan(own, index, axis, "gather")
@@ -80,8 +81,9 @@ def gather_elements(x: Operand, index: Operand, axis: Any) -> Tensor:
         there = {there: here for here, there in shared.items() if there != at}
         positions = permuted(positions, [there.get(d, others[0] if others else d) for d in range(own.ndim)])
     op = ops.GatherElements(own.value, positions.value, axis=at)
-    axes = [named.resized(length) if d == at else named for d, (named, length) in enumerate(zip(own.axes, op.shape, strict=True))]
-    return Tensor(op, Axes(axes) if own.is_named else None)
+    if not own.is_named:
+        return Tensor(op)
+    return Tensor(op, Axes([axis.resized(op.shape[d]) if d == at else axis for d, axis in enumerate(own.axes)]))
 
 
 def gather_nd(x: Operand, index: Operand, batch: int = 0) -> Tensor:
@@ -111,7 +113,8 @@ def lookuptable(table: Operand, index: Operand, axes: Any = None, pad_idx: int |
     """
     own, rows = as_tensor(table, "lookuptable"), _index(index, "lookuptable", 2)
     if own.ndim != 2:
-        raise ShapeMismatch("a table has two axes", op="lookuptable", operand=1, got=str(own.type), expected="rows and columns")
+        raise ShapeMismatch("a table has two axes", op="lookuptable", operand=1, got=str(own.type),
+                            expected="rows and columns")
     value = ops.LookupTable(own.value, rows.value, pad_idx=pad_idx).output
     mixed = own.is_named != rows.is_named and rows.ndim > 0
     if mixed and axes is None:
@@ -122,10 +125,12 @@ def lookuptable(table: Operand, index: Operand, axes: Any = None, pad_idx: int |
 
 
 class _Plan(NamedTuple):
-    """How one axis is indexed: batch dimensions that x and index share come first, then the axis, then the rest of x."""
+    """How one axis is indexed: batch dimensions that x and index share come first, then the axis, then the rest
+    of x.
+    """
 
     x_order: tuple[int, ...]
-    index: Value
+    positions: Value
     batch: int
     order: tuple[int, ...]
     axes: Axes | None
@@ -133,7 +138,7 @@ class _Plan(NamedTuple):
     def gather(self, x: Value) -> Value:
         """The chosen elements, with the shared dimensions first."""
         if not self.batch:
-            return ops.Gather(reordered(x, self.x_order), self.index, 0).output
+            return ops.Gather(reordered(x, self.x_order), self.positions, 0).output
         return ops.GatherNd(reordered(x, self.x_order), self._coordinates(), self.batch).output
 
     def scatter(self, x: Value, updates: Value, mode: str) -> Value:
@@ -142,7 +147,7 @@ class _Plan(NamedTuple):
         if self.batch:
             written: Any = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
         else:
-            written = ops.Scatter(moved, self.index, updates, 0, mode)
+            written = ops.Scatter(moved, self.positions, updates, 0, mode)
         return reordered(written.output, inverse(self.x_order))
 
     def result(self, picked: Value) -> Tensor:
@@ -150,8 +155,8 @@ class _Plan(NamedTuple):
         return Tensor(reordered(picked, self.order), self.axes)
 
     def _coordinates(self) -> Value:
-        shape = (*self.index.shape, 1)
-        return ops.Broadcast(self.index, shape, (len(shape) - 1,)).output
+        shape = (*self.positions.shape, 1)
+        return ops.Broadcast(self.positions, shape, (len(shape) - 1,)).output
 
 
 def _plan(x: Tensor, index: Operand, axis: Any, op: str) -> _Plan:

@@ -10,8 +10,8 @@
 >>> y.at[1:].add(10).tolist()
 [1.0, 12.0, 13.0]
 
-An item is read in two steps: slices, positions and new axes make a view; the arrays that are left pick from it. Writing goes
-the same way back.
+An item is read in two steps: slices, positions and new axes make a view; the arrays that are left pick from it.
+Writing goes the same way back.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ FULL = slice(None)
 
 
 def get_item(x: Tensor, item: Any) -> Tensor:
-    """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index arrays and masks."""
+    """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
+    arrays and masks.
+    """
     chosen = choose(x, item)
     if not chosen.picks.dimensions:
         return chosen.view
@@ -129,11 +131,12 @@ def _converted(y: Any, target: Tensor, op: str) -> Value:
     return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)
 
 
-# -- arrays -----------------------------------------------------------------------------------------------------------
+# -- arrays ----------------------------------------------------------------------------------------
 
 
 class Picks(NamedTuple):
-    """Index arrays for some dimensions of a value: they broadcast together, and their shape takes the place of the dimensions.
+    """Index arrays for some dimensions of a value: they broadcast together, and their shape takes the place of
+    the dimensions.
 
     It stands where the first of them stood if ``adjacent``, else in front: NumPy's rule.
     """
@@ -178,11 +181,12 @@ class Picks(NamedTuple):
     def _positions(self) -> Value:
         """The index arrays side by side along a new last dimension."""
         shape = alignment.broadcast_shape([index.shape for index in self.indices], "x[...]")
-        parts = [ops.Broadcast(alignment.broadcast_anonymous(index, shape, "x[...]"), (*shape, 1), (len(shape),)) for index in self.indices]
+        parts = [ops.Broadcast(alignment.broadcast_anonymous(index, shape, "x[...]"), (*shape, 1), (len(shape),))
+                 for index in self.indices]
         return ops.Concatenate(*parts, axis=len(shape)).output
 
 
-# -- reading an item ----------------------------------------------------------------------------------------------------
+# -- reading an item -------------------------------------------------------------------------------
 
 
 class Choice(NamedTuple):
@@ -260,8 +264,9 @@ class _Reader:
             return
         number = entry if isinstance(entry, int) else None
         if number is None:
-            raise InvalidArgument("whether a symbolic position is inside depends on symbols", op="x[...]", got=entry,
-                                  expected=f"a position known to be below {length}", help="use a slice, which is clipped")
+            raise InvalidArgument("whether a symbolic position is inside depends on symbols", op="x[...]",
+                                  got=entry, expected=f"a position known to be below {length}",
+                                  help="use a slice, which is clipped")
         self._pick(ops.Full(number, int64, ()).output)
 
     def _pick(self, index: Value) -> None:
@@ -302,7 +307,8 @@ def _listed(x: Tensor, item: Any) -> list[Any]:
         for axis, entry in item.items():
             at = position_of(x, axis, "x[...]")
             if at in taken or entry is None or entry is Ellipsis:
-                raise InvalidArgument("an axis is given twice" if at in taken else "an axis needs a position or a slice",
+                raise InvalidArgument("an axis is given twice" if at in taken
+                                      else "an axis needs a position or a slice",
                                       op="x[...]", operand=str(axis), got=repr(entry))
             taken.add(at)
             entries[at] = entry
@@ -329,8 +335,9 @@ def _read(entry: Any, x: Tensor) -> Any:
         raise WrongKind("this is no index", op="x[...]", got=f"{type(entry).__name__} {entry!r:.60}",
                         expected="an integer, a slice, None, ..., an array or a mask")
     if x.is_named and not isinstance(entry, int):
-        raise WrongKind("a named tensor is not indexed by a tensor", op="x[...]", got=f"{type(entry).__name__} {entry.shape}",
-                        expected="integers and slices", help="nv.gather(x, index, axis) says which axis is indexed")
+        raise WrongKind("a named tensor is not indexed by a tensor", op="x[...]",
+                        got=f"{type(entry).__name__} {entry.shape}", expected="integers and slices",
+                        help="nv.gather(x, index, axis) says which axis is indexed")
     return entry
 
 
@@ -349,7 +356,9 @@ def _array(entry: Any) -> Any:
 
 
 def _completed(entries: list[Any], x: Tensor) -> list[Any]:
-    """The entries with the missing slices, in the place of ``...`` or at the end; InvalidArgument if there are too many."""
+    """The entries with the missing slices, in the place of ``...`` or at the end; InvalidArgument if there are
+    too many.
+    """
     dots = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
         raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}")
@@ -381,7 +390,8 @@ def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLi
     place = entry + length if is_negative else entry
     verdicts = [less_equal(0, place), less_equal(place, length - 1)]
     if False in verdicts:
-        raise IndexOutOfRange(f"there is no position {entry}", op="x[...]", operand=f"axis {x.axes[dimension]}", got=entry,
+        raise IndexOutOfRange(f"there is no position {entry}", op="x[...]", operand=f"axis {x.axes[dimension]}",
+                              got=entry,
                               expected=f"{-length} to {length - 1}" if length != 0 else "none: the axis is empty")
     return place if verdicts == [True, True] else None
 
@@ -389,7 +399,8 @@ def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLi
 def _integer_ends(entry: slice) -> slice:
     """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
     def read(end: Any) -> Any:
-        return end if end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__") else operator.index(end)
+        return end if end is None or isinstance(end, (int, Dim)) or not hasattr(end,
+                                                                                "__index__") else operator.index(end)
     return slice(read(entry.start), read(entry.stop), read(entry.step))
 
 
@@ -398,9 +409,10 @@ def _host_mask(mask: Any) -> np.ndarray:
     if isinstance(mask, np.ndarray):
         return mask
     try:
-        return mask.numpy()  # type: ignore[no-any-return]  # a Tensor
+        return mask.numpy()
     except NervureError as error:
-        raise WrongKind("a mask must be known when the graph is built", op="x[...]", got=repr(mask), expected="an array or a constant",
+        raise WrongKind("a mask must be known when the graph is built", op="x[...]", got=repr(mask),
+                        expected="an array or a constant",
                         help="nv.where(mask, x, y) keeps the shape") from error
 
 

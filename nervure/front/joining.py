@@ -22,7 +22,8 @@ from nervure.front.indexing import slice_along_axis
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import new_position, permuted
 from nervure.types.axes import Axes
-from nervure.types.axis import Axis, axis as named_axis, make_axis, match
+from nervure.types.axis import Axis, make_axis
+from nervure.types.axis import axis as named_axis
 from nervure.types.dim import equal
 
 Operand = Any
@@ -36,7 +37,8 @@ def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
     first = tensors[0]
     at = new_position(first, pos, "stack")
     if isinstance(axis, Axis) and axis.has_length and equal(axis.length, len(tensors)) is False:
-        raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(axis), expected=len(tensors))
+        raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(axis),
+                           expected=len(tensors))
     dtype = common_dtype(tuple(tensors), "stack")
     parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
     shape = (*first.shape[:at], 1, *first.shape[at:])
@@ -44,7 +46,8 @@ def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
     if not first.is_named and not isinstance(axis, (Axis, str)):
         return Tensor(op)
     if not first.is_named and first.ndim:
-        raise AxisMismatch("a named axis among anonymous ones", op="stack", got=str(first.type), expected="named tensors")
+        raise AxisMismatch("a named axis among anonymous ones", op="stack", got=str(first.type),
+                           expected="named tensors")
     return Tensor(op, Axes([*first.axes[:at], _stacking_axis(axis, len(tensors)), *first.axes[at:]]))
 
 
@@ -55,7 +58,7 @@ def _stacking_axis(axis: Any, length: int) -> Axis:
         return make_axis(length)
     if not axis.has_length:
         axis.length = length
-    return axis  # type: ignore[no-any-return]  # an Axis
+    return axis
 
 
 def concat_along_axis(xs: Sequence[Operand], axis: Any) -> Tensor:
@@ -76,7 +79,8 @@ def concat_along_axis(xs: Sequence[Operand], axis: Any) -> Tensor:
     op = ops.Concatenate(*values, axis=at)
     if not first.is_named:
         return Tensor(op)
-    return Tensor(op, Axes([own.resized(op.value.shape[at]) if place == at else own for place, own in enumerate(first.axes)]))
+    joined = first.axes[at].resized(op.shape[at])
+    return Tensor(op, Axes([joined if d == at else own for d, own in enumerate(first.axes)]))
 
 
 def concatenate(xs: Sequence[Operand], axis: Any = 0) -> Tensor:
@@ -91,8 +95,8 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
     length = own.shape[at]
     if isinstance(parts, int):
         if parts < 1 or equal(length % parts, 0) is False:
-            raise ShapeMismatch("the length does not divide into equal parts", op="split", got=f"{parts} parts of {own.axes[at]}",
-                                expected="a divisor of the length")
+            raise ShapeMismatch("the length does not divide into equal parts", op="split",
+                                got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length")
         size = length // parts
         bounds = [size * part for part in range(parts + 1)]
     else:
@@ -107,7 +111,8 @@ def _listed(xs: Any, op: str) -> list[Tensor]:
         raise InvalidArgument("there is nothing to join", op=op, expected="one tensor or more")
     tensors = [as_tensor(entry, op, position + 1) for position, entry in enumerate(xs)]
     if len({entry.is_named for entry in tensors if entry.ndim}) > 1:
-        raise AxisMismatch("named and anonymous tensors do not join", op=op, got=", ".join(str(entry.axes) for entry in tensors),
+        raise AxisMismatch("named and anonymous tensors do not join", op=op,
+                           got=", ".join(str(entry.axes) for entry in tensors),
                            help="give the anonymous ones names with nv.cast_axes")
     return tensors
 
@@ -116,10 +121,12 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
     """The value of another tensor on the axes of the first."""
     if first.is_named:
         if len(other.axes) != len(first.axes) or len(alignment.pairing(other.axes, first.axes)) < len(first.axes):
-            raise AxisMismatch("the tensors differ in axes", op=op, operand=position, got=str(other.axes), expected=str(first.axes))
+            raise AxisMismatch("the tensors differ in axes", op=op, operand=position, got=str(other.axes),
+                               expected=str(first.axes))
         return alignment.move_to(other.value, other.axes, first.axes, op)
     if other.ndim != first.ndim or any(equal(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
-        raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type), expected=str(first.type))
+        raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type),
+                            expected=str(first.type))
     return alignment.assume_shape(other.value, first.shape, op)
 
 
@@ -129,7 +136,8 @@ def _along(x: Tensor, axis: Any, op: str) -> int:
         return position_of(x, axis, op)
     found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class and own.level == axis.level]
     if len(found) > 1:
-        raise InvalidArgument(f"two axes have the class of {axis.label}", op=op, got=str(x.axes), help="rename one with nv.map_roles")
+        raise InvalidArgument(f"two axes have the class of {axis.label}", op=op, got=str(x.axes),
+                              help="rename one with nv.map_roles")
     return found[0] if found else position_of(x, axis, op)
 
 
@@ -137,20 +145,23 @@ def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int
     """Where the axes of the first are in another tensor; the joined axis where it is joined."""
     op = "concat_along_axis"
     if other.ndim != first.ndim:
-        raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes), expected=str(first.axes))
+        raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes),
+                            expected=str(first.axes))
     if not first.is_named:
         rest = [d for d in range(first.ndim) if d != at]
         if place != at or any(equal(first.shape[d], other.shape[d]) is False for d in rest):
-            raise ShapeMismatch("the tensors differ in another axis", op=op, operand=position, got=str(other.type), expected=str(first.type))
+            raise ShapeMismatch("the tensors differ in another axis", op=op, operand=position,
+                                got=str(other.type), expected=str(first.type))
         return list(range(first.ndim))
-    order = []
-    for d, axis in enumerate(first.axes):
-        found = [place] if d == at else [e for e, own in enumerate(other.axes) if e != place and match(axis, own) is not False]
-        if not found:
-            raise AxisMismatch(f"axis {axis.label} is not in every tensor", op=op, operand=position, got=str(other.axes),
-                               expected=str(first.axes))
-        order.append(found[0])
-    return order
+    rest = [d for d in range(first.ndim) if d != at]
+    others = [d for d in range(first.ndim) if d != place]
+    pairs = alignment.pairing(Axes([first.axes[d] for d in rest]), Axes([other.axes[d] for d in others]))
+    if len(pairs) < len(rest):
+        missing = next(first.axes[d] for here, d in enumerate(rest) if here not in pairs)
+        raise AxisMismatch(f"axis {missing.label} is not in every tensor", op=op, operand=position,
+                           got=str(other.axes), expected=str(first.axes))
+    where = {rest[here]: others[there] for here, there in pairs.items()}
+    return [where.get(d, place) for d in range(first.ndim)]
 
 
 __all__ = ["concat_along_axis", "concatenate", "split", "stack"]

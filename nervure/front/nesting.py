@@ -76,5 +76,5 @@ def _build(pattern: Any, leaves: Any) -> Any:
     if issubclass(pattern.kind, (list, tuple)):
         return pattern.kind(entries)
     if issubclass(pattern.kind, Mapping):
-        return pattern.kind(zip(pattern.keys, entries, strict=True))  # type: ignore[call-arg]  # dict and its like
+        return pattern.kind(zip(pattern.keys, entries, strict=True))
     return pattern.kind(**dict(zip(pattern.keys, entries, strict=True)))

@@ -6,8 +6,8 @@
 >>> nv.cross_entropy_multi(nv.softmax(logits), labels).tolist()
 [1000.0, 0.6931471824645996]
 
-The cross entropies look for the softmax or sigmoid that made the probabilities and start from its logits, so that neither value
-nor gradient suffers where a probability rounds to 0 or 1.
+The cross entropies look for the softmax or sigmoid that made the probabilities and start from its logits, so
+that neither value nor gradient suffers where a probability rounds to 0 or 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
 from nervure.front.choosing import positions_of
-from nervure.front.elementwise import add, common_dtype, converted_to, multiply, rsqrt, safelog, square, subtract
+from nervure.front.elementwise import (
+    add,
+    common_dtype,
+    converted_to,
+    multiply,
+    rsqrt,
+    safelog,
+    square,
+    subtract,
+)
 from nervure.front.promotion import floating
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
@@ -45,8 +54,9 @@ def log_softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None)
 def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
     """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
 
-    y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t are probabilities or
-    one-hot vectors over the same axes in any order. Where t is 0 nothing is counted, whatever y is.
+    y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t
+    are probabilities or one-hot vectors over the same axes in any order. Where t is 0 nothing is counted,
+    whatever y is.
     """
     own, targets = _pair(y, t, "cross_entropy_multi")
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
@@ -91,7 +101,9 @@ def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = Non
 
 
 def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6) -> Tensor:
-    """x over the root of its mean square along some axes (absent: all but N and REC); then times scale (Zhang and Sennrich 2019)."""
+    """x over the root of its mean square along some axes (absent: all but N and REC); then times scale (Zhang
+    and Sennrich 2019).
+    """
     own = as_tensor(x, "rms_norm")
     kept = _kept(own, axes, "rms_norm")
     size = _spread(mean, square(own), kept)
@@ -103,14 +115,16 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
                channels: Any = None, epsilon: float = 1e-5) -> Tensor:
     """x standardised for each channel over all other axes (Ioffe and Szegedy 2015); then times scale, plus shift.
 
-    ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of`` and ``variance_of``, tensors over the
-    channels, these are used, as in inference. A tensor over the channels has their axes; for anonymous x it is reshaped to them.
+    ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of``
+    and ``variance_of``, tensors over the channels, these are used, as in inference. A tensor over the channels
+    has their axes; for anonymous x it is reshaped to them.
     """
     own = as_tensor(x, "batch_norm")
     kept = _channels(own, channels)
     if (mean_of is None) != (variance_of is None):
         raise InvalidArgument("mean and variance are given both or neither", op="batch_norm")
-    by_channel = [None if entry is None else _over_channels(own, kept, entry) for entry in (mean_of, variance_of, scale, shift)]
+    by_channel = [None if entry is None else _over_channels(own, kept, entry)
+                  for entry in (mean_of, variance_of, scale, shift)]
     centre = _spread(mean, own, kept) if by_channel[0] is None else by_channel[0]
     width = _spread(variance, own, kept) if by_channel[1] is None else by_channel[1]
     return _standardized(own, centre, width, by_channel[2], by_channel[3], epsilon)
@@ -130,13 +144,16 @@ def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value]:
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)
     if not is_scalar(t) and targets.ndim != own.ndim:
-        raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes), expected=str(own.axes),
+        raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes),
+                           expected=str(own.axes),
                            help="nv.one_hot(labels, axis) makes vectors of class numbers")
     return own, converted_to(alignment.fitted(targets, own, op), dtype)
 
 
 def _logits(y: Value) -> tuple[Value | None, tuple[int, ...]]:
-    """The logits of a softmax or log-softmax and the axes it goes along, also through a permutation; None for other values."""
+    """The logits of a softmax or log-softmax and the axes it goes along, also through a permutation; None for
+    other values.
+    """
     order: tuple[int, ...] = tuple(range(y.rank))
     if isinstance(y.op, ops.Permute):
         order, y = y.op.order, y.op.operands[0]
@@ -196,4 +213,5 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
     return Tensor(ops.Reshape(own.value, tuple([length if at in kept else 1 for at, length in enumerate(x.shape)])))
 
 
-__all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax", "rms_norm", "softmax"]
+__all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax",
+           "rms_norm", "softmax"]

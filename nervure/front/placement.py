@@ -1,7 +1,8 @@
 """From what a user wrote to single assignment: which state each read sees, and what each variable is in the end.
 
-A ``Placement`` walks expressions in the order in which they are placed. It keeps the current value of every variable, binds the
-reads below an expression to it, and turns assignments into new current values, so that what is left is pure:
+A ``Placement`` walks expressions in the order in which they are placed. It keeps the current value of every
+variable, binds the reads below an expression to it, and turns assignments into new current values, so that what
+is left is pure:
 
 >>> import nervure as nv
 >>> x = nv.variable((), 0.0)
@@ -15,6 +16,7 @@ reads below an expression to it, and turns assignments into new current values, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
@@ -82,7 +84,7 @@ class Placement:
             if not variable.persistent:
                 raise InvalidArgument("it is read before it has a value", op=variable.name or "temporary",
                                       location=variable.location if op is None else op.location,
-                                      help="assign a temporary first; make a placeholder a parameter of the computation")
+                                      help="assign a temporary first; a placeholder must be a parameter")
             value = self.entry[variable] = ReadVariable(variable).output
             value.op.name = variable.name
             value.labels = None if op is None else op.outputs[0].labels
@@ -93,7 +95,7 @@ class Placement:
         return [(variable, value) for variable, value in self.state.items()
                 if variable.persistent and value is not self.entry.get(variable)]
 
-    # -- tasks: generators that yield tasks, so that nesting needs no recursion -------------------------------------
+    # -- tasks: generators that yield tasks, so that nesting needs no recursion --------------------
 
     def _place(self, root: Value) -> Task:
         self._bind_reads(root)
@@ -194,7 +196,8 @@ def _check_disjoint(write: Write, landed: Sequence[Write]) -> None:
     for other in landed:
         if other.variable is write.variable and _may_overlap(write.map, other.map):
             raise InvalidArgument("two writes side by side may touch one element", op="doall",
-                                  operand=write.variable.name, got=f"writes at {other.op.location} and {write.op.location}",
+                                  operand=write.variable.name,
+                                  got=f"writes at {other.op.location} and {write.op.location}",
                                   location=write.op.location, help="put them into nv.sequential([...])")
 
 
@@ -207,13 +210,9 @@ def _may_overlap(left: IndexMap | None, right: IndexMap | None) -> bool:
 
 def _cells(index_map: IndexMap) -> list[tuple[int, ...]] | None:
     """The elements that a map visits; None where they are too many or symbolic."""
-    size = 1
-    for entry in index_map.shape:
-        if isinstance(entry, Dim):
-            return None
-        size *= entry
-    if size > ENUMERATED:
+    lengths = [entry for entry in index_map.shape if not isinstance(entry, Dim)]
+    if len(lengths) < index_map.rank or math.prod(lengths) > ENUMERATED:
         return None
-    grid = np.indices([int(entry) for entry in index_map.shape]).reshape(len(index_map.shape), -1)
+    grid = np.indices(lengths).reshape(len(lengths), -1)
     visited = np.stack([np.broadcast_to(entry, grid.shape[1:]) for entry in index_map.evaluate(tuple(grid))])
     return list(map(tuple, visited.T.tolist()))

@@ -20,10 +20,8 @@ from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.creation import read_axes
 from nervure.front.promotion import promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
-from nervure.ir.op import Value
 from nervure.types.axes import Axes, make_axes
-from nervure.types.axis import Axis
-from nervure.types.dim import Dim, DimLike
+from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, float32, int64
 
 Operand = Any

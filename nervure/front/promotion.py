@@ -1,7 +1,7 @@
 """Which element type a mixture of types has.
 
-Between tensors bool < integers < floats < complex; inside a kind the wider wins. Python and NumPy scalars are weak: they
-take the tensors' type unless their own kind is higher.
+Between tensors bool < integers < floats < complex; inside a kind the wider wins. Python and NumPy scalars are
+weak: they take the tensors' type unless their own kind is higher.
 
 >>> from nervure.types.dtype import bfloat16, float16, int8, uint8
 >>> promote([float16, bfloat16]), promote([int8, uint8]), promote([int8], [float])

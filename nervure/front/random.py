@@ -10,8 +10,8 @@ False
 >>> nv.evaluate(nv.uniform("N=2, C=3", low=-1.0)).tolist() == first.tolist()
 True
 
-Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed, step, stream,
-position). A tensor stands for its axes.
+Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed,
+step, stream, position). A tensor stands for its axes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
 from nervure.types.axes import Axes
-from nervure.types.dim import DimLike, product
-from nervure.types.dtype import DType, as_dtype, float32
+from nervure.types.dim import Dim
+from nervure.types.dtype import as_dtype, float32
 
 
 def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) -> Tensor:
@@ -68,19 +68,23 @@ def dropout(x: Any, rate: float = 0.5) -> Tensor:
     return where(kept, own * (1 / (1 - chance)), 0.0)
 
 
-def glorot(axes: Axes, out_axes: Any = None) -> Tensor:
-    """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010), as ``initial_value`` of a variable.
+def glorot(axes: Any, out_axes: Any = None) -> Tensor:
+    """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010): an ``initial_value``.
 
-    Outputs are the elements of ``out_axes``, absent: of the last axis; inputs are those of the others.
+    Outputs are the elements of ``out_axes`` (absent: of the last axis), inputs those of the others.
     """
-    inputs, outputs = _fans(axes, out_axes)
-    return _spread_by(lambda: math.sqrt(6 / (inputs + outputs)), axes, uniform)
+    inputs, outputs = _fans(axes, out_axes, "glorot")
+    width = math.sqrt(6 / max(inputs + outputs, 1))
+    return uniform(axes, -width, width)
 
 
-def he(axes: Axes, out_axes: Any = None) -> Tensor:
-    """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015); axes as for ``glorot``."""
-    inputs, _ = _fans(axes, out_axes)
-    return _spread_by(lambda: math.sqrt(2 / inputs), axes, normal)
+def he(axes: Any, out_axes: Any = None) -> Tensor:
+    """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015): an ``initial_value``.
+
+    Axes are as for ``glorot``.
+    """
+    inputs, _ = _fans(axes, out_axes, "he")
+    return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))
 
 
 def _drawn(core: Callable[..., Op], axes: Axes, **attributes: Any) -> Tensor:
@@ -104,23 +108,16 @@ def _probability(p: Any, op: str) -> float:
     return float(p)
 
 
-def _fans(axes: Any, out_axes: Any) -> tuple[int, int]:
+def _fans(axes: Any, out_axes: Any, op: str) -> tuple[int, int]:
     """How many inputs and outputs a weight has."""
-    weight = Tensor(ops.Full(0, DEFAULT, read_axes(axes).lengths), read_axes(axes))
-    chosen = (weight.ndim - 1,) if out_axes is None and weight.ndim else positions_of(weight, out_axes or [], "glorot")
-    sizes: list[DimLike] = [product(*[length for at, length in enumerate(weight.shape) if (at in chosen) == is_output])
-                            for is_output in (False, True)]
-    return int(sizes[0]), int(sizes[1])  # type: ignore[arg-type]  # a variable's lengths are numbers
-
-
-def _spread_by(width: Callable[[], float], axes: Any, draw: Callable[..., Tensor]) -> Tensor:
-    """Draws numbers of a width; an axis of length 0 has no numbers and so no width."""
     own = read_axes(axes)
-    if 0 in own.lengths:
-        return draw(own)
-    return draw(own, -width(), width()) if draw is uniform else draw(own, 0.0, width())
+    lengths = [length for length in own.lengths if not isinstance(length, Dim)]
+    if len(lengths) < len(own):
+        raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own))
+    last = [len(own) - 1] if lengths else []
+    chosen = positions_of(Tensor(ops.Full(0, float32, own.lengths), own), last if out_axes is None else out_axes, op)
+    outputs = math.prod([lengths[at] for at in chosen])
+    return math.prod([length for at, length in enumerate(lengths) if at not in chosen]), outputs
 
-
-DEFAULT: DType = float32
 
 __all__ = ["bernoulli", "dropout", "glorot", "he", "normal", "uniform"]

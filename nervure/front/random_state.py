@@ -1,7 +1,8 @@
 """The state of random numbers: a seed, and a counter of calls. Both are variables like any other.
 
-A random op reads them; a computation with random ops raises the counter by one update at its end. So a run is a pure function
-of (seed, step), and what a transformer draws next is in its cells, where it is saved with the rest.
+A random op reads them; a computation with random ops raises the counter by one update at its end. So a run is a
+pure function of (seed, step), and what a transformer draws next is in its cells, where it is saved with the
+rest.
 """
 
 from __future__ import annotations

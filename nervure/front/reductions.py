@@ -43,8 +43,8 @@ def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple
     return rest, kept_in_order
 
 
-def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, out_axes: Any, axis: Any, keepdims: bool,
-           dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
+def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, out_axes: Any, axis: Any,
+           keepdims: bool, dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
     if axis is not None:
@@ -62,15 +62,17 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
     if keepdims:
         shape = tuple([1 if at in reduced else length for at, length in enumerate(own.shape)])
         value = ops.Reshape(value, shape).output
-        axes = [axis.resized(1) if at in reduced else axis for at, axis in enumerate(own.axes)] if own.is_named else None
-        return Tensor(value, None if axes is None else Axes(axes))
+        if not own.is_named:
+            return Tensor(value)
+        return Tensor(value, Axes([axis.resized(1) if at in reduced else axis for at, axis in enumerate(own.axes)]))
     order = [sorted(kept).index(at) for at in kept]
     if order != list(range(len(order))):
         value = ops.Permute(value, order).output
     return Tensor(value, Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
-def _reduction(name: str, core: Callable[..., Op], dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
+def _reduction(name: str, core: Callable[..., Op],
+               dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
     def reduction(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
                   keepdims: bool = False) -> Tensor:
         return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
@@ -83,13 +85,13 @@ def _truth(dtype: DType) -> DType:
     return bool_
 
 
-sum = _reduction("sum", ops.Sum, accumulating)  # noqa: A001  # NumPy's name
+sum = _reduction("sum", ops.Sum, accumulating)  # NumPy's name
 prod = _reduction("prod", ops.Prod, accumulating)
-max = _reduction("max", ops.Max)  # noqa: A001
-min = _reduction("min", ops.Min)  # noqa: A001
+max = _reduction("max", ops.Max)
+min = _reduction("min", ops.Min)
 mean = _reduction("mean", ops.Mean, floating)
-any = _reduction("any", ops.Any, _truth)  # noqa: A001
-all = _reduction("all", ops.All, _truth)  # noqa: A001
+any = _reduction("any", ops.Any, _truth)
+all = _reduction("all", ops.All, _truth)
 argmax = _reduction("argmax", ops.ArgMax)
 argmin = _reduction("argmin", ops.ArgMin)
 count_nonzero = _reduction("count_nonzero", ops.CountNonzero)
@@ -125,5 +127,5 @@ def batch_size(x: Operand) -> Tensor:
     return tensor_size(own, reduction_axes=own.axes.batch_axes() if own.is_named else [])
 
 
-__all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logsumexp", "max", "mean",
-           "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]
+__all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logsumexp",
+           "max", "mean", "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]

@@ -51,7 +51,7 @@ def tracing(name: str) -> Iterator[None]:
 
 def _function(module: str, name: str) -> Callable[..., Any]:
     """A function of a later file of the front; methods are spelled with it."""
-    return getattr(importlib.import_module(f"nervure.front.{module}"), name)  # type: ignore[no-any-return]
+    return getattr(importlib.import_module(f"nervure.front.{module}"), name)
 
 
 def _method(module: str, name: str, swap: bool = False, doc: str | None = None) -> Any:
@@ -95,7 +95,7 @@ class Tensor:
         if axes is not None and value.labels is None and not axes.is_anonymous:
             value.labels = axes.names
 
-    # -- what it is ------------------------------------------------------------------------------------------
+    # -- what it is --------------------------------------------------------------------------------
 
     @property
     def value(self) -> Value:
@@ -122,12 +122,12 @@ class Tensor:
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return self.type.dtype  # type: ignore[no-any-return]  # a description
+        return self.type.dtype
 
     @property
     def shape(self) -> tuple[DimLike, ...]:
         """The length of each axis: ints, and symbolic dimensions."""
-        return self.type.shape  # type: ignore[no-any-return]  # a description
+        return self.type.shape
 
     @property
     def ndim(self) -> int:
@@ -153,7 +153,7 @@ class Tensor:
         self._value.op.name = name
         return self
 
-    # -- numbers ---------------------------------------------------------------------------------------------
+    # -- numbers -----------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
         """The elements, computed now, as an array of the caller's own."""
@@ -221,7 +221,7 @@ class Tensor:
         label = f" {self.name!r}" if self.name else ""
         return f"<{type(self).__name__} {self.type.describe(names)} {type(self._value.op).__name__}{label}>"
 
-    # -- comparison is identity; copies are refused ------------------------------------------------------------
+    # -- comparison is identity; copies are refused ------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (bool, int, float, complex, np.ndarray, np.generic)):
@@ -242,9 +242,10 @@ class Tensor:
     def __reduce__(self) -> Any:
         raise WrongKind("a tensor handle cannot be pickled", op="pickle", help="nv.save keeps values in a file")
 
-    __reduce_ex__ = lambda self, protocol: self.__reduce__()  # noqa: E731  # pickle asks this one first
+    def __reduce_ex__(self, protocol: Any) -> Any:  # pickle asks this one first
+        return self.__reduce__()
 
-    # -- operators, and functions as methods ------------------------------------------------------------------
+    # -- operators, and functions as methods -------------------------------------------------------
 
     __add__, __radd__ = _operator("add"), _operator("add", True)
     __sub__, __rsub__ = _operator("subtract"), _operator("subtract", True)
@@ -279,14 +280,14 @@ class Tensor:
     variables = _method("creation", "variables_below", doc="The trainable variables below this tensor.")
 
     @property
-    def T(self) -> Tensor:  # noqa: N802  # NumPy's name
+    def T(self) -> Tensor:  # NumPy's name
         """Anonymous axes: reversed, as NumPy's. Named axes: every level l becomes -1 - l, in the same order."""
-        return _function("views", "transposed")(self)  # type: ignore[no-any-return]
+        return _function("views", "transposed")(self)
 
     @property
-    def mT(self) -> Tensor:  # noqa: N802  # NumPy's name
+    def mT(self) -> Tensor:  # NumPy's name
         """The last two axes swapped."""
-        return _function("views", "matrix_transposed")(self)  # type: ignore[no-any-return]
+        return _function("views", "matrix_transposed")(self)
 
     @property
     def at(self) -> Any:
@@ -312,7 +313,8 @@ def value_only(operand: Any, op: str, position: int) -> None:
     if hasattr(operand, "has_no_value"):
         raise InvalidArgument(f"{operand} has no value", op=op, operand=position,
                               help="put it into nv.sequential([...]) together with a tensor")
-    raise WrongKind("this cannot be an operand", op=op, operand=position, got=f"{type(operand).__name__} {operand!r:.60}",
+    raise WrongKind("this cannot be an operand", op=op, operand=position,
+                    got=f"{type(operand).__name__} {operand!r:.60}",
                     expected="a tensor, a number or a NumPy array", help="nv.constant(...) reads lists")
 
 
@@ -321,7 +323,7 @@ def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType
     if isinstance(operand, Tensor):
         return operand
     if is_operand(operand) or isinstance(operand, (list, tuple)):
-        return _function("creation", "constant")(operand, dtype=dtype)  # type: ignore[no-any-return]
+        return _function("creation", "constant")(operand, dtype=dtype)
     value_only(operand, op, position)
     raise AssertionError
 

@@ -22,7 +22,8 @@ from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.kinds import View
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
-from nervure.types.axis import Axis, FlattenedAxis, axis as named_axis, make_axis
+from nervure.types.axis import Axis, FlattenedAxis, make_axis
+from nervure.types.axis import axis as named_axis
 from nervure.types.dim import Dim, DimLike, equal, product
 from nervure.types.index_map import IndexMap
 
@@ -30,7 +31,9 @@ Operand = Any
 
 
 def broadcast(x: Operand, axes: Any) -> Tensor:
-    """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's broadcast_to."""
+    """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
+    broadcast_to.
+    """
     own = as_tensor(x, "broadcast")
     target = read_axes(axes)
     if not own.is_named and (target.is_anonymous or own.ndim == 0):
@@ -38,7 +41,8 @@ def broadcast(x: Operand, axes: Any) -> Tensor:
         if shape != target.lengths:
             raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
                                 expected=str(target.lengths))
-        return Tensor(alignment.broadcast_anonymous(own.value, shape, "broadcast"), target if not target.is_anonymous else None)
+        return Tensor(alignment.broadcast_anonymous(own.value, shape, "broadcast"),
+                      target if not target.is_anonymous else None)
     if not own.is_named:
         alignment.common_axes([Tensor(ops.Full(0, own.dtype, target.lengths), target), own], "broadcast")
         return Tensor(own.value, target)
@@ -113,7 +117,8 @@ def map_roles(x: Operand, roles: Mapping[Any, Any]) -> Tensor:
     """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length."""
     own = as_tensor(x, "map_roles")
     if not isinstance(roles, Mapping):
-        raise WrongKind("map_roles takes a mapping", op="map_roles", operand=2, got=type(roles).__name__, expected="{old: new}")
+        raise WrongKind("map_roles takes a mapping", op="map_roles", operand=2, got=type(roles).__name__,
+                        expected="{old: new}")
     axes = list(own.axes)
     for old, new in roles.items():
         at = position_of(own, old, "map_roles")
@@ -139,8 +144,8 @@ def expand_dims(x: Operand, axis: Any = None, dim: Any = 0) -> Tensor:
     if axis is None:
         return Tensor(value)
     if not own.is_named and own.ndim:
-        raise AxisMismatch("a named axis among anonymous ones", op="expand_dims", got=str(own.type), expected="a named tensor",
-                           help="give the tensor names with nv.cast_axes")
+        raise AxisMismatch("a named axis among anonymous ones", op="expand_dims", got=str(own.type),
+                           expected="a named tensor", help="give the tensor names with nv.cast_axes")
     return Tensor(value, Axes([*own.axes[:at], axis, *own.axes[at:]]))
 
 
@@ -151,14 +156,17 @@ def squeeze(x: Operand, axes: Any = None) -> Tensor:
     chosen = ones if axes is None else list(positions_of(own, axes, "squeeze"))
     for at in chosen:
         if at not in ones:
-            raise ShapeMismatch("only an axis of length 1 can be dropped", op="squeeze", got=str(own.axes[at]), expected=1)
+            raise ShapeMismatch("only an axis of length 1 can be dropped", op="squeeze",
+                                got=str(own.axes[at]), expected=1)
     kept = [at for at in range(own.ndim) if at not in chosen]
     return Tensor(ops.Reshape(own.value, tuple([own.shape[at] for at in kept])),
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
 def reshape(x: Operand, shape: Any) -> Tensor:
-    """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name the result."""
+    """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
+    the result.
+    """
     own = as_tensor(x, "reshape")
     if not isinstance(shape, (int, Dim, list, tuple)):
         target = read_axes(shape)
@@ -212,7 +220,8 @@ def flatten_at(x: Operand, index: int) -> Tensor:
     """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one."""
     own = as_tensor(x, "flatten_at")
     if not isinstance(index, int) or not 0 <= index <= own.ndim:
-        raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index, expected=f"0 to {own.ndim}")
+        raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index,
+                              expected=f"0 to {own.ndim}")
     if index in (0, own.ndim):
         return flatten(own)
     parts = own.axes[:index], own.axes[index:]
@@ -269,7 +278,8 @@ def _pair(padding: Any) -> tuple[Any, Any]:
     before, after = padding if isinstance(padding, (list, tuple)) and len(padding) == 2 else (padding, padding)
     for amount in (before, after):
         if isinstance(amount, bool) or not (isinstance(amount, Dim) or hasattr(amount, "__index__")):
-            raise WrongKind("a padding is an int or a pair of ints", op="pad", operand="paddings", got=f"{padding!r:.60}")
+            raise WrongKind("a padding is an int or a pair of ints", op="pad", operand="paddings",
+                            got=f"{padding!r:.60}")
     return before, after
 
 
@@ -281,7 +291,8 @@ def reverse(x: Operand, axes: Any = None) -> Tensor:
 
 
 def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | None]:
-    """What a chain of views shows, and the map from the view to it (None where there is no view), for writing through it.
+    """What a chain of views shows, and the map from the view to it (None where there is no view), for writing
+    through it.
 
     The chain ends at ``stop``, or where the views end. InvalidArgument for a view that no write goes through.
     """

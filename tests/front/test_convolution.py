@@ -31,8 +31,9 @@ def reference(x, f, strides, dilations, paddings, groups=1):
     result = np.zeros((x.shape[0], f.shape[0], *places))
     size = f.shape[0] // groups
     for place in itertools.product(*map(range, places)):
-        window = x[(slice(None), slice(None), *[slice(place[d] * strides[d], place[d] * strides[d] + spans[d], dilations[d])
-                                                for d in range(rank)])]
+        window = x[(slice(None), slice(None),
+                    *[slice(place[d] * strides[d], place[d] * strides[d] + spans[d], dilations[d])
+                      for d in range(rank)])]
         for k in range(f.shape[0]):
             group = k // size
             channels = window[:, group * f.shape[1]:(group + 1) * f.shape[1]]
@@ -52,7 +53,8 @@ def test_the_example():
     expected = reference(a, b.transpose(3, 0, 1, 2), (1, 1), (1, 1), [(1, 1), (1, 1)])
     for spatial in ([H, W], ["H", "W"], [2, 3], "H=8, W=7"):
         check(nv.convolution(x, f, spatial, padding=1), expected, "N=2, K=4, H=8, W=7")
-    big = nv.convolution(nv.placeholder("N=n, C=3, H=32, W=32"), nv.placeholder("C=3, H=3, W=3, K=64"), ["H", "W"], padding=1)
+    big = nv.convolution(nv.placeholder("N=n, C=3, H=32, W=32"), nv.placeholder("C=3, H=3, W=3, K=64"),
+                         ["H", "W"], padding=1)
     assert [str(one) for one in big.axes] == ["N: n", "K: 64", "H: 32", "W: 32"]
 
 
@@ -66,7 +68,9 @@ def test_any_order_of_axes():
 
 
 def test_several_channels():
-    """A233, A235: several axes are contracted, several are output channels; without contraction these precede the windows."""
+    """A233, A235: several axes are contracted, several are output channels; without contraction these precede
+    the windows.
+    """
     x, a = tensor("N=2, C=3, E=2, H=8")
     f, b = tensor("K=2, E=2, H=3, C=3, L=3")
     expected = reference(a.reshape(2, 6, 8), b.transpose(0, 4, 3, 1, 2).reshape(6, 6, 3), (1,), (1,), [(0, 0)])
@@ -106,13 +110,15 @@ def test_dimensions(spatial):
     x, a = tensor({"N": 2, "C": 3, **{one: lengths[one] for one in spatial}})
     f, b = tensor({"K": 4, "C": 3, **{one: windows[one] for one in spatial}})
     count = len(spatial)
-    settings = {"strides": [2, 1, 3][:count], "dilations": [1, 2, 1][:count], "padding": [(1, 0), (2, 1), (0, 3)][:count]}
+    settings = {"strides": [2, 1, 3][:count], "dilations": [1, 2, 1][:count],
+                "padding": [(1, 0), (2, 1), (0, 3)][:count]}
     expected = reference(a, b, settings["strides"], settings["dilations"], settings["padding"])
     axes = {"N": 2, "K": 4, **dict(zip(spatial, expected.shape[2:]))}
     check(nv.convolution(x, f, list(spatial), **settings), expected, axes)
     named = {name: dict(zip(spatial, values)) for name, values in settings.items()}
     check(nv.convolution(x, f, list(spatial), **named), expected, axes)
-    each = {one: {"strides": settings["strides"][d], "dilation": settings["dilations"][d], "padding": settings["padding"][d]}
+    each = {one: {"strides": settings["strides"][d], "dilation": settings["dilations"][d],
+                  "padding": settings["padding"][d]}
             for d, one in enumerate(spatial)}
     check(nv.convolution(x, f, each), expected, axes)
 
@@ -150,12 +156,15 @@ def test_paddings():
     """A232: an int, a pair, "valid"; for all axes or for each; negative ones crop."""
     x, a = tensor("N=2, C=3, H=8, W=7")
     f, b = tensor("K=4, C=3, H=3, W=3")
-    for padding, pairs in ((2, [(2, 2)] * 2), ((1, 2), [(1, 2)] * 2), ("valid", [(0, 0)] * 2), ([1, 2], [(1, 1), (2, 2)]),
-                           ([(0, 1), 2], [(0, 1), (2, 2)]), (["valid", (2, 0)], [(0, 0), (2, 0)]), ({W: 1}, [(0, 0), (1, 1)])):
+    for padding, pairs in ((2, [(2, 2)] * 2), ((1, 2), [(1, 2)] * 2), ("valid", [(0, 0)] * 2),
+                           ([1, 2], [(1, 1), (2, 2)]), ([(0, 1), 2], [(0, 1), (2, 2)]),
+                           (["valid", (2, 0)], [(0, 0), (2, 0)]), ({W: 1}, [(0, 0), (1, 1)])):
         expected = reference(a, b, (1, 1), (1, 1), pairs)
-        np.testing.assert_allclose(nv.convolution(x, f, [H, W], padding=padding).numpy(), expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(nv.convolution(x, f, [H, W], padding=padding).numpy(), expected,
+                                   rtol=1e-10, atol=1e-12)
     cropped = nv.convolution(x, f, [H, W], padding=[(-1, 0), 0])
-    np.testing.assert_allclose(cropped.numpy(), reference(a[:, :, 1:], b, (1, 1), (1, 1), [(0, 0)] * 2), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(cropped.numpy(), reference(a[:, :, 1:], b, (1, 1), (1, 1), [(0, 0)] * 2),
+                               rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(("settings", "kind"), [
@@ -171,8 +180,10 @@ def test_wrong_settings(settings, kind):
 
 
 @pytest.mark.parametrize(("x", "f", "spatial"), [
-    ("N=2, C=3, H=8", "C=3, W=3, K=2", ["H"]), ("N=2, C=3, H=8", "C=3, H=9, K=2", ["H"]), ("N=2, C=3, H=8", "C=3, H=3, N=2", ["V"]),
-    ("N=2, C=3, H=8", "C=3, H=3, K=2", []), ("N=2, C=3, H=8", "C=3, H=3, K=2", None), ("N=2, C=3, H=8", "C=3, H=3, H=4", ["H"]),
+    ("N=2, C=3, H=8", "C=3, W=3, K=2", ["H"]), ("N=2, C=3, H=8", "C=3, H=9, K=2", ["H"]),
+    ("N=2, C=3, H=8", "C=3, H=3, N=2", ["V"]),
+    ("N=2, C=3, H=8", "C=3, H=3, K=2", []), ("N=2, C=3, H=8", "C=3, H=3, K=2", None),
+    ("N=2, C=3, H=8", "C=3, H=3, H=4", ["H"]),
     ("A=1, B=1, D=1, E=1", "A=1, B=1, D=1, E=1", ["A", "B", "D", "E"])])
 def test_wrong_axes(x, f, spatial):
     """A245: no window, a window that is too long, no spatial axes, too many, two windows for one axis."""
@@ -253,15 +264,20 @@ def test_out_axes():
 
 
 def test_anonymous_tensors():
-    """A243: by position: x (N, C, spatial), f (K, C // groups, spatial), for the transpose f (C, K // groups, spatial)."""
+    """A243: by position: x (N, C, spatial), f (K, C // groups, spatial), for the transpose f (C, K // groups,
+    spatial).
+    """
     a, b = RNG.standard_normal((2, 4, 8, 7)), RNG.standard_normal((6, 2, 3, 2))
     x, f = nv.constant(a, dtype=nv.float64), nv.constant(b, dtype=nv.float64)
     result = nv.convolution(x, f, strides=(2, 1), padding=[1, "same"], groups=2)
-    np.testing.assert_allclose(result.numpy(), reference(a, b, (2, 1), (1, 1), [(1, 1), (0, 1)], 2), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(result.numpy(), reference(a, b, (2, 1), (1, 1), [(1, 1), (0, 1)], 2),
+                               rtol=1e-10, atol=1e-12)
     assert not result.is_named and nv.convolution(x, f, [2, 3], groups=2).shape == (2, 6, 6, 6)
     y, g = RNG.standard_normal((2, 3, 8)), RNG.standard_normal((3, 4, 2))
-    np.testing.assert_allclose(nv.deconvolution(y, g, strides=2).numpy(), transposed(y, g, 2, 1, (0, 0)), rtol=1e-4, atol=1e-5)
-    for call in (lambda: nv.convolution(x, f, [1, 2], groups=2), lambda: nv.convolution(nv.zeros((2, 3)), nv.zeros((2, 3))),
+    np.testing.assert_allclose(nv.deconvolution(y, g, strides=2).numpy(), transposed(y, g, 2, 1, (0, 0)),
+                               rtol=1e-4, atol=1e-5)
+    for call in (lambda: nv.convolution(x, f, [1, 2], groups=2),
+                 lambda: nv.convolution(nv.zeros((2, 3)), nv.zeros((2, 3))),
                  lambda: nv.convolution(x, nv.zeros((6, 2, 3)), groups=2), lambda: nv.convolution(x, f)):
         with pytest.raises((InvalidArgument, ShapeMismatch)):
             call()
@@ -288,7 +304,9 @@ def pooled(a, windows, strides, paddings, kind, count_padding=False):
 @pytest.mark.parametrize("kind", ["max", "avg"])
 @pytest.mark.parametrize("count_padding", [False, True])
 def test_pooling(kind, count_padding):
-    """A241, A246: over the axes of the window, with strides of its length unless given; padding counts only if asked."""
+    """A241, A246: over the axes of the window, with strides of its length unless given; padding counts only if
+    asked.
+    """
     x, a = tensor("N=2, C=3, H=8, W=7")
     check(nv.pooling(x, kind, {H: 2, "W": 3}), pooled(a, (2, 3), (2, 3), [(0, 0)] * 2, kind), "N=2, C=3, H=4, W=2")
     expected = pooled(a, (3, 3), (2, 1), [(1, 1), (0, 2)], kind, count_padding)
@@ -296,7 +314,8 @@ def test_pooling(kind, count_padding):
     check(result, expected, {"N": 2, "C": 3, "H": 4, "W": 7})
     assert nv.pooling(x, kind, {H: 3, W: 3}, strides=1, padding="same").shape == x.shape
     turned = nv.axes_with_order(x, ["W", "N", "H", "C"])
-    check(nv.pooling(turned, kind, {H: 2}), pooled(a.transpose(0, 1, 3, 2), (2,), (2,), [(0, 0)], kind).transpose(2, 0, 3, 1),
+    check(nv.pooling(turned, kind, {H: 2}),
+          pooled(a.transpose(0, 1, 3, 2), (2,), (2,), [(0, 0)], kind).transpose(2, 0, 3, 1),
           "W=7, N=2, H=4, C=3")
     channels = nv.pooling(x, kind, {C: 3})
     check(channels, (a.max(1) if kind == "max" else a.mean(1))[:, None], "N=2, C=1, H=8, W=7")
@@ -339,7 +358,8 @@ def test_element_types():
 
 
 @pytest.mark.parametrize("build", [
-    lambda x, f: nv.convolution(x, f, ["H"], strides=2, padding=1), lambda x, f: nv.deconvolution(x, f, ["H"], strides=2),
+    lambda x, f: nv.convolution(x, f, ["H"], strides=2, padding=1), lambda x,
+    f: nv.deconvolution(x, f, ["H"], strides=2),
     lambda x, f: nv.convolution(x, f, ["H"], dilations=2, padding="same") * nv.sum(f)])
 def test_derivatives(build):
     """A230, A240: with respect to both, twice."""

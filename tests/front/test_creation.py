@@ -88,7 +88,8 @@ def test_temporaries():
 
 @pytest.mark.parametrize(("initial", "expected"), [
     (None, [0.0, 0.0]), (3, [3.0, 3.0]), (2.5, [2.5, 2.5]), ([1, 2], [1.0, 2.0]), (np.array([1.0, 2.0]), [1.0, 2.0]),
-    (lambda axes: np.arange(axes.size), [0.0, 1.0]), (lambda axes: nv.iota(axes[0]) + 1, [1.0, 2.0]), (lambda axes: 7, [7.0, 7.0]),
+    (lambda axes: np.arange(axes.size), [0.0, 1.0]), (lambda axes: nv.iota(axes[0]) + 1, [1.0, 2.0]),
+    (lambda axes: 7, [7.0, 7.0]),
     (nv.constant([8.0, 9.0]), [8.0, 9.0])])
 def test_initial_values(initial, expected):
     """A187: nothing, a number, an array, a callable of the axes, a constant; always copied."""
@@ -113,7 +114,8 @@ def test_initial_values_that_fail():
         nv.variable([H], "ones")
 
 
-@pytest.mark.parametrize("axes", [nv.make_axes([H, W]), [H, W], (H, W), {"H": 2, "W": 3}, "H=2, W=3", nv.zeros([H, W])], ids=str)
+@pytest.mark.parametrize("axes", [nv.make_axes([H, W]), [H, W], (H, W), {"H": 2, "W": 3}, "H=2, W=3", nv.zeros([H, W])],
+                         ids=str)
 def test_ways_to_give_axes(axes):
     """A188: Axes, a list, a dict, a string, a tensor for its axes; a plain shape makes anonymous axes."""
     for make in (nv.placeholder, nv.variable, nv.persistent_tensor, nv.temporary, nv.zeros, nv.uniform):
@@ -124,7 +126,8 @@ def test_ways_to_give_axes(axes):
 
 
 @pytest.mark.parametrize("data", [
-    [[1, 2], [3, 4]], 5, 2.5, True, np.arange(3), np.float16([1, 2]), range(4), np.array([1, 2], ml_dtypes.bfloat16), (1, 2.5),
+    [[1, 2], [3, 4]], 5, 2.5, True, np.arange(3), np.float16([1, 2]), range(4), np.array([1, 2], ml_dtypes.bfloat16),
+    (1, 2.5),
     memoryview(b"abc"), nv.constant([1.0, 2.0]), []], ids=lambda data: type(data).__name__)
 def test_tensor(data):
     """A190: a persistent tensor from anything that NumPy reads."""
@@ -161,11 +164,13 @@ def test_names():
         w.named("")
 
 
-# -- random -----------------------------------------------------------------------------------------------------------
+# -- random ----------------------------------------------------------------------------------------
 
 
 def test_random_tensors():
-    """A194: uniform in [low, high), normal with loc and scale, bernoulli with probability p; a tensor stands for its axes."""
+    """A194: uniform in [low, high), normal with loc and scale, bernoulli with probability p; a tensor stands
+    for its axes.
+    """
     nv.seed(3)
     like = nv.zeros("A=200, B=100")
     u = nv.uniform(like, -2.0, 3.0)

@@ -76,7 +76,9 @@ def test_one_class_of_two_lengths():
 
 
 def test_offsets():
-    """A104, A105: level n on the left meets level n + 1 of its class and length on the right, and nothing else contracts."""
+    """A104, A105: level n on the left meets level n + 1 of its class and length on the right, and nothing else
+    contracts.
+    """
     (x, a), (y, b) = tensor(H, W.offset(-1)), tensor(W, N)
     check(nv.dot(x, y), a @ b, ["H", "N"])
     (w, a), (h, b) = tensor(H, H.offset(-1)), tensor(H, N)
@@ -184,7 +186,8 @@ def test_einsum_over_names():
 
 @pytest.mark.parametrize(("text", "message"), [
     ("N H W, W K", "a term for each operand"), ("N H W -> N", "a term for each operand"),
-    ("N H, W K -> N", "must name every axis"), ("N H W, W K -> Q", "in no term"), ("N H V, W K -> N", "no axis is named")])
+    ("N H, W K -> N", "must name every axis"), ("N H W, W K -> Q", "in no term"),
+    ("N H V, W K -> N", "no axis is named")])
 def test_einsum_errors(text, message):
     """A113: what does not fit is a ValueError."""
     with pytest.raises(ValueError, match=message):
@@ -215,7 +218,8 @@ def test_the_operator():
 
 
 @pytest.mark.parametrize(("left", "right"), [
-    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)), ((), (3,)),
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((2, 3), (5, 3, 4)),
+    ((), (3,)),
     ((2, 3), ()), ((5, 2, 3), (6, 3, 4))])
 def test_dot_of_anonymous_tensors(left, right):
     """A115: NumPy's dot."""

@@ -35,8 +35,8 @@ def test_a_derivative_uses_the_reads_of_its_function():
     from nervure.ir.traverse import below
     x = nv.variable((), 3.0)
     f = x * x
-    reads = {op for op in below([f.value], lambda op: type(op) is ReadVariable)}
-    found = {op for op in below([nv.deriv(f, x).value], lambda op: type(op) is ReadVariable)}
+    reads = set(below([f.value], lambda op: type(op) is ReadVariable))
+    found = set(below([nv.deriv(f, x).value], lambda op: type(op) is ReadVariable))
     assert found == reads
 
 

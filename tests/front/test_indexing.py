@@ -34,7 +34,7 @@ def check(result, expected, axes=None):
         assert result.axes == nv.make_axes(axes)
 
 
-# -- views ------------------------------------------------------------------------------------------------------------
+# -- views -----------------------------------------------------------------------------------------
 
 
 def test_positions():
@@ -70,7 +70,9 @@ def test_positions_on_unknown_lengths():
 
 
 def test_kept_axes():
-    """A138: ``:`` keeps the axis itself, a range keeps name and class, a range of a flattened axis is a new plain axis."""
+    """A138: ``:`` keeps the axis itself, a range keeps name and class, a range of a flattened axis is a new
+    plain axis.
+    """
     x, a = tensor(N, H, W)
     y = x[:, 1:3, ::2]
     check(y, a[:, 1:3, ::2], "N=2, H=2, W=3")
@@ -162,12 +164,13 @@ def test_new_axes_and_ellipsis():
         y[..., ...]
 
 
-# -- arrays -----------------------------------------------------------------------------------------------------------
+# -- arrays ----------------------------------------------------------------------------------------
 
 
 INDEX_ITEMS = [
     ([2, 0],), (slice(None), [1, 1, 0]), ([[0, 1], [2, 0]],), ([0, 1], [2, 1]), ([0, 1], slice(None), [3, 0]),
-    (slice(None), [0, 2], [1, 3]), (0, slice(None), [1, 2]), (slice(None), 1, [0, 2]), ([0, 1], 2), ([[0], [1]], [1, 2]),
+    (slice(None), [0, 2], [1, 3]), (0, slice(None), [1, 2]), (slice(None), 1, [0, 2]), ([0, 1], 2),
+    ([[0], [1]], [1, 2]),
     (..., [0, 1]), ([1], ..., [0]), (slice(None), [0], ..., [1]), (slice(None), None, [1, 2]), ([0, 1], None, [1, 2]),
     (None, [0, 1], [1, 2]), (slice(None, None, -1), [0, 2], slice(1, None)), ([-1, -2],), ([],), (slice(None), [], [])]
 
@@ -269,7 +272,8 @@ def test_masks_that_are_not_known():
 def test_changed_elements():
     """A147: a new tensor; the place is given by any item; the value broadcasts to it."""
     y, b = plain(3, 4)
-    for item in (1, slice(1, None), (slice(None), slice(None, None, -2)), (..., 0), (1, 2), None, ([0, 2],), ([0, 2], [1, 3])):
+    for item in (1, slice(1, None), (slice(None), slice(None, None, -2)), (..., 0), (1, 2), None, ([0, 2],),
+                 ([0, 2], [1, 3])):
         for name, change in (("set", lambda old: np.full_like(old, 9)), ("add", lambda old: old + 9),
                              ("multiply", lambda old: old * 9), ("min", lambda old: np.minimum(old, 9)),
                              ("max", lambda old: np.maximum(old, 9))):
@@ -318,7 +322,8 @@ def test_changed_elements_keep_the_type():
     assert nv.constant([1.0, 2.0]).at[0].set(np.float64(3)).dtype is nv.float32
 
 
-@pytest.mark.parametrize("item", [1, (slice(None), slice(None, None, -2)), ([0, 2, 0],), ([0, 1], [1, 3]), (0, None, [1, 1])])
+@pytest.mark.parametrize("item",
+                         [1, (slice(None), slice(None, None, -2)), ([0, 2, 0],), ([0, 1], [1, 3]), (0, None, [1, 1])])
 def test_derivatives(item):
     """A151: of reading and writing, twice; what is read twice adds up."""
     rng = np.random.default_rng(2)
@@ -329,7 +334,7 @@ def test_derivatives(item):
     nv.testing.check_grads(lambda x, y: x.at[item].add(y * y) * x, [x, y])
 
 
-# -- by axis ----------------------------------------------------------------------------------------------------------
+# -- by axis ---------------------------------------------------------------------------------------
 
 
 def test_gather():
@@ -420,7 +425,8 @@ def test_gather_elements_and_positions():
     check(nv.gather_elements(y, index, 1), np.take_along_axis(b, index, 1))
     x, a = tensor(H, W)
     other = np.random.default_rng(0).integers(0, 4, (5, 2))
-    check(nv.gather_elements(x, nv.constant(other, axes="W=5, H=2"), "H"), np.take_along_axis(a, other.T, 0), "H=2, W=5")
+    check(nv.gather_elements(x, nv.constant(other, axes="W=5, H=2"), "H"), np.take_along_axis(a, other.T, 0),
+          "H=2, W=5")
     check(nv.gather_nd(y, [[0, 1], [2, 3]]), b[[0, 2], [1, 3]])
     with pytest.raises(AxisMismatch):
         nv.gather_nd(x, [[0, 1]])
@@ -485,8 +491,9 @@ def test_tensors_of_positions():
     check(nv.iota("H=4", dtype=nv.float32), np.arange(4), [H])
     check(nv.iota(3), np.arange(3))
     for arguments in ((5,), (2, 9), (2, 9, 3), (9, 2, -2), (0.0, 1.0, 0.25), (3, 3), (1.5,)):
-        check(nv.arange(*arguments), np.arange(*arguments).astype(np.float32 if any(isinstance(one, float) for one in arguments)
-                                                                  else np.int64))
+        check(nv.arange(*arguments),
+              np.arange(*arguments).astype(np.float32 if any(isinstance(one, float) for one in arguments)
+                                           else np.int64))
     assert nv.arange(4).dtype is nv.int64 and nv.arange(4, dtype=nv.int8).dtype is nv.int8
     check(nv.eye(3), np.eye(3))
     check(nv.eye(2, 3, offset=1), np.eye(2, 3, 1))
@@ -501,7 +508,8 @@ def test_tensors_of_positions():
     check(nv.triu(tensor(H, W)[0], -1), np.triu(tensor(H, W)[1], -1), [H, W])
     n = nv.placeholder((dim("n"),))
     assert nv.computation(n + nv.arange(dim("n"), dtype=nv.float32), n)(np.float32([5, 5])).tolist() == [5.0, 6.0]
-    for wrong in (lambda: nv.arange(1, 2, 0), lambda: nv.iota([H, W]), lambda: nv.eye([H, W, N]), lambda: nv.zeros((-1,))):
+    for wrong in (lambda: nv.arange(1, 2, 0), lambda: nv.iota([H, W]), lambda: nv.eye([H, W, N]),
+                  lambda: nv.zeros((-1,))):
         with pytest.raises(ValueError):
             wrong()
     for wrong in (lambda: nv.full((2,), [1, 2]), lambda: nv.arange("a"), lambda: nv.arange(1j)):

@@ -31,14 +31,18 @@ def test_default_float(make):
 @pytest.mark.parametrize(("value", "dtype"), [
     (1, nv.float32), (1.5, nv.float32), ([1, 2], nv.float32), ([[1.5], [2]], nv.float32), (np.zeros(3), nv.float32),
     (np.float64(2), nv.float32), (True, nv.bool_), ([True, False], nv.bool_), (1j, nv.complex64),
-    (np.arange(3), nv.int64), (np.int8(3), nv.int8), (np.zeros(3, np.float16), nv.float16), (np.zeros(2, bool), nv.bool_),
+    (np.arange(3), nv.int64), (np.int8(3), nv.int8), (np.zeros(3, np.float16), nv.float16),
+    (np.zeros(2, bool), nv.bool_),
     (np.zeros(2, np.uint16), nv.uint16), (np.zeros(2, ml_dtypes.bfloat16), nv.bfloat16),
     (np.zeros(2, np.complex128), nv.complex128)])
 def test_types_of_values(value, dtype):
-    """A81: Python's numbers and float64 arrays become float32, other arrays keep their type, in constants and initial values."""
+    """A81: Python's numbers and float64 arrays become float32, other arrays keep their type, in constants and
+    initial values.
+    """
     assert nv.constant(value).dtype is dtype
     assert nv.variable(np.shape(value), value).dtype is dtype
-    assert nv.constant(value, dtype=nv.float64 if not dtype.is_complex else nv.complex128).dtype in (nv.float64, nv.complex128)
+    wide = nv.complex128 if dtype.is_complex else nv.float64
+    assert nv.constant(value, dtype=wide).dtype is wide
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
@@ -158,7 +162,8 @@ def test_low_precision_rounds_once(dtype):
         np.testing.assert_array_equal(got.numpy(), expected.astype(dtype.numpy))
     ones = np.ones(300, dtype.numpy)
     assert float(nv.constant(ones).sum()) == float(np.float32(300).astype(dtype.numpy))
-    np.testing.assert_array_equal(nv.dot(x, y).numpy(), np.dot(a.astype(np.float64), b.astype(np.float64)).astype(dtype.numpy))
+    np.testing.assert_array_equal(nv.dot(x, y).numpy(),
+                                  np.dot(a.astype(np.float64), b.astype(np.float64)).astype(dtype.numpy))
 
 
 def test_arguments_are_converted():

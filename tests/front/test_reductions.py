@@ -75,7 +75,8 @@ def test_order_of_the_result():
     check(nv.argmax(X, out_axes=[C, N]), ARRAY.transpose(2, 0, 1, 3).reshape(4, 2, 15).argmax(-1), [C, N])
 
 
-@pytest.mark.parametrize("axes", [[C, H], (C, H), nv.make_axes([C, H]), "C=4, H=5", ["C", "H"], [2, 3], [-2, H], {C: 1, H: 1}],
+@pytest.mark.parametrize("axes",
+                         [[C, H], (C, H), nv.make_axes([C, H]), "C=4, H=5", ["C", "H"], [2, 3], [-2, H], {C: 1, H: 1}],
                          ids=str)
 def test_ways_to_give_axes(axes):
     """A166: a list, a tuple, Axes, a string, names, positions, any iterable."""
@@ -101,8 +102,8 @@ def test_ddof():
     check(nv.std(X, [C, H], ddof=2), ARRAY.std((2, 3), ddof=2), [N, REC])
 
 
-EMPTY = {"sum": 0.0, "prod": 1.0, "mean": np.nan, "any": False, "all": True, "L1_norm": 0.0, "squared_L2": 0.0, "L2_norm": 0.0,
-         "count_nonzero": 0}
+EMPTY = {"sum": 0.0, "prod": 1.0, "mean": np.nan, "any": False, "all": True, "L1_norm": 0.0,
+         "squared_L2": 0.0, "L2_norm": 0.0, "count_nonzero": 0}
 
 
 @pytest.mark.parametrize("name", EMPTY)
@@ -134,7 +135,8 @@ def test_numpy_spelling(name):
     reduce, reference = getattr(nv, name), {**REFERENCES, **POSITIONS}[name]
     x = nv.constant(ARRAY, dtype=nv.float64)
     np.testing.assert_allclose(reduce(x, axis=1).numpy(), reference(ARRAY, axis=1), rtol=1e-12)
-    np.testing.assert_allclose(reduce(x, axis=-1, keepdims=True).numpy(), reference(ARRAY, axis=-1)[..., None], rtol=1e-12)
+    np.testing.assert_allclose(reduce(x, axis=-1, keepdims=True).numpy(),
+                               reference(ARRAY, axis=-1)[..., None], rtol=1e-12)
     kept = reduce(X, axis=C, keepdims=True)
     assert [str(one) for one in kept.axes] == ["N: 2", "REC: 3", "C: 1", "H: 5"]
     with pytest.raises(InvalidArgument, match="say the same"):
@@ -160,17 +162,19 @@ def test_ties_and_nan():
 
 def test_sizes():
     """A171: how many elements are reduced."""
-    assert nv.tensor_size(X).item() == 20.0 and nv.batch_size(X).item() == 2.0 and nv.batch_size(nv.zeros((3,))).item() == 1.0
+    assert nv.tensor_size(X).item() == 20.0 and nv.batch_size(X).item() == 2.0
+    assert nv.batch_size(nv.zeros((3,))).item() == 1.0
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "variance", "std", "squared_L2", "L2_norm", "L1_norm", "logsumexp"])
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "mean", "variance", "std", "squared_L2", "L2_norm",
+                                  "L1_norm", "logsumexp"])
 def test_derivatives(name):
     """A160: twice, against differences."""
     x = nv.constant(ARRAY[0, 0], axes=[C, H], dtype=nv.float64)
     nv.testing.check_grads(lambda x: getattr(nv, name)(x, "H") ** 2.0, [x], rtol=1e-5)
 
 
-# -- softmax and losses -----------------------------------------------------------------------------------------------
+# -- softmax and losses ----------------------------------------------------------------------------
 
 
 def test_softmax():
@@ -178,7 +182,8 @@ def test_softmax():
     check(nv.softmax(X), scipy.special.softmax(ARRAY, axis=(2, 3)), X.axes)
     check(nv.softmax(X, C), scipy.special.softmax(ARRAY, axis=2), X.axes)
     check(nv.log_softmax(X, ["C", "N"]), scipy.special.log_softmax(ARRAY, axis=(0, 2)), X.axes)
-    np.testing.assert_allclose(nv.softmax(nv.constant(ARRAY, dtype=nv.float64), axis=-1).numpy(), scipy.special.softmax(ARRAY, -1))
+    np.testing.assert_allclose(nv.softmax(nv.constant(ARRAY, dtype=nv.float64), axis=-1).numpy(),
+                               scipy.special.softmax(ARRAY, -1))
     assert nv.softmax(nv.constant([1000.0, 0.0])).tolist() == [1.0, 0.0]
     assert nv.softmax(nv.placeholder((3,), nv.int32)).dtype is nv.float32
     nv.testing.check_grads(nv.softmax, [X], rtol=1e-5)
@@ -202,7 +207,8 @@ def test_cross_entropy(out_axes):
     expected = expected.T if kept == [REC, N] else expected
     for probabilities in (nv.softmax(X, C), nv.constant(y, axes=X.axes, dtype=nv.float64), nv.log_softmax(X, C)):
         check(nv.cross_entropy_multi(probabilities, targets, out_axes=out_axes), expected, kept)
-    check(nv.cross_entropy_multi(nv.softmax(X, C), targets, usebits=True, out_axes=out_axes), expected / np.log(2), kept)
+    check(nv.cross_entropy_multi(nv.softmax(X, C), targets, usebits=True, out_axes=out_axes),
+          expected / np.log(2), kept)
 
 
 def test_cross_entropy_of_large_logits():
@@ -225,12 +231,14 @@ def test_binary_cross_entropy():
     """A175: of probabilities, and of a sigmoid, whose logits are used."""
     rng = np.random.default_rng(3)
     z, t = rng.standard_normal((2, 4)), rng.uniform(size=(4, 2))
-    logits, targets = nv.constant(z, axes="N=2, C=4", dtype=nv.float64), nv.constant(t, axes="C=4, N=2", dtype=nv.float64)
+    logits, targets = nv.constant(z, axes="N=2, C=4", dtype=nv.float64), nv.constant(t, axes="C=4, N=2",
+                                                                                     dtype=nv.float64)
     y = scipy.special.expit(z)
     expected = -(t.T * np.log(y) + (1 - t.T) * np.log(1 - y)).sum(1)
     for probabilities in (nv.sigmoid(logits), nv.constant(y, axes="N=2, C=4", dtype=nv.float64)):
         check(nv.cross_entropy_binary(probabilities, targets), expected, "N=2")
-    check(nv.cross_entropy_binary(nv.sigmoid(logits), targets, usebits=True, out_axes=()), expected.sum() / np.log(2), [])
+    check(nv.cross_entropy_binary(nv.sigmoid(logits), targets, usebits=True, out_axes=()),
+          expected.sum() / np.log(2), [])
     far = nv.cross_entropy_binary(nv.sigmoid(nv.constant([1e4, -1e4])), nv.constant([0.0, 1.0]))
     assert far.item() == 2e4
     nv.testing.check_grads(lambda z, t: nv.cross_entropy_binary(nv.sigmoid(z), t), [logits, targets], rtol=1e-5)
@@ -257,7 +265,8 @@ def test_normalisation():
     y = ARRAY[0]
     plain = nv.constant(y.transpose(0, 2, 1)[..., None], dtype=nv.float64)
     fixed = nv.batch_norm(plain, mean_of=np.arange(5.0), variance_of=np.ones(5))
-    np.testing.assert_allclose(fixed.numpy()[..., 0], (y.transpose(0, 2, 1) - np.arange(5.0)[:, None]) / np.sqrt(1 + 1e-5))
+    np.testing.assert_allclose(fixed.numpy()[..., 0],
+                               (y.transpose(0, 2, 1) - np.arange(5.0)[:, None]) / np.sqrt(1 + 1e-5))
     check(nv.rms_norm(X, H), ARRAY / np.sqrt((ARRAY ** 2).mean(3, keepdims=True) + 1e-6), X.axes)
     with pytest.raises(AxisMismatch, match="no channel axis"):
         nv.batch_norm(nv.placeholder("N=2, H=3"))

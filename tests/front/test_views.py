@@ -302,7 +302,7 @@ def test_axes_are_given_in_three_ways():
         nv.reverse(x, 1.5)
 
 
-# -- views of views ---------------------------------------------------------------------------------------------------
+# -- views of views --------------------------------------------------------------------------------
 
 
 @st.composite
@@ -328,7 +328,8 @@ def test_views_of_views(data):
     wide = (data.draw(st.integers(1, 3)), *expected.shape)
     np.testing.assert_array_equal(nv.broadcast(view, wide).numpy(), np.broadcast_to(expected, wide))
     last = data.draw(slices(wide[0]))
-    np.testing.assert_array_equal(nv.broadcast(view, wide)[last, ..., ::-1].numpy(), np.broadcast_to(expected, wide)[last, ..., ::-1])
+    np.testing.assert_array_equal(nv.broadcast(view, wide)[last, ..., ::-1].numpy(),
+                                  np.broadcast_to(expected, wide)[last, ..., ::-1])
     written = x.at[first].add(1.0)
     array = array.copy()
     array[first] += 1.0
@@ -349,8 +350,10 @@ def test_gradients_of_overlapping_views(data):
 
 
 @pytest.mark.parametrize("move", [
-    lambda x: x[1:, ::-2] * x[:-1, ::-2], lambda x: nv.pad(x, 1) ** 2.0, lambda x: nv.pad(x, [(2, 1), (0, 2)], mode="reflect"),
-    lambda x: nv.concatenate([x, x[:1] * x[1:2]]), lambda x: nv.stack([x, x * x]), lambda x: nv.broadcast(x, (2, 3, 4)) ** 2.0,
+    lambda x: x[1:, ::-2] * x[:-1, ::-2], lambda x: nv.pad(x, 1) ** 2.0,
+    lambda x: nv.pad(x, [(2, 1), (0, 2)], mode="reflect"),
+    lambda x: nv.concatenate([x, x[:1] * x[1:2]]), lambda x: nv.stack([x, x * x]),
+    lambda x: nv.broadcast(x, (2, 3, 4)) ** 2.0,
     lambda x: x.T @ x, lambda x: x.reshape(-1)[::3] ** 2.0, lambda x: nv.expand_dims(x, 1) * x])
 def test_derivatives_of_views(move):
     """A151: twice, against differences."""
