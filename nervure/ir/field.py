@@ -100,6 +100,7 @@ def _array(value: Any) -> np.ndarray:
     """The array itself, read-only from now on for everyone who comes through the graph."""
     if not isinstance(value, np.ndarray):
         raise TypeError
+    as_dtype(value.dtype)
     view = value.view()
     view.flags.writeable = False
     return view

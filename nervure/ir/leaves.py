@@ -59,12 +59,8 @@ class Full(Leaf):
     dtype = field.dtype()
     shape = field.shape()
 
-    def __init__(self, number: Any, dtype: Any, shape: Any) -> None:
-        fields = type(self).fields
-        number, dtype = fields["number"].check(number, "Full", "number"), fields["dtype"].check(dtype, "Full", "dtype")
-        super().__init__(number=fit_number(number, dtype), dtype=dtype, shape=shape)
-
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        self.number = fit_number(self.number, self.dtype)
         return BasicTensorDescription(self.dtype, self.shape)
 
 

@@ -36,7 +36,8 @@ def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: 
 def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str,
                   **parts: Any) -> None:
     """ShapeMismatch unless the operand at ``position`` provably has this shape."""
-    parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)), **parts}
+    parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
+             "help": "insert ops.Broadcast or a reshape; the core never broadcasts", **parts}
     if len(got.shape) != len(shape):
         raise op.fail(ShapeMismatch, message, **parts)
     for left, right in zip(got.shape, shape, strict=True):

@@ -31,7 +31,8 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
         lengths = tuple(shape)
     except TypeError:
         raise WrongKind("a shape is a sequence of lengths", op=op, got=repr(shape),
-                        expected="ints and symbolic dimensions") from None
+                        operand="shape", expected="ints and symbolic dimensions",
+                        help="one length is written (3,)") from None
     total = itemsize
     for position, length in enumerate(lengths):
         if type(length) is int:
@@ -44,12 +45,14 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
             return checked_shape((*lengths[:position], number, *lengths[position + 1:]), itemsize, op)
         if least < 0:
             raise InvalidArgument("a length cannot be negative", op=op, operand=f"dimension {position}",
-                                  got=lengths, expected="lengths of 0 or more")
+                                  got=lengths, expected="lengths of 0 or more",
+                                  help="a length that is not known yet is nv.dim('n')")
         if least > 1:
             total *= least
     if total > LIMIT:
-        raise InvalidArgument("a tensor of this shape is past what memory can address", op=op, got=lengths,
-                              expected=f"at most 2**63 - 1 bytes, at {itemsize} an element")
+        raise InvalidArgument("a tensor of this shape is past what memory can address", op=op, operand="shape",
+                              got=lengths, expected=f"at most 2**63 - 1 bytes, at {itemsize} an element",
+                              help="compute it in parts")
     return lengths
 
 
@@ -64,11 +67,13 @@ def checked_axes(axes: Iterable[int], rank: int, op: str | None = None) -> tuple
     for axis in axes:
         position = _checked_integer(axis, "a dimension is named by its position", op)
         if not -rank <= position < rank:
-            raise IndexOutOfRange(f"there is no dimension {position}", op=op, got=position,
-                                  expected=f"{-rank} to {rank - 1}" if rank else "none: the rank is 0")
+            raise IndexOutOfRange(f"there is no dimension {position}", op=op, operand="axes", got=position,
+                                  expected=f"{-rank} to {rank - 1}" if rank else "none: the rank is 0",
+                                  help="dimensions count from 0; negative ones count from the end")
         positions.append(position % rank)
     if len(set(positions)) != len(positions):
-        raise InvalidArgument("a dimension is named twice", op=op, got=tuple(positions))
+        raise InvalidArgument("a dimension is named twice", op=op, operand="axes", got=tuple(positions),
+                              expected="each dimension once", help="leave out the second")
     return tuple(positions)
 
 
@@ -76,8 +81,8 @@ def checked_permutation(permutation: Iterable[int], rank: int, op: str | None = 
     """All positions of ``rank`` dimensions, each once."""
     positions = checked_axes(permutation, rank, op)
     if len(positions) != rank:
-        raise InvalidArgument("a permutation names every dimension once", op=op, got=positions,
-                              expected=f"{rank} positions")
+        raise InvalidArgument("a permutation names every dimension once", op=op, operand="order", got=positions,
+                              expected=f"{rank} positions", help="add those that stay where they are")
     return positions
 
 

@@ -119,18 +119,20 @@ class Concatenate(ComplexView):
 
     def __post_init__(self) -> None:
         if not self.sources:
-            raise InvalidArgument("there is nothing to concatenate", op="Concatenate", expected="one tensor or more")
+            raise InvalidArgument("there is nothing to concatenate", op="Concatenate", operand="sources", got="none",
+                                  expected="one tensor or more", help="an empty tensor is one, too")
         first = self.sources[0]
         if not first:
             raise ShapeMismatch("tensors without dimensions cannot be concatenated", op="Concatenate", operand=1,
-                                got=first, help="stack them along a new dimension")
+                                got=first, expected="one dimension or more", help="stack them along a new dimension")
         object.__setattr__(self, "axis", checked_axes((self.axis,), len(first), "Concatenate")[0])
         for position, source in enumerate(self.sources):
             fits = len(source) == len(first) and all(
                 d == self.axis or equal(a, b) is True for d, (a, b) in enumerate(zip(source, first, strict=True)))
             if not fits:
                 raise ShapeMismatch(f"the tensors differ in more than dimension {self.axis}", op="Concatenate",
-                                    operand=position + 1, got=source, expected=first)
+                                    operand=position + 1, got=source, expected=first,
+                                    help="pad or slice them to one size, or concatenate along another dimension")
 
     @cached_property
     def shape(self) -> Shape:

@@ -35,10 +35,12 @@ def padded_shape(source: Shape, padding: Any, op: str) -> tuple[Padding, Shape]:
         pairs = tuple([(checked_dim(before, op), checked_dim(after, op)) for before, after in padding])
     except (TypeError, ValueError):
         raise WrongKind("a padding is a pair (before, after) for each dimension", op=op, operand="padding",
-                        got=padding) from None
+                        got=padding, expected="pairs of ints",
+                        help="for the same on both sides repeat it: (1, 1)") from None
     if len(pairs) != len(source):
         raise InvalidArgument("a padding has one pair a dimension", op=op, operand="padding",
-                              got=f"{len(pairs)} pairs", expected=f"{len(source)} pairs")
+                              got=f"{len(pairs)} pairs", expected=f"{len(source)} pairs",
+                              help="(0, 0) leaves a dimension as it is")
     return pairs, checked_shape([length + before + after for length, (before, after)
                                  in zip(source, pairs, strict=True)], op=op)
 
@@ -86,7 +88,8 @@ class FoldedPad(SimpleView):
         for d, (length, result) in enumerate(zip(self.source, shape, strict=True)):
             if less_equal(length, 0) is True and less_equal(result, 0) is not True:
                 raise InvalidArgument("an empty dimension has no elements to be padded with", op="Pad",
-                                      operand=f"dimension {d}", got=self.source, help='use mode="constant"')
+                                      operand=f"dimension {d}", got=self.source, expected="one element or more",
+                                      help='use mode="constant"')
 
     @cached_property
     def shape(self) -> Shape:

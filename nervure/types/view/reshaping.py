@@ -39,7 +39,7 @@ class Reshape(SimpleView):
         if verdict is not True:
             why = "the sizes differ" if verdict is False else "the sizes are not known to be equal"
             raise ShapeMismatch(f"{why}: {size} and {wanted} elements", op=self._name, got=self.source,
-                                expected=self.target)
+                                expected=self.target, help="the product of the lengths must stay")
 
     @cached_property
     def shape(self) -> Shape:
@@ -90,7 +90,8 @@ class Flatten(Reshape):
         if len(promoted) != len(source) or not all(
                 equal(a, b) is True for a, b in zip(promoted, source, strict=True)):
             raise ShapeMismatch("the nested shape, without its nesting, is not the tensor's shape", op="Flatten",
-                                got=tuple(nested), expected=source)
+                                operand="nested", got=tuple(nested), expected=source,
+                                help="nest the lengths that it has")
         super().__init__(source, tuple([product(entry) for entry in entries]))
 
 

@@ -64,7 +64,8 @@ class Mapped(SimpleView):
     def __post_init__(self) -> None:
         if len(self.map.coordinates) != len(self.source):
             raise ShapeMismatch("the index map has another number of coordinates than the tensor dimensions",
-                                op=self._name, got=self.map, expected=f"{len(self.source)} coordinates")
+                                op=self._name, operand="map", got=self.map,
+                                expected=f"{len(self.source)} coordinates", help="IndexMap(shape, coordinates)")
 
     @cached_property
     def shape(self) -> Shape:
@@ -92,7 +93,8 @@ class Broadcast(SimpleView):
         if len(kept) != len(self.source):
             raise ShapeMismatch("the source's dimensions and the new ones are not those of the result",
                                 op=self._name, got=f"{len(self.source)} and {len(axes)} dimensions",
-                                expected=f"{len(self.target)} in all, for {self.target}")
+                                expected=f"{len(self.target)} in all, for {self.target}",
+                                help="axes are those dimensions of the result that are new")
         for d, (length, wanted) in enumerate(zip(self.source, kept, strict=True)):
             _require_equal(self._name, length, wanted, f"dimension {d} keeps its length when it is broadcast", d)
 
@@ -152,7 +154,8 @@ class Slice(SimpleView):
     def __post_init__(self) -> None:
         if len(self.ranges) != len(self.source):
             raise InvalidArgument("a slice has one range a dimension", op=self._name, operand="ranges",
-                                  got=f"{len(self.ranges)} ranges", expected=f"{len(self.source)} ranges")
+                                  got=f"{len(self.ranges)} ranges", expected=f"{len(self.source)} ranges",
+                                  help="(0, length, 1) is all of a dimension")
         checked = [checked_range(entry, length, f"dimension {d}", self._name)
                    for d, (entry, length) in enumerate(zip(self.ranges, self.source, strict=True))]
         object.__setattr__(self, "ranges", tuple(checked))
@@ -166,8 +169,9 @@ class Slice(SimpleView):
         """
         given = tuple(slices)
         if len(given) > len(source):
-            raise InvalidArgument("there are more slices than dimensions", op="Slice", got=f"{len(given)} slices",
-                                  expected=f"at most {len(source)}")
+            raise InvalidArgument("there are more slices than dimensions", op="Slice", operand="slices",
+                                  got=f"{len(given)} slices", expected=f"at most {len(source)}",
+                                  help="a tensor has a slice for each dimension at most")
         whole = (slice(None),) * (len(source) - len(given))
         return cls(source, tuple([clip(item, length) for item, length in zip(given + whole, source, strict=True)]))
 
@@ -206,4 +210,5 @@ def _require_equal(op: str, got: DimLike, expected: DimLike, message: str, dimen
     verdict = equal(got, expected)
     if verdict is not True:
         raise ShapeMismatch(message, op=op, operand=f"dimension {dimension}", got=got, expected=expected,
-                            help=None if verdict is False else "for some values of the symbols they differ")
+                            help="drop a length of 1 by a reshape, and list it among the new dimensions"
+                            if verdict is False else "for some values of the symbols they differ")

@@ -32,13 +32,13 @@ def clip(item: slice, length: DimLike) -> Range:
         except TypeError:
             raise _no_range(item) from None
         except ValueError:
-            raise InvalidArgument("a slice has a step of 0", op="Slice", got=item) from None
+            raise _no_step(item) from None
         return positions.start if positions else 0, len(positions), positions.step
     if not all(part is None or isinstance(part, (int, Dim)) for part in parts) or isinstance(item.step, Dim):
         raise _no_range(item)
     step: int = 1 if item.step is None else item.step
     if step == 0:
-        raise InvalidArgument("a slice has a step of 0", op="Slice", got=item)
+        raise _no_step(item)
     low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
     first, last = (low, high) if step > 0 else (high, low)
     start = first if item.start is None else _clipped(item.start, length, low, high)
@@ -57,8 +57,16 @@ def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimL
                           help="declare the symbol's bounds: nv.dim(name, min=0)")
 
 
+def _no_step(item: slice) -> InvalidArgument:
+    return InvalidArgument("a slice has a step of 0", op="Slice", operand="step", got=item,
+                           expected="1 or more, or -1 or less",
+                           help="nv.broadcast repeats an element")
+
+
 def _no_range(item: slice) -> WrongKind:
-    return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", got=item)
+    return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", operand="slice",
+                     got=item,
+                     expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
 
 
 def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
@@ -69,14 +77,17 @@ def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
     try:
         start, extent, step = [checked_dim(part, op) for part in entry]
     except (TypeError, ValueError):
-        raise WrongKind("a range is (start, extent, step)", op=op, operand=operand, got=entry) from None
+        raise WrongKind("a range is (start, extent, step)", op=op, operand=operand, got=entry,
+                        expected="three ints or symbolic dimensions",
+                        help="(0, length, 1) is all of a dimension") from None
     last = start + (extent - 1) * step
     if less_equal(1, step) is True:
         low, high = start, last
     elif less_equal(step, -1) is True:
         low, high = last, start
     else:
-        raise InvalidArgument("the step of a range is never 0 and has a known sign", op=op, operand=operand, got=step)
+        raise InvalidArgument("the step of a range is never 0 and has a known sign", op=op, operand=operand, got=step,
+                              expected="1 or more, or -1 or less", help="broadcast an element to repeat it")
     if type(extent) is int and extent == 0:
         return start, extent, step
     # Where an extent can be 0 the last position is a step before the first: what clipping gives holds there too.
@@ -86,6 +97,7 @@ def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
     parts = {"op": op, "operand": operand, "got": f"start {start}, extent {extent}, step {step}",
              "expected": f"positions 0 to {length - 1}" if length != 0 else "no position: the length is 0"}
     if False in verdicts:
-        raise IndexOutOfRange("a slice reaches outside of its dimension", **parts)
+        raise IndexOutOfRange("a slice reaches outside of its dimension", **parts,
+                              help="clip(slice(start, stop, step), length) stays inside")
     raise InvalidArgument("a slice is not known to stay inside of its dimension", **parts,
                           help="clip(slice(start, stop, step), length) gives the range that Python would")
