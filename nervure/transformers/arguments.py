@@ -38,6 +38,8 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
     """
     if type(value) is np.ndarray and value.dtype == dtype.numpy:
         return value
+    if type(value) is int and dtype.is_integer:
+        _check_number(value, dtype, op, operand)
     array, source = _read(value, op, operand)
     if source is dtype:
         return array if array.dtype == dtype.numpy else array.astype(dtype.numpy)
@@ -71,14 +73,22 @@ def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool
     return array.size == 0 or (source.is_integer and dtype.is_integer)
 
 
-def _check_range(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
-    array = widen(array)
+def _check_number(value: int, dtype: DType, op: str, operand: Any) -> None:
+    """A number of Python's may have more bits than NumPy reads."""
     low, high = limits(dtype)
+    if not low <= value <= high:
+        raise _does_not_fit(dtype, op, operand, str(value))
+
+
+def _check_range(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
+    array, (low, high) = widen(array), limits(dtype)
     bad = (array < low) | (array > high)
-    if not bad.any():
-        return
-    at = np.unravel_index(int(np.argmax(bad)), bad.shape)
-    position = f" at position {tuple(int(k) for k in at)}" if array.ndim else ""
-    raise InvalidArgument(f"a value does not fit {dtype.name}", op=op, operand=operand, got=f"{array[at]}{position}",
-                          expected=f"{low} to {high}",
-                          help="pass values in range, or declare a wider element type")
+    if bad.any():
+        at = tuple([int(k) for k in np.unravel_index(int(np.argmax(bad)), bad.shape)])
+        raise _does_not_fit(dtype, op, operand, f"{array[at]} at position {at}" if at else str(array[at]))
+
+
+def _does_not_fit(dtype: DType, op: str, operand: Any, got: str) -> InvalidArgument:
+    low, high = limits(dtype)
+    return InvalidArgument(f"a value does not fit {dtype.name}", op=op, operand=operand, got=got,
+                           expected=f"{low} to {high}", help="pass values in range, or declare a wider element type")

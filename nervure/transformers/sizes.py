@@ -45,6 +45,11 @@ def last_uses(function: Function) -> dict[Value, Op]:
     return last
 
 
+def dropped_after(op: Op, last: Mapping[Value, Op]) -> list[Value]:
+    """The values that nobody reads after an op, each once."""
+    return [value for value in dict.fromkeys((*op.operands, *op.outputs)) if last.get(value) is op]
+
+
 def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | None]:
     """The most bytes that results and intermediate values take at one time, and the op that asks for most.
 
@@ -52,9 +57,6 @@ def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | N
     values of the symbols.
     """
     last, roots = last_uses(function), set(function.roots)
-    dying: dict[Op, list[Value]] = {}
-    for value, op in last.items():
-        dying.setdefault(op, []).append(value)
     sizes: dict[Value, int] = {}
     live = peak = largest = 0
     greatest: Op | None = None
@@ -68,7 +70,7 @@ def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | N
             if sizes[value] > largest:
                 largest, greatest = size, op
         peak = max(peak, live)
-        live -= sum([sizes[value] for value in dying.get(op, ())])
+        live -= sum([sizes[value] for value in dropped_after(op, last)])
     return peak, greatest
 
 

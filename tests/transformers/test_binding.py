@@ -75,6 +75,13 @@ def test_a_narrowed_integer_must_fit(dtype, value, got):
     assert (caught.value.got, caught.value.operand) == (got, "1 (x)")
 
 
+def test_a_number_that_numpy_cannot_read_is_out_of_range():
+    p = parameter(dtype=nv.int64, name="x")
+    with pytest.raises(InvalidArgument) as caught:
+        compiled([p], [p])(2**70)
+    assert caught.value.got == str(2**70)
+
+
 def test_a_narrowed_float_may_overflow():
     assert passed(nv.float32, np.array([1e300, -1e300, 1]), 3).tolist() == [np.inf, -np.inf, 1]
 

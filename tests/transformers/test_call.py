@@ -339,8 +339,7 @@ def test_an_elementwise_op_may_be_constant(x):
 
 def test_a_wrong_meaning_is_our_mistake_and_not_a_result(x):
     executable = compiled([ops.Add(x, x)], [x])
-    executable._specialised({})._rows[0] = executable._specialised({})._rows[0]._replace(
-        step=lambda values: values.__setitem__(1, np.zeros(5)))
+    executable._specialised({})._steps[0] = lambda values: values.__setitem__(1, np.zeros(5))
     with pytest.raises(InternalError, match="is due"):
         executable(X)
 

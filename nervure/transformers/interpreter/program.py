@@ -12,7 +12,7 @@ A value is dropped after the last step that reads it, so that NumPy frees its bu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,9 @@ from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter.steps import Step, make_step, static_value
-from nervure.transformers.sizes import last_uses
+from nervure.transformers.sizes import dropped_after, last_uses
 
-
-class Row(NamedTuple):
-    """What runs in one step, and which slots are dropped after it."""
-
-    step: Step
-    dropped: tuple[int, ...]
+_NONE: Sequence[int] = ()
 
 
 class Program:
@@ -42,15 +37,15 @@ class Program:
         self._slots: dict[Value, int] = {}
         self._start: list[Any] = []
         self._reads: list[tuple[int, Variable]] = []
-        self._rows: list[Row] = []
+        self._steps: list[Step] = []
         self._ops: list[Op] = []
-        dropped = _dropped(function)
         for op in function.operations:
-            self._add(op, dropped.get(op, ()), bindings)
+            self._add(op, bindings)
+        self._dropped = self._last_reads(function)
         self._arguments = [self._slots[op.value] for op in function.parameters]
         self._results = [self._slots[value] for value in function.roots]
 
-    def _add(self, op: Op, dropped: Sequence[Value], bindings: Bindings) -> None:
+    def _add(self, op: Op, bindings: Bindings) -> None:
         slots = self._slots
         for value in op.outputs:
             slots[value] = len(self._start)
@@ -62,10 +57,14 @@ class Program:
         elif isinstance(op, (Constant, Full)):
             self._start[slots[op.value]] = static_value(op, bindings)
         else:
-            step = make_step(op, tuple([slots[value] for value in op.operands]),
-                             tuple([slots[value] for value in op.outputs]), bindings)
-            self._rows.append(Row(step, tuple([slots[value] for value in dropped])))
+            self._steps.append(make_step(op, tuple([slots[value] for value in op.operands]),
+                                         tuple([slots[value] for value in op.outputs]), bindings))
             self._ops.append(op)
+
+    def _last_reads(self, function: Function) -> list[Sequence[int]]:
+        """For each step the slots that nobody reads after it."""
+        last, slots = last_uses(function), self._slots
+        return [[slots[value] for value in dropped_after(op, last)] or _NONE for op in self._ops]
 
     def run(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> list[Any]:
         """The values of the function's roots."""
@@ -78,11 +77,11 @@ class Program:
         position = 0
         try:
             with np.errstate(all="ignore"):
-                for position, (step, dropped) in enumerate(self._rows):  # read where a step fails
+                for position, step in enumerate(self._steps):  # the position is read where a step fails
                     step(values)
                     if checks_nan:
                         self._check_nan(self._ops[position], values)
-                    for slot in dropped:
+                    for slot in self._dropped[position]:
                         values[slot] = None
         except NervureError:
             raise
@@ -109,11 +108,3 @@ class Program:
 def _has_nan(value: Any) -> bool:
     value = widen(value)
     return value.dtype.kind in "fc" and bool(np.isnan(value).any())
-
-
-def _dropped(function: Function) -> dict[Op, list[Value]]:
-    """The values that are not needed after each op. Those of leaves are held elsewhere."""
-    table: dict[Op, list[Value]] = {}
-    for value, op in last_uses(function).items():
-        table.setdefault(op, []).append(value)
-    return table

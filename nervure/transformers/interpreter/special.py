@@ -87,6 +87,7 @@ def digamma(x: np.ndarray) -> np.ndarray:
     for coefficient in reversed(_DIGAMMA_SERIES):
         series = (series + coefficient) * inverse_square
     value = np.log(y) - 0.5 / y - series - below
-    fraction = np.where(reflected, x - np.floor(x), 0.5)
+    # From the nearest integer, not from the one below: a tiny negative x would be 1 less nothing.
+    fraction = np.where(reflected, x - np.rint(x), 0.5)
     value = np.where(reflected, value - math.pi / np.tan(math.pi * fraction), value)
     return np.where(pole, np.nan, value)

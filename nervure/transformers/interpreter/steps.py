@@ -14,6 +14,7 @@ array([2., 4.], dtype=float32)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,29 +66,32 @@ def static_value(op: Op, bindings: Bindings) -> Any:
 
 
 def _elementwise(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    evaluate = op.evaluate
-    settled = [(output.type.dtype, output.type.dtype.numpy, numbers(output.type.shape, bindings))
-               for output in op.outputs]
-    if len(outputs) > 1:
-        def several(values: Values) -> None:
-            results = evaluate(_SCALARS, *[values[slot] for slot in inputs])
-            for slot, result, (dtype, _, shape) in zip(outputs, results, settled, strict=True):
-                values[slot] = _settled(result, dtype, shape)
-        return several
-    (target,), (dtype, wanted, shape) = outputs, settled[0]
+    results = [(output._type.dtype, numbers(output._type.shape, bindings)) for output in op.outputs]
+    if len(outputs) != 1:
+        return partial(_apply_several, op.evaluate, inputs, outputs, results)
+    dtype, shape = results[0]
     if len(inputs) == 1:
-        source, = inputs
+        return partial(_apply_unary, op.evaluate, inputs[0], outputs[0], dtype, dtype.numpy, shape)
+    return partial(_apply, op.evaluate, inputs, outputs[0], dtype, dtype.numpy, shape)
 
-        def unary(values: Values) -> None:
-            result = evaluate(_SCALARS, values[source])
-            values[target] = (result if result.dtype == wanted and result.shape == shape
-                              else _settled(result, dtype, shape))
-        return unary
 
-    def step(values: Values) -> None:
-        result = evaluate(_SCALARS, *[values[slot] for slot in inputs])
-        values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
-    return step
+def _apply_unary(evaluate: Any, source: int, target: int, dtype: DType, wanted: np.dtype[Any],
+                 shape: tuple[int, ...], values: Values) -> None:
+    result = evaluate(_SCALARS, values[source])
+    values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
+
+
+def _apply(evaluate: Any, inputs: Slots, target: int, dtype: DType, wanted: np.dtype[Any],
+           shape: tuple[int, ...], values: Values) -> None:
+    result = evaluate(_SCALARS, *[values[slot] for slot in inputs])
+    values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
+
+
+def _apply_several(evaluate: Any, inputs: Slots, outputs: Slots, results: Sequence[tuple[DType, tuple[int, ...]]],
+                   values: Values) -> None:
+    elements = evaluate(_SCALARS, *[values[slot] for slot in inputs])
+    for slot, element, (dtype, shape) in zip(outputs, elements, results, strict=True):
+        values[slot] = _settled(element, dtype, shape)
 
 
 def _settled(result: Any, dtype: DType, shape: tuple[int, ...]) -> Any:

@@ -1,0 +1,198 @@
+"""A compiled Function, and the contract of its call: what may be passed, what comes back, what is changed and when.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> double = nv.transformers.make_transformer().compile(nv.Function([nv.ops.Add(x, x)], [x]))
+>>> target = np.zeros(2, np.float32)
+>>> double(np.float32([1, 2]), out=[target])[0] is target, target
+(True, array([2., 4.], dtype=float32))
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nervure.errors import InternalError, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir.function import Function
+from nervure.ir.variable import Variable
+from nervure.transformers.binding import Binder, Bindings
+from nervure.transformers.cells import Cell, Turn, holding
+from nervure.transformers.sizes import check_fits, numbers
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
+
+KEPT_BINDINGS = 64
+"""For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
+
+
+class Executable(ABC):
+    """A compiled Function: call it with arrays.
+
+    ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: one positional list
+    or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and the
+    caller's own; an array that is given in ``out`` (None where there is none) takes a result instead and is
+    returned. ``donate`` numbers the arguments whose memory may be used for results; the caller does not
+    read them afterwards. Arguments may repeat and be strided. Calls that touch the same variables or the
+    same executable take turns.
+    """
+
+    def __init__(self, function: Function, transformer: Transformer) -> None:
+        self.function, self.transformer = function, transformer
+        self._binder = Binder(function)
+        self._variables = function.variables
+        self._cells: list[Cell] | None = None
+        self._turn = Turn()
+        self._known: OrderedDict[tuple[tuple[str, int], ...], Any] = OrderedDict()
+
+    @abstractmethod
+    def specialise(self, bindings: Bindings) -> Any:
+        """What this backend works out once for some values of the symbols; ``run`` is given it."""
+
+    @abstractmethod
+    def run(self, specialised: Any, arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+        """The values of the function's results and then of its updates; changes nothing.
+
+        ``arguments`` and ``states`` may not be written. A value may be one of them, a view, or the same as
+        another.
+        """
+
+    def __call__(self, *arguments: Any, out: Any = None, donate: Sequence[int] = ()) -> tuple[np.ndarray, ...]:
+        self.transformer.check_open()
+        if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
+            arguments = tuple(arguments[0])
+        arrays, bindings = self._binder.bind(arguments)
+        self._check_donated(donate)
+        targets = None if out is None else self._targets(out, [*arguments, *arrays], bindings)
+        cells = self._find_cells() if self._cells is None else self._cells
+        with holding([self._turn, *[cell.turn for cell in cells]]):
+            known = dict(zip(self._variables, cells, strict=True))
+            values = self._values(arrays, {variable: cell.array for variable, cell in known.items()}, bindings)
+            count = len(self.function.results)
+            for (variable, _), value in zip(self.function.updates, values[count:], strict=True):
+                known[variable].store(value)
+        results = values[:count]
+        return tuple(results) if targets is None else _filled(targets, results)
+
+    def _values(self, arrays: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                bindings: Bindings) -> list[np.ndarray]:
+        """The results and the new values of variables, each in memory of its own."""
+        specialised = self._specialised(bindings)
+        try:
+            values = self.run(specialised, arrays, states)
+            return self._owned(values, {id(array) for array in (*arrays, *states.values())}, bindings)
+        except MemoryError:
+            raise InvalidArgument("there is not enough memory for this call", op=self.function.name,
+                                  help="nothing was changed by it") from None
+
+    def _find_cells(self) -> list[Cell]:
+        self._cells = self.transformer.cells.of(self._variables)
+        return self._cells
+
+    def _specialised(self, bindings: Bindings) -> Any:
+        key = tuple(bindings.items())
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        check_fits(self.function, bindings)
+        specialised = self._known[key] = self.specialise(bindings)
+        if len(self._known) > KEPT_BINDINGS:
+            self._known.popitem(last=False)
+        return specialised
+
+    def _owned(self, values: Sequence[Any], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
+        """The values as C-contiguous arrays with memory of their own; a copy only of what somebody else
+        holds.
+        """
+        owned = []
+        for value, declared in zip(values, self.function.roots, strict=True):
+            array = np.asarray(value)
+            dtype, shape = declared.type.dtype, numbers(declared.type.shape, bindings)
+            if array.dtype != dtype.numpy or array.shape != shape:
+                raise InternalError(f"{self.transformer.name} made {array.dtype} {array.shape} of {declared!r} at "
+                                    f"{declared.op.location}, where {dtype.name} {shape} is due")
+            if id(array) in taken or not _is_own(array):
+                array = np.array(array, order="C", copy=True)
+            taken.add(id(array))
+            owned.append(array)
+        return owned
+
+    def _check_donated(self, donate: Sequence[int]) -> None:
+        for number in donate:
+            if not 0 <= operator.index(number) < len(self.function.parameters):
+                raise InvalidArgument("a donated argument does not exist", op=self.function.name, operand="donate",
+                                      got=number, expected=f"numbers from 0 to {len(self.function.parameters) - 1}")
+
+    # -- arrays for results -----------------------------------------------------------------------------------
+
+    def _targets(self, out: Any, arguments: Sequence[Any], bindings: Bindings) -> list[np.ndarray | None]:
+        """The given result arrays, checked: type, shape, and that each is distinct from arguments and
+        results.
+
+        ``arguments`` are those that were passed, then those that they became.
+        """
+        results = self.function.results
+        targets = [out] if isinstance(out, np.ndarray) else list(out)
+        if len(targets) != len(results):
+            raise InvalidArgument("wrong number of result arrays", op=self.function.name, operand="out",
+                                  got=len(targets), expected=len(results))
+        count = len(self.function.parameters)
+        known = [(f"argument {self._binder.name(number % count)}", array) for number, array in enumerate(arguments)
+                 if isinstance(array, np.ndarray)]
+        for number, (target, result) in enumerate(zip(targets, results, strict=True)):
+            if target is None:
+                continue
+            name = f"out[{number}]"
+            self._check_target(target, name, result.type, numbers(result.type.shape, bindings))
+            for other, array in known:
+                if _overlap(target, array):
+                    raise InvalidArgument(f"{name} shares memory with {other}", op=self.function.name, operand=name,
+                                          expected="memory of its own", help="pass another array, or none")
+            known.append((name, target))
+        return targets
+
+    def _check_target(self, target: Any, name: str, type: Any, shape: tuple[int, ...]) -> None:
+        parts: dict[str, Any] = {"op": self.function.name, "operand": name, "expected": type}
+        if not isinstance(target, np.ndarray):
+            raise WrongKind("a result array is a NumPy array", got=_kind(target), **parts)
+        if target.dtype != type.dtype.numpy:
+            raise WrongKind("a result array has another element type", got=target.dtype, **parts)
+        if target.shape != shape:
+            raise ShapeMismatch("a result array has another shape", got=target.shape, **parts)
+        if not target.flags.writeable:
+            raise InvalidArgument("a result array is read-only", got="writeable=False", **parts)
+
+
+def _is_own(array: np.ndarray) -> bool:
+    """Whether an array is C-contiguous and holds memory that is not another array's."""
+    flags = array.flags
+    return bool(array.base is None and flags.c_contiguous and flags.owndata and flags.writeable)
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _overlap(left: np.ndarray, right: np.ndarray) -> bool:
+    """Whether two arrays share an element; counted as yes where that takes too long to find out."""
+    if not np.may_share_memory(left, right):
+        return False
+    try:
+        return bool(np.shares_memory(left, right, max_work=100_000))  # type: ignore[arg-type]  # the stub says -1 or 0
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _filled(targets: Sequence[np.ndarray | None], results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    for target, result in zip(targets, results, strict=True):
+        if target is not None:
+            target[...] = result
+    return tuple([result if target is None else target for target, result in zip(targets, results, strict=True)])
