@@ -163,6 +163,13 @@ def _settings(op: str, x: Tensor, places: Sequence[int], given: Mapping[str, Any
     return windows
 
 
+def _setting(op: str, entry: Any) -> Mapping[str, Any]:
+    if entry is not None and not isinstance(entry, Mapping):
+        raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
+                        expected='{"strides": 2, "padding": 1}')
+    return entry or {}
+
+
 def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
     """One value an axis: the same for all, or from a list or a dict."""
     is_pair = name == "padding" and isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, int)
@@ -280,7 +287,7 @@ def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
     divisor = _step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, Any]] = {}
     if isinstance(spatial, Mapping):
-        settings = {position_of(data, axis, op): entry or {} for axis, entry in spatial.items()}
+        settings = {position_of(data, axis, op): _setting(op, entry) for axis, entry in spatial.items()}
         spatial = list(spatial)
     if data.is_named != kernel.is_named:
         raise AxisMismatch("the tensor and the filter must both be named, or neither", op=op, operand=2,

@@ -21,6 +21,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import AssignableTensor
 from nervure.front.elementwise import converted_to
+from nervure.front.indexing import choose
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
 from nervure.front.views import base_of
 from nervure.ir.leaves import ReadVariable
@@ -69,8 +70,12 @@ def fill(target: Tensor, number: Any) -> Effect:
 
 
 def set_item(target: Tensor, item: Any, value: Any) -> Effect:
-    """``target[item] = value``: an assignment through the view ``target[item]``."""
-    return assign(target[item], value)
+    """``target[item] = value``: an assignment through the view ``target[item]``.
+
+    Where index arrays choose the elements, the whole target is written.
+    """
+    view, picks = choose(target, item)
+    return assign(target, target.at[item].set(value)) if picks.dimensions else assign(view, value)
 
 
 def sequential(members: Iterable[Any]) -> Any:

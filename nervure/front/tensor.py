@@ -72,11 +72,15 @@ def _method(module: str, name: str, swap: bool = False, doc: str | None = None) 
 
 
 def _operator(name: str, swap: bool = False) -> Any:
-    """A binary operator: NotImplemented for operands that are no tensors, so that Python may ask the other side."""
+    """A binary operator: NotImplemented for objects of classes that may know tensors, so that Python asks them."""
     inner = _method("elementwise", name, swap)
 
     def method(self: Tensor, other: Any) -> Any:
-        return inner(self, other) if is_operand(other) else NotImplemented
+        if is_operand(other):
+            return inner(self, other)
+        if type(other).__module__ == "builtins" or hasattr(other, "has_no_value"):
+            value_only(other, name, 1 if swap else 2)
+        return NotImplemented
 
     method.__doc__ = f"``nv.{name}``."
     return method

@@ -315,6 +315,15 @@ def test_duplicates_in_changed_elements():
     assert y.at[[0, 0, 1]].max(values).tolist() == [2.0, 3.0, 0.0]
 
 
+def test_assigned_elements():
+    """A147, A210: set_item takes the same items; index arrays write the whole variable."""
+    for item in (1, slice(1, None), ([0, 2],), (slice(None), [1, 1]), (0, 1)):
+        w, array = nv.variable((3, 4), np.zeros((3, 4))), np.zeros((3, 4))
+        array[item] = 5.0
+        nv.evaluate(nv.set_item(w, item, 5.0))
+        np.testing.assert_array_equal(w.numpy(), array)
+
+
 def test_changed_elements_keep_the_type():
     """A147: values are converted to the tensor's element type where that keeps their kind."""
     k = nv.constant(np.array([1, 2, 3], np.int8))

@@ -210,6 +210,26 @@ def test_arrays_join_the_graph():
         np.add(x, a, out=a)
 
 
+@pytest.mark.parametrize("wrong", ["a", None, [1.0, 2.0], {1: 2}, object, b"a"], ids=repr)
+def test_what_is_no_operand(wrong):
+    """A98: what NumPy does not read, and lists, are a TypeError of ours that says what would do."""
+    x = of(nv.int32)
+    for call in (lambda: x + wrong, lambda: wrong * x, lambda: x < wrong, lambda: nv.maximum(x, wrong)):
+        with pytest.raises(WrongKind, match="this cannot be an operand") as caught:
+            call()
+        assert caught.value.location.file == __file__
+
+
+def test_other_classes_may_know_tensors():
+    """A98: an operator asks the class on the other side."""
+    class Known:
+        def __radd__(self, other):
+            return "known"
+    assert of(nv.int32) + Known() == "known"
+    with pytest.raises(TypeError):
+        of(nv.int32) - Known()
+
+
 def test_numbers_that_do_not_fit():
     """A99: an integer that the type cannot hold is a ValueError, in constants and in expressions."""
     with pytest.raises(InvalidArgument, match="does not fit"):
