@@ -30,7 +30,6 @@ from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.passes.pipelines import standard
-from nervure.transformers.interpreter import evaluate as constants
 from nervure.transformers.interpreter import evaluate as evaluate_op
 from nervure.types.dim import Dim
 
