@@ -113,7 +113,7 @@ def _of_same_class(op: Op) -> Op | None:
 
 def _of_other_class(op: Any) -> Value | None:
     inner: Any = op.operands[0].op
-    if not isinstance(inner, _MAPPED):
+    if type(inner) not in _MAPPED:
         return None
     composed = inner.view.index_map.compose(op.view.index_map)
     return simplest_view(inner.operands[0], composed)
@@ -190,8 +190,8 @@ class _Composition(Local):
 
 
 RULES: tuple[Rule, ...] = (
-    Local("a view that changes nothing", View, _without_identity),
-    _Composition("two views of one class", tuple(_TWICE), _of_same_class),
+    Local("a view that changes nothing", [View], _without_identity),
+    _Composition("two views of one class", _TWICE, _of_same_class),
     _Composition("a view of a view", _MAPPED, _of_other_class),
 )
 

@@ -49,6 +49,12 @@ def is_commutative(op_class: type[Op]) -> bool:
     return op_class.__name__ in COMMUTATIVE
 
 
+def is_kind(op_class: type[Op], wanted: type[Op]) -> bool:
+    """Whether a rule for ``wanted`` holds for a class: all that derive from an abstract one, but a concrete one
+    alone, since who derives from it may change its meaning."""
+    return op_class is wanted or (wanted.abstract and issubclass(op_class, wanted))
+
+
 def uniform_number(value: Value) -> Any:
     """The number that a tensor is everywhere, None where it is not known to be one number.
 
@@ -184,7 +190,7 @@ class Number(Pattern):
 
 
 class Node(Pattern):
-    """An op of a class (or of one derived from it) with one output, whose operands match, with given attributes."""
+    """An op of a class (of any derived from it, if it is abstract) with one output, given operands and attributes."""
 
     def __init__(self, op_class: type[Op], operands: Sequence[Any], attributes: dict[str, Any]) -> None:
         self.op_class = op_class
@@ -197,7 +203,7 @@ class Node(Pattern):
                                   help=did_you_mean(unknown, op_class.fields))
 
     def admits(self, op_class: type[Op]) -> bool:
-        return issubclass(op_class, self.op_class)
+        return is_kind(op_class, self.op_class)
 
     def steps(self, frame: Frame, at: int, then: Step) -> Step:
         places = [frame.fresh() for _ in self.operands]
@@ -269,7 +275,9 @@ def _opened(at: int, op_class: type[Op], places: Sequence[int], is_swapped: bool
 
     def open_op(registers: Registers) -> bool:
         op = registers[at].op
-        if not isinstance(op, op_class) or len(op.operands) != count or len(op.outputs) != 1:
+        if type(op) is not op_class and not is_kind(type(op), op_class):
+            return False
+        if len(op.operands) != count or len(op.outputs) != 1:
             return False
         registers[first:first + count] = op.operands
         if then(registers):
@@ -331,7 +339,7 @@ class Patterns:
         return lambda *operands, **attributes: self.of(op_class, *operands, **attributes)
 
     def of(self, op_class: type[Op], *operands: Any, **attributes: Any) -> Node:
-        """An op of a class or of one derived from it."""
+        """An op of a class, or of any class derived from it if it is abstract."""
         return Node(op_class, operands, attributes)
 
     def any(self, name: str | None = None) -> Anything:

@@ -32,7 +32,7 @@ from nervure.ir.leaves import Parameter
 from nervure.ir.op import Labels, Op, Value, as_value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder
-from nervure.passes.pattern import Matcher, Node, Pattern
+from nervure.passes.pattern import Matcher, Node, Pattern, is_kind
 
 VISITS = 8
 """The fuel of a rewrite: so many visits for each op of the function."""
@@ -84,11 +84,11 @@ class Row(Rule):
 class Local(Rule):
     """A function of an op, for all ops of some classes."""
 
-    def __init__(self, name: str, op_class: type[Op] | tuple[type[Op], ...], function: Callable[[Any], Any]) -> None:
-        self.name, self._op_class, self._function = name, op_class, function
+    def __init__(self, name: str, op_classes: Iterable[type[Op]], function: Callable[[Any], Any]) -> None:
+        self.name, self._op_classes, self._function = name, tuple(op_classes), function
 
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        return issubclass(op_class, self._op_class)
+        return any([is_kind(op_class, wanted) for wanted in self._op_classes])
 
     def apply(self, op: Op) -> Any:
         return self._function(op)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import nervure as nv
@@ -117,6 +119,21 @@ def test_what_a_user_can_fix_keeps_its_type():
         run(Function([BrokenComposite(a, b)], [a, b], name="broken"), [decompose])
     assert error.value.__notes__ == ["in pass decompose, on function broken"]
     assert error.value.location.file == __file__
+
+
+def test_the_collector_is_as_it_was(function):
+    def sees_it_paused(function):
+        assert not gc.isenabled()
+        return function
+
+    run(function, [sees_it_paused])
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        run(function, [sees_it_paused])
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_records(function):

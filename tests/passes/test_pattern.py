@@ -138,6 +138,19 @@ def test_attributes_and_abstract_classes(values):
     assert match(p.of(View, x), -a) is None
 
 
+def test_a_class_derived_from_a_concrete_op_is_another_op(values):
+    class Halfway(ops.Add):
+        """Its derivation may have changed what it means."""
+
+        def evaluate(self, s, *elements):
+            return s.multiply(s.add(*elements), s.constant(0.5, elements[0]))
+
+    a, b, _ = values
+    assert match(p.Add(x, y), Halfway(a, b).output) is None
+    assert match(p.of(Elementwise, x, y), Halfway(a, b).output) == {"x": a, "y": b}
+    assert match(p.Halfway(x, y), Halfway(a, b).output) == {"x": a, "y": b}
+
+
 def test_ops_with_several_outputs_do_not_match(values):
     a, b, _ = values
     op = ops.CustomDerivative(a, b, a, count=2, rule=lambda gradients, operands: [None])

@@ -154,7 +154,7 @@ def test_builders_take_what_patterns_capture():
 def test_several_outputs_are_replaced_together():
     a, b = vector(2)
     op = ops.CustomDerivative(a + b, a - b, a, count=2, rule=lambda gradients, operands: [None])
-    swap = Local("swap", ops.CustomDerivative, lambda op: op.operands[1::-1])
+    swap = Local("swap", [ops.CustomDerivative], lambda op: op.operands[1::-1])
     after = Rewriter("swap", [swap])(Function([*op.outputs], [a, b]))
     assert [type(value.op).__name__ for value in after.results] == ["Subtract", "Add"]
 
