@@ -18,11 +18,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _NAMES = {
-    "nervure.errors": "AxisMismatch DtypeMismatch FormatError IndexOutOfRange InternalError InvalidArgument NervureError "
-                      "NotSupported NumericError ShapeMismatch WrongKind",
-    "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
-                           "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float16 float32 "
-                           "float64 int4 int8 int16 int32 int64 uint4 uint8 uint16 uint32 uint64",
+    "nervure.errors": "AxisMismatch DtypeMismatch FormatError IndexOutOfRange InternalError InvalidArgument "
+                      "NervureError NotSupported NumericError ShapeMismatch WrongKind",
+    "nervure.config": "show_config",
+    "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
+                           "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+                           "float8_e8m0fnu float16 float32 float64 int4 int8 int16 int32 int64 uint4 uint8 "
+                           "uint16 uint32 uint64",
     "nervure.types.dim": "Dim dim dim_max dim_min",
     "nervure.types.axis": "Axis FlattenedAxis axis make_axis",
     "nervure.types.axis_class": "make_axis_class",
@@ -75,7 +77,9 @@ def _search(name: str) -> Any:
 
 
 class _Package(ModuleType):
-    """Keeps ``nervure.computation`` and ``nervure.jit`` the functions: importing the modules would put them in their place."""
+    """Keeps ``nervure.computation`` and ``nervure.jit`` the functions: importing the modules would put them in
+    their place.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _WHERE and isinstance(value, ModuleType)):

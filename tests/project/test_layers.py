@@ -24,7 +24,7 @@ LAYERS = (
     ("tensor_file",),
     ("saving",),
     ("computation",),
-    ("model_file", "jit"),
+    ("model_file", "jit", "config"),
     ("devices", "build", "testing"),
     ("nn", "optim", "data"),
     ("bridges",),
