@@ -31,9 +31,6 @@ from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.passes.pipelines import standard
 from nervure.transformers.interpreter import evaluate as evaluate_op
-from nervure.types.dim import Dim
-
-Shaper = Callable[[Sequence[Any]], Any]
 
 
 class Results(NamedTuple):
@@ -54,13 +51,19 @@ class Results(NamedTuple):
         return tuple(filled) if self.form == "tuple" else dict(zip(self.keys, filled, strict=True))
 
 
+Shaper = Callable[[Sequence[Any]], Any] | Results
+"""Makes what a call returns of the values of a Function's results, in order."""
+
+
 class Computation:
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
-    ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of the caller's own.
+    ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of
+    the caller's own.
     """
 
-    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor], shape: Shaper) -> None:
+    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor],
+                 shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self.optimised = standard(function, evaluate_op, transformer.supports)
         self.executable = transformer.compile(self.optimised)
@@ -70,25 +73,32 @@ class Computation:
             arguments = self._fed(arguments, feed_dict)
         if len(arguments) != len(self.parameters):
             raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
-                                  expected=f"{len(self.parameters)}: {self._names()}")
+                                  expected=f"{len(self.parameters)}: {self._names()}",
+                                  help="give a value for each parameter, in order or by feed_dict=")
         read = [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
         return self.shape(self.executable(read))
 
     def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
         """The arguments in order, from a mapping of parameters (or their names) to values."""
         if arguments:
-            raise InvalidArgument("arguments are given by position or by feed_dict, not both", op="computation")
+            raise InvalidArgument("arguments are given by position or by feed_dict, not both", op="computation",
+                                  operand="feed_dict", got=f"{len(arguments)} arguments and feed_dict",
+                                  expected="one of them", help="put all values into feed_dict")
         values = dict(feed)
         ordered = []
         for parameter in self.parameters:
             key = parameter if parameter in values else parameter.name
             if key is None or key not in values:
                 raise InvalidArgument(f"no value for {parameter!r} in feed_dict", op="computation",
-                                      expected=self._names())
+                                      got=", ".join([f"{key!r:.60}" for key in feed]) or "no keys",
+                                      expected=self._names(),
+                                      help="a key is a parameter, or its name")
             ordered.append(values.pop(key))
         if values:
             unknown = next(iter(values))
-            raise InvalidArgument(f"{unknown!r} in feed_dict is no parameter", op="computation", expected=self._names(),
+            raise InvalidArgument(f"{unknown!r} in feed_dict is no parameter", op="computation",
+                                  got=f"{unknown!r:.60}",
+                                  expected=self._names(),
                                   help=did_you_mean(str(unknown), [str(entry.name) for entry in self.parameters]))
         return tuple(ordered)
 
@@ -102,8 +112,9 @@ class Computation:
 def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation:
     """A callable that computes ``returns`` from the values of ``parameters``.
 
-    One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and None give
-    None. ``parameters`` are placeholders, or persistent tensors that the call sets; ``"all"`` stands for every placeholder.
+    One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
+    None give None. ``parameters`` are placeholders, or persistent tensors that the call sets; ``"all"`` stands for
+    every placeholder.
     """
     transformer = transformers.default() if transformer is None else transformer
     listed, shape, together = _read_returns(returns)
@@ -152,7 +163,7 @@ def _is_nothing(entry: Any) -> bool:
 
 
 def _check_complete(results: Sequence[Value], placement: Placement) -> None:
-    """Nothing may be left that only a parameter could supply; ``current`` has refused it, this names a mistake of ours."""
+    """Nothing may be left that only a parameter could supply."""
     for op in postorder([*results, *[value for _, value in placement.updates()]]):
         if type(op) is ReadVariable and not op.variable.persistent:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
@@ -177,15 +188,17 @@ def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
 def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensor]:
     if len(parameters) == 1 and isinstance(parameters[0], str):
         if parameters[0] != "all":
-            raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]), expected="'all'")
+            raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]),
+                                  expected="'all'")
         return placeholders_below(returns)
     for position, entry in enumerate(parameters):
         if not isinstance(entry, AssignableTensor):
             raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
                             operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)")
         if entry.is_constant or not entry.is_persistent:
-            raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation", operand=position + 1,
-                                  got=repr(entry), expected="a placeholder, a persistent tensor or a variable")
+            raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
+                                  operand=position + 1, got=repr(entry),
+                                  expected="a placeholder, a persistent tensor or a variable")
     if len(set(parameters)) != len(parameters):
         raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)))
     _check_placeholders(parameters, returns)
@@ -195,8 +208,9 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
 def _check_placeholders(parameters: Sequence[AssignableTensor], returns: Sequence[Any]) -> None:
     for needed in placeholders_below(returns):
         if needed not in parameters:
-            raise InvalidArgument("a placeholder is missing among the parameters", op="computation", operand=needed.name,
-                                  got=repr(needed), location=needed.variable.location if needed.variable else None,
+            raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
+                                  operand=needed.name, got=repr(needed),
+                                  location=needed.variable.location if needed.variable else None,
                                   help="add it: nv.computation(returns, x, y), or write 'all'")
 
 
@@ -204,7 +218,8 @@ def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensor]:
     """Every placeholder that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
     found = [op.variable for op in postorder(roots) if type(op) is ReadVariable]
-    handles = [handle_of(variable) for variable in dict.fromkeys(found) if variable.handle is not None and not variable.persistent]
+    handles = [handle_of(variable) for variable in dict.fromkeys(found)
+               if variable.handle is not None and not variable.persistent]
     return [handle for handle in handles if handle.is_input]
 
 
@@ -214,7 +229,8 @@ def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
     if len(tensors) == 1 and _is_place(tensors[0]) and tensors[0].is_persistent and not tensors[0].is_input:
         return [transformer.get(tensors[0].variable)]
     for needed in placeholders_below(tensors):
-        raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name, got=repr(needed),
+        raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
+                              got=repr(needed),
                               help="nv.computation(returns, placeholder) takes its value at each call")
     return list(computation(list(tensors))())
 
@@ -232,7 +248,7 @@ def evaluate(x: Any) -> Any:
 
 
 def seed(value: int, transformer: Any = None) -> None:
-    """Starts the random numbers of a transformer (absent: the default one) anew: the same seed gives the same numbers."""
+    """Starts the random numbers of a transformer (absent: the default one) anew: one seed, one series of numbers."""
     words = seed_words(value)
     chosen = transformers.default() if transformer is None else transformer
     chosen.set(SEED, np.array(words, np.uint32))

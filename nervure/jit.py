@@ -38,16 +38,21 @@ from nervure.types.dtype import as_dtype
 class Jitted:
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
-    Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers become placeholders;
-    strings, None and the arguments named in ``static`` are part of the key. ``dynamic`` keeps lengths symbolic: axis names
-    (for tensors with names), or a mapping from an argument to positions, or to ``{position: symbol}``.
+    Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers
+    become placeholders; strings, None and the arguments named in ``static`` are part of the key. ``dynamic``
+    keeps lengths symbolic: axis names (for tensors with names), or a mapping from an argument to positions, or
+    to ``{position: symbol}``.
     """
+
+    __name__: str
 
     def __init__(self, function: Callable[..., Any], dynamic: Any = (), static: Iterable[str] | str = (),
                  transformer: Any = None) -> None:
         if not callable(function):
-            raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable")
+            raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
+                            help="write @nv.jit above a function, or nv.jit(function)")
         functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
         self._function, self._transformer = function, transformer
         self._signature = _signature(function)
         self._dynamic = _read_dynamic(dynamic)
@@ -59,7 +64,8 @@ class Jitted:
     @property
     def specialisations(self) -> list[str]:
         """What has been compiled: one line for each combination of types and shapes."""
-        return [", ".join(str(parameter.type) for parameter in entry.parameters) for entry, _ in self._compiled.values()]
+        return [", ".join(str(parameter.type) for parameter in entry.parameters)
+                for entry, _ in self._compiled.values()]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         named = self._bind(arguments, keywords)
@@ -84,7 +90,11 @@ class Jitted:
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as error:
-            raise WrongKind(str(error), op=self.__name__, expected=f"{self.__name__}{self._signature}") from None
+            given = [type(entry).__name__ for entry in arguments]
+            given += [f"{name}={type(entry).__name__}" for name, entry in keywords.items()]
+            raise WrongKind(str(error), op=self.__name__, got=f"({', '.join(given)})",
+                            expected=f"{self.__name__}{self._signature}",
+                            help="call it as the function is called") from None
         return dict(bound.arguments)
 
     def _inline(self, pattern: Any, leaves: Sequence[Any]) -> Any:
@@ -104,11 +114,12 @@ class Jitted:
             symbol = self._symbol(owner, position, axes)
             if symbol is not None:
                 shape[position] = dim(symbol)
-        return as_dtype(array.dtype), tuple(shape), axes and tuple([(axis.label, axis.axis_class) for axis in axes]), axes
+        labels = axes and tuple([(axis.label, axis.axis_class) for axis in axes])
+        return as_dtype(array.dtype), tuple(shape), labels, axes
 
     def _symbol(self, owner: str, position: int, axes: Axes | None) -> str | None:
         if isinstance(self._dynamic, Mapping):
-            return self._dynamic.get(owner, {}).get(position)  # type: ignore[no-any-return]  # read by _read_dynamic
+            return self._dynamic.get(owner, {}).get(position)
         name = axes[position].name if axes is not None else None
         return name if name in self._dynamic else None
 
@@ -135,8 +146,8 @@ class Jitted:
         known = list(self._signature.parameters)
         for name in names:
             if name not in known:
-                raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", expected=", ".join(known),
-                                      help=did_you_mean(name, known))
+                raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", got=name,
+                                      expected=", ".join(known) or "no arguments", help=did_you_mean(name, known))
 
 
 class _StaticKey:
@@ -170,7 +181,7 @@ def _hashable(value: Any) -> bool:
 
 def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
         transformer: Any = None) -> Any:
-    """Compiles a function of tensors once per types and concrete shapes; see :class:`Jitted`. Also a decorator with options."""
+    """Compiles a function of tensors once per types and shapes; see :class:`Jitted`. Also a decorator with options."""
     if function is None:
         return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer)
     return Jitted(function, dynamic, static, transformer)
@@ -193,7 +204,8 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
     """Like ``grad``, and gives the function's value too: ``(value, gradient)``."""
     signature = _signature(function)
     several = isinstance(argument, (list, tuple))
-    names = [_argument_name(signature, entry, function) for entry in (argument if several else [argument])]  # type: ignore[union-attr]
+    listed: Sequence[Any] = argument if isinstance(argument, (list, tuple)) else [argument]
+    names = [_argument_name(signature, entry, function) for entry in listed]
 
     @functools.wraps(function)
     def symbolic(*arguments: Any, **keywords: Any) -> Any:
@@ -208,7 +220,8 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
             patterns.append((pattern, len(fresh)))
         value = function(*bound.args, **bound.kwargs)
         if not isinstance(value, Tensor):
-            raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__, expected="a scalar tensor")
+            raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__,
+                            expected="a scalar tensor")
         found = iter(deriv(value, wanted))
         gradients = [nesting.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
         return value, tuple(gradients) if several else gradients[0]
@@ -221,7 +234,7 @@ def _fresh(leaf: Any, name: str) -> Tensor:
     tensor = as_tensor(leaf, "grad", dtype=as_dtype(float) if is_scalar(leaf) else None)
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
-                        expected="a float element type")
+                        expected="a float element type", help="name the float arguments: nv.grad(f, argument=...)")
     return Tensor(ops.AssumeShape(tensor.value, tensor.shape), tensor._axes)
 
 
@@ -232,7 +245,8 @@ def _argument_name(signature: inspect.Signature, argument: int | str, function: 
     if isinstance(argument, int) and -len(names) <= argument < len(names):
         return names[argument]
     raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op="grad",
-                          expected=", ".join(names), help=did_you_mean(str(argument), names))
+                          got=repr(argument), expected=", ".join(names) or "no arguments",
+                          help=did_you_mean(str(argument), names))
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
@@ -286,7 +300,8 @@ def _read_dynamic(dynamic: Any) -> Any:
 
 def _resized(axes: Axes, shape: Sequence[Any]) -> Axes:
     """The axes with the lengths of a shape that may be symbolic."""
-    return Axes([axis if axis.length is length else axis.resized(length) for axis, length in zip(axes, shape, strict=True)])
+    return Axes([axis if axis.length is length else axis.resized(length)
+                 for axis, length in zip(axes, shape, strict=True)])
 
 
 __all__ = ["Jitted", "grad", "jit", "value_and_grad"]

@@ -30,15 +30,16 @@ from nervure.ops.order import Together
 def deriv(f: Any, x: Any, error: Any = None) -> Any:
     """The derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
 
-    ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable means all its reads below f;
-    another tensor means that very node. Zeros where x is not below f. WrongKind (a TypeError) for integers.
+    ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable
+    means all its reads below f; another tensor means that very node. Zeros where x is not below f. WrongKind (a
+    TypeError) for integers.
     """
     several = isinstance(x, (list, tuple))
     wanted = [_wanted(entry) for entry in (x if several else [x])]
     own = as_tensor(f, "deriv")
     if not own.dtype.is_float:
         raise WrongKind("only functions with real values have derivatives", op="deriv", operand="f", got=str(own.type),
-                        help="convert to a float type before")
+                        expected="a float element type", help="convert to a float type before")
     value, seed = own.value, None
     if error is not None:
         seed = _seed(error, own)
@@ -55,10 +56,12 @@ def deriv(f: Any, x: Any, error: Any = None) -> Any:
 def _wanted(x: Any) -> Tensor:
     if not isinstance(x, Tensor):
         raise WrongKind("a derivative is with respect to a tensor", op="deriv", operand="x", got=type(x).__name__,
-                        expected="a tensor of the graph")
+                        expected="a tensor of the graph",
+                        help="keep the tensor that f was computed from: x = nv.variable(...)")
     if not x.dtype.is_float:
         raise WrongKind("only real tensors have derivatives", op="deriv", operand="x", got=str(x.type),
-                        expected="a float element type")
+                        expected="a float element type",
+                        help="make it a float: x.astype(nv.float32), or dtype=nv.float32")
     return x
 
 
@@ -87,5 +90,5 @@ def _seed(error: Any, f: Tensor) -> Value:
     values, axes, shape = alignment.aligned([target, given], "deriv")
     if shape != f.shape:
         raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
-                              expected=str(f.type))
+                              expected=str(f.type), help="an error has the axes of f, or fewer")
     return converted_to(values[1], f.dtype)

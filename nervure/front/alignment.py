@@ -73,7 +73,8 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
     if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got)
                                         for own, got in zip(target.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
-                            got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}")
+                            got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}",
+                            help="reduce the value, or index it")
     return broadcast_anonymous(value.value, target.shape, op)
 
 

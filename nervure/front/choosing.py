@@ -25,13 +25,16 @@ def position_of(x: Tensor, axis: Any, op: str) -> int:
         try:
             return x.axes.index(x.axes.find_by_name(axis))
         except NervureError as error:
-            raise AxisMismatch(error.message, op=op, got=axis, expected=f"one of {x.axes}", help=error.help) from None
+            raise AxisMismatch(error.message, op=op, got=axis, expected=f"one of {x.axes}",
+                               help=error.help or "print(x.axes) shows the axes of a tensor") from None
     if isinstance(axis, bool) or not hasattr(axis, "__index__"):
-        raise WrongKind("an axis is given as an Axis, a name or a position", op=op, got=f"{axis!r:.60}")
+        raise WrongKind("an axis is given as an Axis, a name or a position", op=op, got=f"{axis!r:.60}",
+                        expected=f"one of {x.axes}", help='an axis of x, "H", or -1 for the last')
     position = axis.__index__()
     if not -x.ndim <= position < x.ndim:
         raise IndexOutOfRange(f"there is no axis {position}", op=op, got=position,
-                              expected=f"{-x.ndim} to {x.ndim - 1}" if x.ndim else "none: the tensor has no axes")
+                              expected=f"{-x.ndim} to {x.ndim - 1}" if x.ndim else "none: the tensor has no axes",
+                              help="axes count from 0; negative positions count from the end")
     return position % x.ndim
 
 
@@ -46,7 +49,7 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     positions = tuple([position_of(x, entry, op) for entry in entries])
     if len(set(positions)) != len(positions):
         raise InvalidArgument("an axis is given twice", op=op, got=", ".join(map(str, entries)),
-                              expected="each axis once")
+                              expected="each axis once", help="leave out the second")
     return positions
 
 

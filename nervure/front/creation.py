@@ -182,11 +182,17 @@ def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
             check_shape(initial.shape, own, role)
     element = float32 if dtype is None else as_dtype(dtype)
     if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
-        raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, got=str(own),
+        raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, operand="axes",
+                              got=str(own),
+                              expected="integers",
                               help="only placeholders have symbolic lengths")
     constant, persistent, trainable, is_input = ROLES[role]
-    place = Variable(BasicTensorDescription(element, own.lengths), _initializer(initial, own, role),
-                     trainable=trainable, persistent=persistent and not is_input, location=user_location())
+    try:
+        described = BasicTensorDescription(element, own.lengths)
+    except NervureError as error:
+        raise error.within(role) from None
+    place = Variable(described, _initializer(initial, own, role), trainable=trainable,
+                     persistent=persistent and not is_input, location=user_location())
     return AssignableTensor(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
@@ -220,13 +226,7 @@ def read_axes(axes: Any) -> Axes:
 def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
     """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
     element: DType | None = None if dtype is None else as_dtype(dtype)
-    try:
-        array = np.array(value, copy=True)
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"no array can be made of it: {error}", op=op, got=f"{type(value).__name__}") from None
-    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
-        raise WrongKind("the elements are not numbers", op=op, got=f"{array.dtype} from {type(value).__name__}",
-                        expected="numbers or booleans")
+    array = _numpy_array(value, op)
     own = as_dtype(array.dtype)
     if element is None:
         element = _default_type(value, own)
@@ -238,6 +238,23 @@ def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
                                   expected=f"{element.minimum} to {element.maximum}", help="give a wider dtype=")
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
+
+
+def _numpy_array(value: Any, op: str) -> np.ndarray:
+    """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
+    try:
+        array = np.array(value, copy=True)
+    except NervureError:
+        raise
+    except Exception:  # whatever a foreign object raises
+        raise InvalidArgument("NumPy makes no array of this", op=op, got=f"{type(value).__name__} {value!r:.60}",
+                              expected="a number, an array, or nested lists that are equally long",
+                              help="pad shorter lists, or make a tensor of each") from None
+    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
+        raise WrongKind("the elements are not numbers", op=op, got=f"{type(value).__name__} {value!r:.60}",
+                        expected="numbers of at most 64 bits, or booleans",
+                        help="number words, dates and objects first")
+    return array
 
 
 def _default_type(value: Any, own: DType) -> DType:
@@ -260,7 +277,8 @@ def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
     """ShapeMismatch unless an array has the lengths of the axes."""
     if tuple(shape) != tuple(axes.lengths):
         raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
-                            expected=f"{tuple(axes.lengths)} for {axes}")
+                            expected=f"{tuple(axes.lengths)} for {axes}",
+                            help="give other axes=, or reshape the value; a single number fills any axes")
 
 
 Initializer = Callable[[Axes], Any]

@@ -66,7 +66,7 @@ class custom_vjp:  # a decorator
             listed = list(results) if isinstance(results, (tuple, list)) else [results]
             if len(listed) != len(own):
                 raise InvalidArgument("a derivative gives one gradient an operand", op=self.__name__, got=len(listed),
-                                      expected=len(own))
+                                      expected=len(own), help="a gradient of None is zero")
             return [self._checked(entry, tensor, at)
                     for at, (entry, tensor) in enumerate(zip(listed, own, strict=True))]
         return rule

@@ -122,7 +122,8 @@ def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, 
 
 def _members(members: Iterable[Any], op: str) -> list[Any]:
     if isinstance(members, (Tensor, Effect)):
-        raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects")
+        raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects",
+                        help=f"write nv.{op}([...])")
     listed = list(members)
     for position, member in enumerate(listed):
         if not isinstance(member, (Tensor, Effect)):
@@ -135,16 +136,18 @@ def _members(members: Iterable[Any], op: str) -> list[Any]:
 def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
     """The variable below a target, and the index map of the views between (None: all of it)."""
     if isinstance(target, Effect) or not isinstance(target, Tensor):
-        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=repr(target),
-                        expected="a variable or a view of one")
+        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=f"{target!r:.60}",
+                        expected="a variable or a view of one",
+                        help="nv.variable and nv.persistent_tensor make places")
     if isinstance(target, AssignableTensor):
         if target.variable is None:
             raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),
+                                  expected="a variable or a view of one",
                                   help="make it with nv.persistent_tensor or nv.variable")
         return target.variable, None
     base, index_map = base_of(target.value)
     if not isinstance(base.op, ReadVariable):
         raise InvalidArgument("only a variable, or a view of one, can be assigned", op="assign", operand=1,
-                              got=repr(target), location=target.value.op.location,
+                              got=repr(target), expected="a variable or a view of one",
                               help="an expression is computed, not stored")
     return base.op.variable, index_map

@@ -364,7 +364,9 @@ def _completed(entries: list[Any], x: Tensor) -> list[Any]:
         raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}")
     used = sum(_consumed(entry) for entry in entries)
     if used > x.ndim:
-        raise InvalidArgument("too many indices", op="x[...]", got=used, expected=f"at most {x.ndim} for {x.axes}")
+        raise InvalidArgument("too many indices", op="x[...]", operand="index", got=used,
+                              expected=f"at most {x.ndim} for {x.axes}",
+                              help="None adds an axis, ... stands for all others")
     at = dots[0] + 1 if dots else len(entries)
     return [*entries[:at], *[FULL] * (x.ndim - used), *entries[at:]]
 
@@ -390,17 +392,19 @@ def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLi
     place = entry + length if is_negative else entry
     verdicts = [less_equal(0, place), less_equal(place, length - 1)]
     if False in verdicts:
-        raise IndexOutOfRange(f"there is no position {entry}", op="x[...]", operand=f"axis {x.axes[dimension]}",
+        raise IndexOutOfRange(f"there is no position {entry}", op="x[...]",
+                              operand=f"axis {x.axes[dimension].label if x.is_named else dimension}",
                               got=entry,
-                              expected=f"{-length} to {length - 1}" if length != 0 else "none: the axis is empty")
+                              expected=f"{-length} to {length - 1}" if length != 0 else "none: the axis is empty",
+                              help="a slice such as x[i:i + 1] is clipped")
     return place if verdicts == [True, True] else None
 
 
 def _integer_ends(entry: slice) -> slice:
     """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
     def read(end: Any) -> Any:
-        return end if end is None or isinstance(end, (int, Dim)) or not hasattr(end,
-                                                                                "__index__") else operator.index(end)
+        is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
+        return end if is_plain else operator.index(end)
     return slice(read(entry.start), read(entry.stop), read(entry.step))
 
 

@@ -88,4 +88,5 @@ def _mixed_signs(left: DType, right: DType, op: str) -> DType:
 
 def _no_promotion(left: DType, right: DType, op: str) -> WrongKind:
     return WrongKind("the element types have no common type", op=op, got=f"{left.name} and {right.name}",
+                     expected="types of which one holds the values of both",
                      help="convert one first: x.astype(nv.float32)")

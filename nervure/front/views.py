@@ -181,8 +181,10 @@ def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
     size = product(shape)
     same = equal(own.size, size)
     if same is False:
-        raise ShapeMismatch("the number of elements must stay", op="reshape", got=f"{tuple(shape)} for {own.type}",
-                            expected=f"{own.size} elements")
+        raise ShapeMismatch("the number of elements must stay", op="reshape", operand="shape",
+                            got=f"{tuple(shape)} for {own.type}",
+                            expected=f"{own.size} elements",
+                            help="one length may be -1: what is left of the elements")
     value = own.value
     if same is None:
         value = alignment.assume_shape(ops.Reshape(value, (own.size,)).output, (size,), "reshape")
@@ -308,10 +310,12 @@ def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | 
 def _check_writable(op: View, view: Any) -> None:
     if not hasattr(view, "index_map"):
         raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
-                              got=type(op).__name__, location=op.location, help="assign its parts")
+                              got=f"{type(op).__name__}, built at {op.location}", expected="a view of one tensor",
+                              help="assign its parts")
     if view.is_injective() is False:
         raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
-                              got=type(op).__name__, location=op.location, help="assign the tensor below it")
+                              got=f"{type(op).__name__}, built at {op.location}",
+                              expected="a view that visits each element once", help="assign the tensor below it")
 
 
 def renamed(x: Tensor, axes: Any) -> Tensor:

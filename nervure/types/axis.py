@@ -325,7 +325,8 @@ def check_together(axes: Sequence[Axis], op: str) -> bool:
         for other in axes[:position]:
             if match(one, other):
                 raise InvalidArgument(f"axis {one.label} occurs twice", op=op, got=list_text(axes),
-                                      help="axes of one class differ in length or offset: axis.offset(1)")
+                                      expected="axes that differ in class, length or offset",
+                                      help="name one of them otherwise, or give it an offset: axis.offset(-1)")
             if one.name == other.name and one.axis_class != other.axis_class:
                 raise InvalidArgument(f"two axes named {one.name} have different classes", op=op,
                                       got=list_text(axes),

@@ -156,7 +156,7 @@ def as_dtype(x: object) -> DType:
     help = did_you_mean(x, _BY_NAME) if isinstance(x, str) else None
     if help is None:
         help = "the element types are " + ", ".join(dtype.name for dtype in all_dtypes)
-    raise WrongKind("this is not an element type", got=_describe(x), expected="a type such as nervure.float32",
+    raise WrongKind("this is not an element type", op="dtype", got=_describe(x), expected="a type such as nv.float32",
                     help=help)
 
 
