@@ -140,7 +140,7 @@ class Cells:
         with _tables_lock:
             others = [table for table in _tables if table is not self]
         cells = [table.peek(variable) for table in others]
-        return any([cell is not None and cell.version > 0 for cell in cells])
+        return variable.persistent and any([cell is not None and cell.version > 0 for cell in cells])
 
     def _warn(self, changed: Sequence[Variable]) -> None:
         if not changed:

@@ -126,10 +126,19 @@ class Executable(ABC):
         return owned
 
     def _check_donated(self, donate: Sequence[int]) -> None:
-        for number in donate:
-            if not 0 <= operator.index(number) < len(self.function.parameters):
+        count = len(self.function.parameters)
+        try:
+            numbers = [operator.index(number) for number in donate]
+        except TypeError:
+            raise WrongKind("donate lists the numbers of arguments", op=self.function.name, operand="donate",
+                            got=repr(donate), expected="a tuple of ints") from None
+        for number in numbers:
+            if not 0 <= number < count:
                 raise InvalidArgument("a donated argument does not exist", op=self.function.name, operand="donate",
-                                      got=number, expected=f"numbers from 0 to {len(self.function.parameters) - 1}")
+                                      got=number, expected=f"numbers from 0 to {count - 1}")
+
+    def __repr__(self) -> str:
+        return f"<executable on {self.transformer.name}: {self.function!r}>"
 
     # -- arrays for results -----------------------------------------------------------------------------------
 
@@ -140,6 +149,9 @@ class Executable(ABC):
         ``arguments`` are those that were passed, then those that they became.
         """
         results = self.function.results
+        if not isinstance(out, (np.ndarray, list, tuple)):
+            raise WrongKind("out is a list of arrays", op=self.function.name, operand="out", got=_kind(out),
+                            expected="a list with an array or None for each result")
         targets = [out] if isinstance(out, np.ndarray) else list(out)
         if len(targets) != len(results):
             raise InvalidArgument("wrong number of result arrays", op=self.function.name, operand="out",

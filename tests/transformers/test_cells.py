@@ -10,6 +10,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir.variable import Variable
 from tests.transformers.build import compiled, parameter, read, variable
 
 ops = nv.ops
@@ -83,7 +84,6 @@ def test_two_transformers_start_from_the_same_bits(transformer):
         calls.append(1)
         return np.random.default_rng().standard_normal(3)
 
-    from nervure.ir.variable import Variable
     w = Variable(nv.BasicTensorDescription(nv.float32, (3,)), initial=initial)
     with nv.transformers.make_transformer("interpreter") as other:
         np.testing.assert_array_equal(transformer.get(w), other.get(w))
@@ -113,6 +113,15 @@ def test_unchanged_state_does_not_warn(transformer):
         warnings.simplefilter("error")
         with nv.transformers.make_transformer("interpreter") as other:
             assert other.get(w) == 0
+
+
+@pytest.mark.parametrize("kind", [{"is_local": True}, {"persistent": False}], ids=str)
+def test_state_that_is_each_transformers_own_does_not_warn(transformer, kind):
+    w = Variable(nv.BasicTensorDescription(nv.float32, ()), **kind)
+    transformer.set(w, 3)
+    with warnings.catch_warnings(), nv.transformers.make_transformer("interpreter") as other:
+        warnings.simplefilter("error")
+        assert other.get(w) == 0
 
 
 def test_copy_state_takes_over_values(transformer):
