@@ -21,7 +21,8 @@ from nervure.front.promotion import accumulating, floating
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes
-from nervure.types.dtype import DType, bool_
+from nervure.types.dim import product
+from nervure.types.dtype import DType, bool_, float32
 
 Operand = Any
 
@@ -117,8 +118,7 @@ def tensor_size(x: Operand, reduction_axes: Any = None, out_axes: Any = None) ->
     """The number of elements that a reduction over these axes would combine, as a float32 scalar."""
     own = as_tensor(x, "tensor_size")
     reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")
-    ones = ops.Full(1.0, "float32", tuple([own.shape[at] for at in reduced]))
-    return Tensor(ops.Sum(ones, axes=tuple(range(len(reduced)))))
+    return Tensor(ops.Extent(product([own.shape[at] for at in reduced]), float32, ()))
 
 
 def batch_size(x: Operand) -> Tensor:

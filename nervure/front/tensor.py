@@ -71,6 +71,20 @@ def _method(module: str, name: str, swap: bool = False, doc: str | None = None) 
     return method
 
 
+def _reduction(name: str) -> Any:
+    """A method that is a reduction, also as NumPy calls it: ``x.sum(axis=None, dtype=None, out=None)``."""
+    inner = _method("reductions", name)
+
+    def method(self: Tensor, *arguments: Any, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
+        if out is not None:
+            raise WrongKind("a tensor is not computed into an array", op=name, operand="out", got=type(out).__name__,
+                            help="the result is a new tensor; nv.assign writes variables")
+        return inner(self if dtype is None else self.astype(dtype), *arguments, **keywords)
+
+    method.__name__, method.__doc__ = name, f"``nv.{name}`` of this tensor; ``dtype`` converts it first."
+    return method
+
+
 def _operator(name: str, swap: bool = False) -> Any:
     """A binary operator: NotImplemented for objects of classes that may know tensors, so that Python asks them."""
     inner = _method("elementwise", name, swap)
@@ -270,11 +284,10 @@ class Tensor:
     __matmul__, __rmatmul__ = _method("contraction", "matmul_operator"), _method("contraction", "matmul_operator", True)
     __getitem__ = _method("indexing", "get_item")
     astype = _method("elementwise", "convert")
-    sum, prod, max, min = (_method("reductions", name) for name in ("sum", "prod", "max", "min"))
-    mean, variance, std = (_method("reductions", name) for name in ("mean", "variance", "std"))
-    any, all = _method("reductions", "any"), _method("reductions", "all")
-    argmax, argmin = _method("reductions", "argmax"), _method("reductions", "argmin")
-    var = _method("reductions", "variance")
+    sum, prod, max, min = (_reduction(name) for name in ("sum", "prod", "max", "min"))
+    mean, variance, std = (_reduction(name) for name in ("mean", "variance", "std"))
+    any, all, argmax, argmin = (_reduction(name) for name in ("any", "all", "argmax", "argmin"))
+    var = variance
     dot = _method("contraction", "dot")
     reshape = _method("views", "reshape_method", doc="The elements in another shape: ``x.reshape(2, -1)``.")
     transpose = _method("views", "transpose_method", doc="The axes in another order: ``x.transpose(1, 0)``.")
@@ -315,7 +328,8 @@ def is_operand(value: object) -> bool:
 def value_only(operand: Any, op: str, position: int) -> None:
     """Raises what tells a user why something cannot be an operand."""
     if hasattr(operand, "has_no_value"):
-        raise InvalidArgument(f"{operand} has no value", op=op, operand=position,
+        raise InvalidArgument(f"{operand} has no value", op=op, operand=position, got="an effect",
+                              expected="a tensor, a number or a NumPy array",
                               help="put it into nv.sequential([...]) together with a tensor")
     raise WrongKind("this cannot be an operand", op=op, operand=position,
                     got=f"{type(operand).__name__} {operand!r:.60}",

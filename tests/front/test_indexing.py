@@ -49,7 +49,7 @@ def test_positions():
         assert isinstance(caught.value, IndexError) and caught.value.operand.startswith("axis ")
     with pytest.raises(IndexOutOfRange, match="there is no position 4") as caught:
         x[0, 4]
-    assert (caught.value.operand, caught.value.got, caught.value.expected) == ("axis H: 4", "4", "-4 to 3")
+    assert (caught.value.operand, caught.value.got, caught.value.expected) == ("axis H", "4", "-4 to 3")
     with pytest.raises(IndexOutOfRange, match="no position 0"):
         nv.zeros((0,))[0]
 

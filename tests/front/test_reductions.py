@@ -151,6 +151,19 @@ def test_methods():
     np.testing.assert_allclose(x.var(axis=0).numpy(), ARRAY.var(axis=0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "std", "var", "argmax", "any"])
+def test_functions_of_numpy(name):
+    """A169: NumPy's own functions of tensors make tensors; an array to write into is a TypeError."""
+    x, function = nv.constant(ARRAY, dtype=nv.float64), getattr(np, name)
+    for arguments in ({}, {"axis": 1}, {"axis": -1, "keepdims": True}):
+        result = function(x, **arguments)
+        assert isinstance(result, nv.Tensor)
+        np.testing.assert_allclose(result.numpy(), function(ARRAY, **arguments), rtol=1e-12)
+    assert nv.constant([1.5]).sum(dtype=nv.float64).dtype is nv.float64
+    with pytest.raises(TypeError, match="not computed into an array"):
+        np.sum(x, axis=0, out=np.zeros(ARRAY.shape[1:]))
+
+
 def test_ties_and_nan():
     """A170: the first of equal ones; NaN before all numbers; extrema carry NaN."""
     x = nv.constant([[1.0, 3.0, 3.0], [np.nan, 3.0, np.nan]])
@@ -162,6 +175,8 @@ def test_ties_and_nan():
 
 def test_sizes():
     """A171: how many elements are reduced."""
+    n = nv.placeholder("N=n, H=3")
+    assert nv.computation(nv.tensor_size(n, out_axes=()), n)(np.zeros((4, 3), np.float32)).item() == 12.0
     assert nv.tensor_size(X).item() == 20.0 and nv.batch_size(X).item() == 2.0
     assert nv.batch_size(nv.zeros((3,))).item() == 1.0
 
@@ -231,8 +246,8 @@ def test_binary_cross_entropy():
     """A175: of probabilities, and of a sigmoid, whose logits are used."""
     rng = np.random.default_rng(3)
     z, t = rng.standard_normal((2, 4)), rng.uniform(size=(4, 2))
-    logits, targets = nv.constant(z, axes="N=2, C=4", dtype=nv.float64), nv.constant(t, axes="C=4, N=2",
-                                                                                     dtype=nv.float64)
+    logits = nv.constant(z, axes="N=2, C=4", dtype=nv.float64)
+    targets = nv.constant(t, axes="C=4, N=2", dtype=nv.float64)
     y = scipy.special.expit(z)
     expected = -(t.T * np.log(y) + (1 - t.T) * np.log(1 - y)).sum(1)
     for probabilities in (nv.sigmoid(logits), nv.constant(y, axes="N=2, C=4", dtype=nv.float64)):
