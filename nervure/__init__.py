@@ -47,7 +47,7 @@ _NAMES = {
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "reductions", "contraction", "views", "joining", "indexing", "gathering", "positions", "convolution",
     "normalization", "random")])
-_SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
+_SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
