@@ -30,8 +30,9 @@ _RESULTS = "nervure.results"
 def save(path: str | os.PathLike[str], computation: Computation | Function) -> None:
     """Writes a computation, or a Function, with the values that its variables have now.
 
-    The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a file of that
-    name only when it is complete. NotSupported for graphs that hold Python functions, and for results whose keys are tensors.
+    The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
+    file of that name only when it is complete. NotSupported for graphs that hold Python functions, and for
+    results whose keys are tensors.
     """
     if isinstance(computation, Function):
         save_function(path, computation)
@@ -90,5 +91,6 @@ def _read_results(text: str, path: str | os.PathLike[str]) -> Results:
                 and len(shape.keys) == (len(shape.has_value) if shape.form == "dict" else 0)
                 and (shape.form != "one" or len(shape.has_value) == 1))
     if not is_sound:
-        raise FormatError("the description of the results is damaged", op="load", operand=os.fspath(path), got=f"{text!r:.80}")
+        raise FormatError("the description of the results is damaged", op="load", operand=os.fspath(path),
+                          got=f"{text!r:.80}")
     return shape

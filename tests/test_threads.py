@@ -65,7 +65,8 @@ def build_and_run(number: int, turn: int) -> tuple[str, bytes]:
         step = transformer.computation([loss, nv.assign(w, w - nv.deriv(loss, w)), w], x)
         inputs = np.arange(3 * size, dtype=np.float32).reshape(3, size) / 10
         results = [step(inputs) for _ in range(2)]
-    return print_function(step.function), b"".join(result.tobytes() for row in results for result in row if result is not None)
+    arrays = [result for row in results for result in row if result is not None]
+    return print_function(step.function), b"".join(result.tobytes() for result in arrays)
 
 
 def test_different_graphs_side_by_side():

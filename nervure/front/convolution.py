@@ -172,8 +172,8 @@ def _setting(op: str, entry: Any) -> Mapping[str, Any]:
 
 def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
     """One value an axis: the same for all, or from a list or a dict."""
-    is_pair = name == "padding" and isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, int)
-                                                                                         for part in value)
+    is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
+               and all(isinstance(part, int) for part in value))
     if isinstance(value, Mapping):
         table = {position_of(x, axis, op): entry for axis, entry in value.items()}
         unknown = set(table) - set(places)

@@ -86,7 +86,7 @@ class Function:
 
     def rebuilt(self, transform: Callable[[Op], Any] | None = None,
                 replaced: dict[Value, Value] | None = None) -> Function:
-        """This function with each op replaced by what ``transform`` gives (None: kept), or itself if nothing changed."""
+        """This function with each op replaced by what ``transform`` gives (None: kept); itself if nothing changed."""
         table = rebuild(self.operations, {} if replaced is None else replaced, transform)
         return self.substituted(table)
 
@@ -160,11 +160,11 @@ def _unique(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
 
 def _check_parameters(function: Function) -> None:
     listed: set[Op] = set()
-    for position, op in enumerate(function.parameters):
-        if op in listed:
-            raise InvalidArgument("a parameter is listed twice", op="Function", operand=position + 1, got=op,
-                                  location=op.location, help="list each Parameter once")
-        listed.add(op)
+    for position, parameter in enumerate(function.parameters):
+        if parameter in listed:
+            raise InvalidArgument("a parameter is listed twice", op="Function", operand=position + 1, got=parameter,
+                                  location=parameter.location, help="list each Parameter once")
+        listed.add(parameter)
     for op in function.operations:
         if type(op) is Parameter and op not in listed:
             raise InvalidArgument("a parameter is needed by the results but not listed", op="Function", got=op,

@@ -2,8 +2,8 @@
 
 * **Elementwise**: ``evaluate(self, s, x, ...)`` is an expression over scalars; ``s`` is the scalar namespace.
 * **View**: ``describe(self, *types)`` is an index translation, ``y[i] = x[f(i)]``, or a selector over several tensors.
-* **Structured**: ``structure(self, *types)`` is an iteration: a domain, where each operand is read, a scalar body, where
-  each output is written, and how writes to one place combine.
+* **Structured**: ``structure(self, *types)`` is an iteration: a domain, where each operand is read, a scalar body,
+  where each output is written, and how writes to one place combine.
 * **Composite**: ``decompose(self, *operands)`` is an expression over other ops.
 
 A backend implements the scalar namespace, index maps and the structured form once, and with them every op. A matrix
@@ -111,9 +111,9 @@ class Element:
 class Access:
     """Where a tensor is touched at each point of the domain: one coordinate a dimension.
 
-    A coordinate is an expression over the domain's indices ``index(0), index(1), ...`` or an ``Element``. ``fill`` (reads only) is the
-    scalar that is read outside the tensor; without it the coordinates must stay inside. A write outside is dropped
-    where ``drop`` is set.
+    A coordinate is an expression over the domain's indices ``index(0), index(1), ...`` or an ``Element``. ``fill``
+    (reads only) is the scalar that is read outside the tensor; without it the coordinates must stay inside. A
+    write outside is dropped where ``drop`` is set.
     """
 
     coordinates: tuple[DimLike | Element, ...]
@@ -126,13 +126,16 @@ class Structure:
     """An iteration: ``for i in domain: out[write(i)] = combine(out[write(i)], body(x[read(i)], ...))``.
 
     ``reads`` has one entry an operand: None where the body does not read it (it is the initial value, or indices that
-    an ``Element`` reads). ``body(s, *elements)``, given one element for each entry that is not None, gives one scalar an
-    output (a single scalar where there is one), in the compute type of the operands; ``s.index(expression)`` gives it the value of an expression over the domain's indices. ``combine`` is None
-    (each place is written once), "set" (the last write in row-major order of the domain wins), or "add", "multiply",
-    "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from the operand whose number is ``initial``. A
-    *custom* combiner is a function ``(s, left, right) -> tuple`` over tuples of scalars (the body gives the tuple),
-    associative, applied in order, without a unit; ``finish(s, tuple)`` then gives the outputs. The order in which
-    "add" adds is the backend's; the element type it adds in is ``accumulate``.
+    an ``Element`` reads). ``body(s, *elements)``, given one element for each entry that is not None, gives one
+    scalar an output (a single scalar where there is one), in the compute type of the operands;
+    ``s.index(expression)`` gives it the value of an expression over the domain's indices.
+
+    ``combine`` is None (each place is written once), "set" (the last write in row-major order of the domain wins),
+    or "add", "multiply", "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from
+    the operand whose number is ``initial``. A *custom* combiner is a function ``(s, left, right) -> tuple`` over
+    tuples of scalars (the body gives the tuple), associative, applied in order, without a unit; then
+    ``finish(s, tuple)`` gives the outputs. The order in which "add" adds is the backend's; the element type it
+    adds in is ``accumulate``.
     """
 
     domain: tuple[DimLike, ...]
@@ -239,7 +242,10 @@ def merge_labels(operands: Sequence[Value]) -> Labels | None:
 
 
 def labels_through(coordinates: Sequence[Any], source: Sequence[str | None], rank: int) -> Labels | None:
-    """The labels after an index translation: a dimension survives where it alone is one of the coordinates, and no other."""
+    """The labels after an index translation.
+
+    A dimension has one where a single coordinate depends on it, and on no other dimension.
+    """
     used = [coordinate_symbols(entry) for entry in coordinates]
     labels: list[str | None] = [None] * rank
     for names, label in zip(used, source, strict=True):

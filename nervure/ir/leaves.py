@@ -70,7 +70,7 @@ class ReadVariable(Leaf):
     variable = field.variable()
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return self.variable.type  # type: ignore[no-any-return]  # a Variable
+        return self.variable.type
 
 
 def fit_number(number: Any, dtype: DType) -> Any:
@@ -85,7 +85,7 @@ def fit_number(number: Any, dtype: DType) -> Any:
     if dtype.kind == "bool":
         return bool(number)
     if dtype.is_integer:
-        if isinstance(number, complex) or number != number or number in (float("inf"), -float("inf")) or int(number) != number:
+        if isinstance(number, complex) or number != number or abs(number) == math.inf or int(number) != number:
             raise InvalidArgument(f"{number} is no {dtype.name}", op="Full", operand="number", got=number,
                                   expected="an integer", help="round it first, or use a float element type")
         if not dtype.minimum <= number <= dtype.maximum:

@@ -169,7 +169,7 @@ class Value(Operand):
     def __init__(self, op: Op, index: int, type: BasicTensorDescription, labels: Labels | None = None) -> None:
         self.op, self.index, self._type, self.labels = op, index, type, labels
 
-    type = property(lambda self: self._type, doc="Element type and shape.")  # type: ignore[assignment]
+    type = property(lambda self: self._type, doc="Element type and shape.")
 
     def __repr__(self) -> str:
         return repr(self.op) if len(self.op.outputs) == 1 else f"{self.op!r}[{self.index}]"

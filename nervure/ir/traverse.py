@@ -59,8 +59,9 @@ def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
             transform: Callable[[Op], Mapping[int, Operand] | Operand | None] | None = None) -> dict[Value, Value]:
     """Copies a graph bottom-up where something below changed.
 
-    ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by what is rebuilt. ``transform(op)`` sees each op on
-    its new operands: None keeps it, a value replaces its only output. New nodes carry the old one's provenance.
+    ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by what is rebuilt.
+    ``transform(op)`` sees each op on its new operands: None keeps it, a value replaces its only output. New
+    nodes carry the old one's provenance.
     """
     for op in order:
         operands = [replaced.get(operand, operand) for operand in op.operands]

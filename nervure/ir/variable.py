@@ -24,12 +24,13 @@ from nervure.types.dim import Dim
 class Variable:
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
-    ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is computed
-    once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks state that is expected to
-    differ from transformer to transformer, such as the counter of random numbers.
+    ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is
+    computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks
+    state that is expected to differ from transformer to transformer, such as the counter of random numbers.
     """
 
-    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value", "_lock", "__weakref__")
+    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value",
+                 "_lock", "__weakref__")
 
     def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
                  trainable: bool = False, persistent: bool = True, location: Any = None,
@@ -49,8 +50,8 @@ class Variable:
         return self._value
 
     def _compute(self) -> np.ndarray:
-        shape = self.type.shape
-        if any(isinstance(entry, Dim) for entry in shape):
+        shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])
+        if len(shape) < len(self.type.shape):
             raise InvalidArgument("a variable needs a shape of numbers", op=self.name or "variable", got=self.type,
                                   location=self.location, help="give every axis of a variable a length")
         initial: Callable[[], Any] | Any = self.initial() if callable(self.initial) else self.initial

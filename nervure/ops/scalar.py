@@ -1,15 +1,16 @@
 """The scalar namespace: every function that an op's meaning may be written with, and what each gives for every value.
 
-A backend implements this class for its own notion of a scalar (the interpreter: whole NumPy arrays; XLA: traced arrays;
-the kernels: expressions of a loop). An op's ``evaluate`` or ``body`` receives an instance and never sees more. So a sigmoid,
-whatever runs it, is
+A backend implements this class for its own notion of a scalar (the interpreter: whole NumPy arrays; XLA: traced
+arrays; the kernels: expressions of a loop). An op's ``evaluate`` or ``body`` receives an instance and never sees
+more. So a sigmoid, whatever runs it, is
 
 >>> def sigmoid(s, x):
 ...     return s.divide(s.constant(1, x), s.add(s.constant(1, x), s.exp(s.negative(x))))
 
-All operands of a function have one element type, and so has the result, unless its line says otherwise. Floats follow
-IEEE 754: round to nearest even, NaN in gives NaN out (but for ``where`` and the predicates), denormals are kept. Elements of
-float16, bfloat16 and float8 arrive as float32 and are rounded once, when the op's result is stored.
+All operands of a function have one element type, and so has the result, unless its line says otherwise. Floats
+follow IEEE 754: round to nearest even, NaN in gives NaN out (but for ``where`` and the predicates), denormals are
+kept. Elements of float16, bfloat16 and float8 arrive as float32 and are rounded once, when the op's result is
+stored.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ class ScalarNamespace(ABC):
 
     @abstractmethod
     def convert(self, x: Any, dtype: DType) -> Any:
-        """To another type. Float to integer truncates and saturates, NaN is 0; integer to narrower integer saturates; to bool is x != 0;
-        to a narrower float rounds to nearest even (overflow: infinity, or NaN where the type has none); complex to
-        real drops the imaginary part."""
+        """To another type. Float to integer truncates and saturates, NaN is 0; integer to narrower integer
+        saturates; to bool is x != 0; to a narrower float rounds to nearest even (overflow: infinity, or NaN where
+        the type has none); complex to real drops the imaginary part.
+        """
 
     @abstractmethod
     def wrap(self, x: Any, dtype: DType) -> Any:
@@ -84,17 +86,21 @@ class ScalarNamespace(ABC):
 
     @abstractmethod
     def floordivide(self, x: Any, y: Any) -> Any:
-        """The floor of x / y, as Python's. Integers: by zero 0, the smallest // -1 is itself. Floats: the floor of the exact quotient as
-        NumPy's floor_divide gives it; by zero x / y."""
+        """The floor of x / y, as Python's. Integers: by zero 0, the smallest // -1 is itself. Floats: the floor of
+        the exact quotient as NumPy's floor_divide gives it; by zero x / y.
+        """
 
     @abstractmethod
     def modulo(self, x: Any, y: Any) -> Any:
-        """x - y * floor(x / y), with the sign of y, as Python's. Integers: by zero 0. Floats: by zero NaN; finite % inf is
-        the finite value or inf, by sign."""
+        """x - y * floor(x / y), with the sign of y, as Python's. Integers: by zero 0. Floats: by zero NaN; finite
+        % inf is the finite value or inf, by sign.
+        """
 
     @abstractmethod
     def power(self, x: Any, y: Any) -> Any:
-        """x ** y. 0 ** 0 is 1. Integers wrap; to a negative power 0, but 1 ** y is 1 and (-1) ** y is 1 or -1. Floats: as IEEE pow."""
+        """x ** y. 0 ** 0 is 1. Integers wrap; to a negative power 0, but 1 ** y is 1 and (-1) ** y is 1 or -1.
+        Floats: as IEEE pow.
+        """
 
     @abstractmethod
     def maximum(self, x: Any, y: Any) -> Any:
@@ -306,7 +312,9 @@ class ScalarNamespace(ABC):
 
     @abstractmethod
     def shift_right(self, x: Any, y: Any) -> Any:
-        """Arithmetic for signed, logical for unsigned; by the width or more, or a negative amount: the sign (0 or -1)."""
+        """Arithmetic for signed, logical for unsigned; by the width or more, or a negative amount: the sign (0
+        or -1).
+        """
 
     # -- complex -----------------------------------------------------------------------------------------------
 

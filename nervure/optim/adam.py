@@ -27,15 +27,17 @@ from nervure.front.tensor import Tensor
 class Adam:
     """Called with a loss, it gives one effect that updates variables, moments and step count together.
 
-    ``learning_rate`` is a number or a scalar tensor. The update is ``w - rate * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + epsilon)``
-    with ``m`` and ``v`` the running means of the gradient and its square. ``slots`` holds the state of each variable.
+    ``learning_rate`` is a number or a scalar tensor. A variable w becomes, at step t,
+    ``w - learning_rate * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + epsilon)``
+    with ``m`` and ``v`` the running means of the gradient and its square. ``slots`` holds them for each variable.
     """
 
     def __init__(self, learning_rate: float | Tensor = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8) -> None:
         for name, value in (("beta1", beta1), ("beta2", beta2)):
             if not 0 <= value < 1:
-                raise InvalidArgument(f"{name} is no decay rate", op="Adam", operand=name, got=value, expected="0 <= rate < 1")
+                raise InvalidArgument(f"{name} is no decay rate", op="Adam", operand=name, got=value,
+                                      expected="0 <= rate < 1")
         if not epsilon >= 0 or (not isinstance(learning_rate, Tensor) and not learning_rate >= 0):
             raise InvalidArgument("learning_rate and epsilon are not negative", op="Adam", got=(learning_rate, epsilon))
         self.learning_rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
@@ -46,7 +48,8 @@ class Adam:
         """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
         chosen = variables_below(loss) if variables is None else list(variables)
         if not chosen:
-            raise InvalidArgument("the loss depends on no variable", op="Adam", got=repr(loss), help="nv.variable makes one")
+            raise InvalidArgument("the loss depends on no variable", op="Adam", got=repr(loss),
+                                  help="nv.variable makes one")
         gradients = deriv(loss, chosen)
         steps = self.steps + 1.0
         scales = 1.0 - power(self.beta1, steps), 1.0 - power(self.beta2, steps)
@@ -60,7 +63,8 @@ class Adam:
         new_mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
         new_square = self.beta2 * square + (1.0 - self.beta2) * gradient * gradient
         change = (new_mean / scales[0]) / (sqrt(new_square / scales[1]) + self.epsilon)
-        return [assign(mean, new_mean), assign(square, new_square), assign(variable, variable - self.learning_rate * change)]
+        return [assign(mean, new_mean), assign(square, new_square),
+                assign(variable, variable - self.learning_rate * change)]
 
     def _slots(self, variable: AssignableTensor) -> tuple[AssignableTensor, AssignableTensor]:
         """The moments of a variable, made at its first use."""

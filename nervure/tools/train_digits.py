@@ -124,7 +124,8 @@ def _learn(step: Any, data: Split, epochs: int, generator: np.random.Generator) 
         bar.set_postfix(loss=f"{history[-1].loss:.4f}", accuracy=f"{history[-1].accuracy:.4f}")
         bar.update()
         if bar.disable:
-            print(f"epoch {epoch + 1}/{epochs}: loss {history[-1].loss:.4f}, accuracy {history[-1].accuracy:.4f}", flush=True)
+            print(f"epoch {epoch + 1}/{epochs}: loss {history[-1].loss:.4f}, "
+                  f"accuracy {history[-1].accuracy:.4f}", flush=True)
     bar.close()
     return history
 

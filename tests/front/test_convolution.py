@@ -358,8 +358,8 @@ def test_element_types():
 
 
 @pytest.mark.parametrize("build", [
-    lambda x, f: nv.convolution(x, f, ["H"], strides=2, padding=1), lambda x,
-    f: nv.deconvolution(x, f, ["H"], strides=2),
+    lambda x, f: nv.convolution(x, f, ["H"], strides=2, padding=1),
+    lambda x, f: nv.deconvolution(x, f, ["H"], strides=2),
     lambda x, f: nv.convolution(x, f, ["H"], dilations=2, padding="same") * nv.sum(f)])
 def test_derivatives(build):
     """A230, A240: with respect to both, twice."""

@@ -74,7 +74,8 @@ def test_help_and_version(capsys):
 def test_piped_output_is_plain_lines(tmp_path):
     """No bar, no control characters where nobody looks."""
     command = [sys.executable, "-m", "nervure.tools.cli", "train", "digits", "--epochs", "1", "--out", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    done = subprocess.run(command, capture_output=True, text=True, check=True,
+                          env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     assert done.stdout.startswith("epoch 1/1: loss ") and "\r" not in done.stdout + done.stderr and done.stderr == ""
 
 
