@@ -98,6 +98,8 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
             raise ShapeMismatch("the length does not divide into equal parts", op="split",
                                 got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length")
         size = length // parts
+        shape = (*own.shape[:at], size * parts, *own.shape[at + 1:])
+        own = Tensor(alignment.assume_shape(own.value, shape, "split"), own._axes)
         bounds = [size * part for part in range(parts + 1)]
     else:
         bounds = [0, *parts, length]

@@ -104,6 +104,20 @@ def two_of_one_class(text: str) -> list[nv.Axis]:
             for name, length in (part.strip().split("=") for part in text.split(","))]
 
 
+def test_assigned_values_align_too():
+    """A66, A68: an axis of the target's class with another length; one of unknown length is checked by the call."""
+    w = nv.variable("H=4")
+    with pytest.raises(AxisMismatch, match="axis H has two lengths") as caught:
+        nv.assign(w, nv.placeholder("H=5"))
+    assert (caught.value.op, caught.value.got, caught.value.expected) == ("assign", "H: 5", "H: 4")
+    x = nv.placeholder("H=n")
+    f = nv.computation([nv.assign(w, x), w], x)
+    assert f([1, 2, 3, 4])[1].tolist() == [1, 2, 3, 4]
+    with pytest.raises(ShapeMismatch) as caught:
+        f([1, 2, 3])
+    assert caught.value.op == "assign" and w.numpy().tolist() == [1, 2, 3, 4]
+
+
 def test_axes_of_other_offset_are_other_axes():
     """A66: class alone is no role."""
     height = nv.axis("H", 4)

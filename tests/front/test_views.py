@@ -269,6 +269,11 @@ def test_split():
             np.testing.assert_array_equal(mine.numpy(), theirs)
     with pytest.raises(ShapeMismatch, match="does not divide"):
         nv.split(x, 4, "W")
+    y = nv.placeholder("N=n, H=4")
+    f = nv.computation(nv.split(y, 2, "N"), y)
+    assert [part.shape for part in f(np.zeros((6, 4), np.float32))] == [(3, 4), (3, 4)]
+    with pytest.raises(ValueError, match="n"):
+        f(np.zeros((5, 4), np.float32))
 
 
 def test_reverse_and_squeeze():
