@@ -198,7 +198,8 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
         if entry.is_constant or not entry.is_persistent:
             raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
                                   operand=position + 1, got=repr(entry),
-                                  expected="a placeholder, a persistent tensor or a variable")
+                                  expected="a placeholder, a persistent tensor or a variable",
+                                  help="leave it out; what a call shall set is made by nv.placeholder or nv.variable")
     if len(set(parameters)) != len(parameters):
         raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)))
     _check_placeholders(parameters, returns)

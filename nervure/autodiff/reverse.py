@@ -125,12 +125,13 @@ def _call_vjp(op: Op, gradient: Any) -> Sequence[Any]:
     except NotSupported:
         raise
     except NotImplementedError:
-        raise op.fail(NotSupported, "this op has no derivative", operand=op.name,
+        raise op.fail(NotSupported, "this op has no derivative", operand=op.name, got=repr(op),
+                      expected="an op with a vjp",
                       help="stop the gradient before it with ops.StopGradient, or give the op a vjp") from None
     if not isinstance(contributions, (tuple, list)) or len(contributions) != len(op.operands):
         raise op.fail(WrongKind, "vjp must give one gradient an operand, None for zero",
                       got=f"{type(contributions).__name__} {contributions!r:.80}",
-                      expected=f"a tuple of {len(op.operands)}")
+                      expected=f"a tuple of {len(op.operands)}", help="return (gradient_of_x, None), for example")
     return contributions
 
 

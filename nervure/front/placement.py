@@ -198,7 +198,8 @@ def _check_disjoint(write: Write, landed: Sequence[Write]) -> None:
             raise InvalidArgument("two writes side by side may touch one element", op="doall",
                                   operand=write.variable.name,
                                   got=f"writes at {other.op.location} and {write.op.location}",
-                                  location=write.op.location, help="put them into nv.sequential([...])")
+                                  expected="writes to different elements", location=write.op.location,
+                                  help="put them into nv.sequential([...])")
 
 
 def _may_overlap(left: IndexMap | None, right: IndexMap | None) -> bool:

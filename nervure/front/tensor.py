@@ -251,14 +251,15 @@ class Tensor:
         return not self == other
 
     def __copy__(self) -> Tensor:
-        raise WrongKind("a tensor handle is not copied: it is immutable", op="copy",
+        raise WrongKind("a tensor handle is not copied: it is immutable", op="copy", got=repr(self),
                         help="use the tensor itself; nv.save keeps values in a file")
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        raise WrongKind("a tensor handle cannot be pickled", op="pickle", help="nv.save keeps values in a file")
+        raise WrongKind("a tensor handle cannot be pickled", op="pickle", got=repr(self),
+                        help="nv.save keeps values in a file")
 
     def __reduce_ex__(self, protocol: Any) -> Any:  # pickle asks this one first
         return self.__reduce__()

@@ -116,6 +116,7 @@ class Scanner:
         near = self.text[self.position:self.position + 40].strip()
         parts.setdefault("got", near or "the end of the line")
         parts.setdefault("op", "text")
+        parts["help"] = parts.get("help") or f"the line is {self.text.strip():.100}"
         return FormatError(f"line {self.number}: {problem}", **parts)
 
     def wrapped(self, error: Exception, op: str = "text") -> FormatError:

@@ -105,7 +105,7 @@ class Transformer(ABC):
     def check_open(self) -> None:
         """InvalidArgument if the transformer was closed."""
         if not self.is_open:
-            raise InvalidArgument("the transformer is closed", op=self.name,
+            raise InvalidArgument("the transformer is closed", op=self.name, got=repr(self), expected="an open one",
                                   help="make another one: make_transformer()")
 
     def __enter__(self) -> Transformer:

@@ -91,7 +91,8 @@ class Binder:
         wrong = len(array.shape) != len(shape) or any(
             [not isinstance(length, Dim) and length != got for length, got in zip(shape, array.shape)])
         if wrong:
-            raise self._mismatch("the argument has another shape than its parameter", number, array)
+            raise self._mismatch("the argument has another shape than its parameter", number, array,
+                                 "the axes of an argument come in the order of its parameter's")
         return array
 
     def _mismatch(self, message: str, number: int, array: np.ndarray, help: str | None = None) -> ShapeMismatch:
@@ -124,14 +125,16 @@ class Binder:
     def _out_of_bounds(self, name: str, value: int, expected: str) -> InvalidArgument:
         place = next(equation.place for equation in self._equations if equation.symbol == name)
         return InvalidArgument(f"{name} is out of its bounds", op=self._function.name,
-                               operand=self.name(place.parameter), got=f"{name} = {value}", expected=expected)
+                               operand=self.name(place.parameter), got=f"{name} = {value}", expected=expected,
+                               help="pass arrays of such a length, or declare other bounds: nv.dim(name, min=, max=)")
 
     def _check_all_known(self, bindings: Bindings) -> None:
         for name in sorted(self._needed):
             if name not in bindings:
                 raise InvalidArgument(f"the symbol {name} has no value", op=self._function.name, operand=name,
                                       expected=f"a parameter whose shape determines {name}",
-                                      got=self._signature() or "no parameters")
+                                      got=self._signature() or "no parameters",
+                                      help=f"list a placeholder with a length of {name} among the parameters")
 
     def _check_assumption(self, assumption: Assumption, bindings: Bindings) -> None:
         left, right = evaluate(assumption.left, bindings), evaluate(assumption.right, bindings)
@@ -139,7 +142,8 @@ class Binder:
             raise ShapeMismatch(f"{assumption} does not hold in this call", op=assumption.op,
                                 got=f"{assumption.left} is {left}, {assumption.right} is {right}",
                                 location=assumption.location,
-                                expected="equal lengths, as this op needs")
+                                expected="equal lengths, as this op needs",
+                                help="pass arrays whose lengths agree; one symbol for both says so from the start")
 
 
 def _equations(places: Sequence[Place]) -> list[Equation]:

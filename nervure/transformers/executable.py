@@ -167,6 +167,7 @@ class Executable(ABC):
             for other, array in known:
                 if _overlap(target, array):
                     raise InvalidArgument(f"{name} shares memory with {other}", op=self.function.name, operand=name,
+                                          got=f"{target.dtype.name}{list(target.shape)}",
                                           expected="memory of its own", help="pass another array, or none")
             known.append((name, target))
         return targets
