@@ -69,7 +69,7 @@ def bitcast(x: Any, dtype: DType) -> Any:
     if dtype.bits == 4:
         return wrap(x, dtype)
     if dtype.kind == "bool":
-        return x != 0
+        return np.asarray(x).view(np.uint8) != 0  # the bits of -0.0 are not all zero
     return np.asarray(x).view(dtype.numpy)
 
 

@@ -1,0 +1,81 @@
+"""Runs a Function without symbols over JAX: op by op, composites decomposed.
+
+Everything that an op means reaches this runner through its kind: ``evaluate``, ``describe``, ``structure``. Of single
+ops it knows leaves and effects alone.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> run(nv.Function([nv.ops.Square(nv.ops.Add(x, x))], [x]), [np.float32([1, 2])])[0].tolist()
+[4.0, 16.0]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.ir.kinds import Elementwise, Structured, View
+from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ops.effects import Guard, HostCall, PrintOp
+from nervure.passes.decompose import decompose
+from tests.conformance.jax_scalars import JaxScalars, padded
+from tests.conformance.jax_structure import evaluate_structure, evaluate_view, padded_length
+
+
+def run(function: Function, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of a function; variables have their initial values."""
+    function = decompose(function)
+    values: dict[Value, np.ndarray] = {
+        op.value: array for op, array in zip(function.parameters, arguments, strict=True)}
+    for op in function.operations:
+        if isinstance(op, Parameter):
+            continue
+        results = _results(op, [values[operand] for operand in op.operands])
+        for output, result in zip(op.outputs, results, strict=True):
+            assert result.shape == output.shape and result.dtype == output.dtype.numpy, (op, result.shape, result.dtype)
+            values[output] = result
+    return [values[result] for result in function.results]
+
+
+def _results(op: Any, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    if isinstance(op, Elementwise):
+        return _elementwise(op, operands)
+    if isinstance(op, View):
+        return [evaluate_view(op.view, operands)]
+    if isinstance(op, Structured):
+        outputs = [(output.shape, output.dtype) for output in op.outputs]
+        return evaluate_structure(op.structure(*[operand.type for operand in op.operands]), operands, outputs)
+    return _LEAVES_AND_EFFECTS[type(op)](op, operands)
+
+
+def _elementwise(op: Any, operands: list[np.ndarray]) -> list[np.ndarray]:
+    shape = op.outputs[0].shape
+    length = padded_length(math.prod(shape))
+    s = JaxScalars(length)
+    results = op.evaluate(s, *[jnp.asarray(padded(operand, length)) for operand in operands])
+    results = results if isinstance(results, tuple) else (results,)
+    return [np.asarray(s.convert(result, output.dtype))[:math.prod(shape)].reshape(shape)
+            for result, output in zip(results, op.outputs, strict=True)]
+
+
+def _host_call(op: HostCall, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    results = op.function(*operands)
+    return [] if results is None else list(results) if isinstance(results, tuple) else [results]
+
+
+def _guard(op: Guard, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+    assert operands[0].all(), op.message
+    return []
+
+
+_LEAVES_AND_EFFECTS: dict[type[Op], Any] = {
+    Constant: lambda op, operands: [op.array],
+    Full: lambda op, operands: [np.full(op.shape, op.dtype.numpy.type(op.number))],
+    ReadVariable: lambda op, operands: [op.variable.initial_value()],
+    HostCall: _host_call, Guard: _guard, PrintOp: lambda op, operands: operands}
