@@ -1,12 +1,10 @@
-"""Convolution and pooling by axes: what an axis does follows from its class, in any order of axes.
+"""Convolution by axes: what an axis does follows from its class, in any order of axes.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=8, C=3, H=32, W=32")
 >>> f = nv.placeholder("C=3, H=3, W=3, K=64")
 >>> print(nv.convolution(x, f, ["H", "W"], padding=1).axes)
 (N: 8, K: 64, H: 32, W: 32)
->>> print(nv.pooling(x, "max", {"H": 2, "W": 2}).axes)
-(N: 8, C: 3, H: 16, W: 16)
 
 An axis of f with the class of a spatial axis of x slides along it. Every other axis that f shares with x, in
 class and length, is contracted, and the rest are output channels. Anonymous tensors go by position: x (N, C,
@@ -19,36 +17,36 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nervure import ops
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.choosing import position_of, positions_of
 from nervure.front.elementwise import common_dtype, converted_to
-from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import renamed, reordered
+from nervure.front.windows import setting, step, window_settings, with_length
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
-from nervure.types.dim import DimLike, dim_max, equal, product
+from nervure.types.dim import equal, product
 
 Operand = Any
-Padding = tuple[DimLike, DimLike]
 
 
 def convolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, dilations: Any = 1, padding: Any = 0,
                 groups: int = 1, out_axes: Any = None) -> Tensor:
     """Slides f along the spatial axes of x: at each place the sum of products with the window below it.
 
-    ``spatial`` lists one to three axes of x, or maps each to its settings, ``{H: {"strides": 2, "padding":
-    1}}``. Strides and dilations are an int for all, or a list or dict with one for each; a padding is an int, a
-    pair (before, after), "same" (as many places as ``length / stride``, rounded up) or "valid" (none) for all,
-    or a list or dict of these.
+    ``spatial`` lists one to three axes of x, or maps each to its settings: ``{H: {"stride": 2, "padding": 1}}``.
+    Strides and dilations are an int for all, or a list or dict with one for each. A padding is an int, a tuple
+    (before, after), "same" (as many places as ``length / stride``, rounded up) or "valid" (none) for all, or a list
+    or dict of these.
 
     With ``groups`` the contracted axis of f is so many times shorter than x's. ``out_axes`` are the result's,
     in its order or another.
     """
     roles = _roles("convolution", x, f, spatial, groups)
-    windows = _windows("convolution", roles, strides, dilations, padding)
+    windows = window_settings("convolution", roles.x, roles.places, roles.settings, stride=strides, dilation=dilations,
+                              padding=padding)
     paddings = [entry.paddings(roles.x.shape[at], roles.f.shape[window]) for entry, (at, window)
                 in zip(windows, roles.spatial, strict=True)]
     op = ops.Convolution(roles.x_value(), roles.f_value((roles.out, roles.contracted_f)),
@@ -66,7 +64,8 @@ def deconvolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1,
     channels are those of one group. Anonymous tensors: f (C, K // groups, spatial).
     """
     roles = _roles("deconvolution", x, f, spatial, groups)
-    windows = _windows("deconvolution", roles, strides, dilations, padding, output_padding)
+    windows = window_settings("deconvolution", roles.x, roles.places, roles.settings, stride=strides,
+                              dilation=dilations, padding=padding, output_padding=output_padding)
     sizes = [entry.transposed_paddings(roles.f.shape[window])
              for entry, (_, window) in zip(windows, roles.spatial, strict=True)]
     op = ops.ConvolutionTranspose(
@@ -78,160 +77,6 @@ def deconvolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1,
     return renamed(roles.result(op.output, channels), out_axes)
 
 
-def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: Any = 0,
-            count_padding: bool = False) -> Tensor:
-    """The largest element ("max") or the mean ("avg") of each window.
-
-    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position
-    from the third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A
-    mean leaves out the padding unless ``count_padding``.
-    """
-    own = as_tensor(x, "pooling")
-    if kind not in ("max", "avg"):
-        raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
-                              expected="'max' or 'avg'", help=did_you_mean(str(kind), ["max", "avg"]))
-    places, lengths = _pooling_window(own, window)
-    axes = [own.axes[at] for at in places]
-    entries = _settings("pooling", own, places,
-                        {"stride": lengths if strides is None else strides, "dilation": 1, "padding": padding})
-    paddings = [entry.paddings(own.shape[at], length)
-                for entry, at, length in zip(entries, places, lengths, strict=True)]
-    steps = [entry.stride for entry in entries]
-    if kind == "max":
-        op: Any = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps, paddings=paddings)
-    else:
-        value = converted_to(own.value, floating(own.dtype))
-        op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings,
-                             count_padding=count_padding)
-    if not own.is_named:
-        return Tensor(op)
-    named = list(own.axes)
-    for at, axis in zip(places, axes, strict=True):
-        named[at] = _with_length(axis, op.shape[at])
-    return Tensor(op, Axes(named))
-
-
-# -- settings --------------------------------------------------------------------------------------
-
-
-class Window(NamedTuple):
-    """How a window moves along one axis."""
-
-    stride: int
-    dilation: int
-    padding: Any
-    output_padding: int = 0
-
-    def paddings(self, length: DimLike, window: DimLike) -> Padding:
-        """The padding as a pair, for an axis and a window of these lengths."""
-        if self.padding != "same":
-            return self.padding
-        places = (length + self.stride - 1) // self.stride
-        total = dim_max((places - 1) * self.stride + self.dilation * (window - 1) + 1 - length, 0)
-        return total // 2, total - total // 2
-
-    def transposed_paddings(self, window: DimLike) -> tuple[Padding, int]:
-        """The padding as a pair and the output padding, for the transpose."""
-        if self.padding != "same":
-            return self.padding, self.output_padding
-        total = self.dilation * (window - 1) + 1 - self.stride
-        missing = -total if isinstance(total, int) and total < 0 else 0
-        total = dim_max(total, 0)
-        return (total // 2, total - total // 2), missing
-
-
-_NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dilations": "dilation",
-          "padding": "padding", "output_padding": "output_padding"}
-
-
-def _settings(op: str, x: Tensor, places: Sequence[int], given: Mapping[str, Any],
-              own: Mapping[int, Mapping[str, Any]] | None = None) -> list[Window]:
-    """A Window for each axis, from settings for all of them and, first, each axis's own."""
-    lists = {name: _each(op, x, places, name, value) for name, value in given.items()}
-    windows = []
-    for k, at in enumerate(places):
-        entry = {name: values[k] for name, values in lists.items()}
-        for name, value in (own or {}).get(at, {}).items():
-            if name not in _NAMES or _NAMES[name] not in given:
-                raise InvalidArgument(f"unknown setting {name!r}", op=op, operand="spatial", expected=", ".join(given),
-                                      help=did_you_mean(str(name), _NAMES))
-            entry[_NAMES[name]] = value
-        entry["padding"] = _padding(op, entry["padding"])
-        for name in ("stride", "dilation"):
-            entry[name] = _step(op, name, entry[name])
-        windows.append(Window(**entry))
-    return windows
-
-
-def _setting(op: str, entry: Any) -> Mapping[str, Any]:
-    if entry is not None and not isinstance(entry, Mapping):
-        raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
-                        expected='{"strides": 2, "padding": 1}')
-    return entry or {}
-
-
-def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
-    """One value an axis: the same for all, or from a list or a dict."""
-    is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
-               and all(isinstance(part, int) for part in value))
-    if isinstance(value, Mapping):
-        table = {position_of(x, axis, op): entry for axis, entry in value.items()}
-        unknown = set(table) - set(places)
-        if unknown:
-            raise AxisMismatch(f"{name} is given for an axis that is not spatial", op=op, operand=name,
-                               got=str(x.axes[min(unknown)]), expected=", ".join(str(x.axes[at]) for at in places))
-        return [table.get(at, 0 if "padding" in name else 1) for at in places]
-    if isinstance(value, (list, tuple)) and not is_pair:
-        if len(value) != len(places):
-            raise InvalidArgument(f"{name} needs an entry for each spatial axis", op=op, operand=name, got=value,
-                                  expected=f"{len(places)} entries")
-        return list(value)
-    return [value] * len(places)
-
-
-def _padding(op: str, value: Any) -> Any:
-    """A pair, or "same"."""
-    if isinstance(value, str):
-        if value not in ("same", "valid"):
-            raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
-                                  expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
-        return "same" if value == "same" else (0, 0)
-    pair = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if len(pair) != 2 or not all(isinstance(part, int) and not isinstance(part, bool) for part in pair):
-        raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",
-                        got=repr(value))
-    return pair
-
-
-def _step(op: str, name: str, value: Any) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise WrongKind(f"a {name} is an int", op=op, operand=name, got=repr(value), expected="an int")
-    if value.__index__() < 1:
-        raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=value)
-    return value.__index__()
-
-
-def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
-    """The positions that windows go over, and their lengths."""
-    if isinstance(window, Mapping):
-        places = list(positions_of(x, list(window), "pooling"))
-        lengths = list(window.values())
-    elif x.is_named:
-        raise WrongKind("the window of a named tensor is a dict", op="pooling", operand="window", got=repr(window),
-                        expected="{axis: length}")
-    else:
-        places = list(range(2, x.ndim))
-        lengths = list(window) if isinstance(window, (list, tuple)) else [window] * len(places)
-    if len(lengths) != len(places) or not places:
-        raise InvalidArgument("a window needs a length for each spatial axis", op="pooling", operand="window",
-                              got=window,
-                              expected=f"{len(places)} lengths" if places else "at least one axis")
-    return places, [_step("pooling", "window", length) for length in lengths]
-
-
-# -- roles -----------------------------------------------------------------------------------------
-
-
 class Roles(NamedTuple):
     """What each axis does, as positions; ``spatial`` pairs x's with f's, as ``contracted`` does."""
 
@@ -241,6 +86,11 @@ class Roles(NamedTuple):
     contracted: tuple[tuple[int, int], ...]
     out: tuple[int, ...]
     settings: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def places(self) -> list[int]:
+        """x's spatial axes."""
+        return [pair[0] for pair in self.spatial]
 
     @property
     def batch(self) -> list[int]:
@@ -278,16 +128,16 @@ class Roles(NamedTuple):
         if not x.is_named:
             return Tensor(value)
         axes = [*[x.axes[at] for at in batch], *channels]
-        axes += [_with_length(x.axes[at], length) for (at, _), length in zip(self.spatial, places, strict=True)]
+        axes += [with_length(x.axes[at], length) for (at, _), length in zip(self.spatial, places, strict=True)]
         return Tensor(value, Axes([axes[source] for source in order]))
 
 
 def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
     data, kernel = _same_type(op, x, f)
-    divisor = _step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
+    divisor = step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, Any]] = {}
     if isinstance(spatial, Mapping):
-        settings = {position_of(data, axis, op): _setting(op, entry) for axis, entry in spatial.items()}
+        settings = {position_of(data, axis, op): setting(op, entry) for axis, entry in spatial.items()}
         spatial = list(spatial)
     if data.is_named != kernel.is_named:
         raise AxisMismatch("the tensor and the filter must both be named, or neither", op=op, operand=2,
@@ -354,40 +204,44 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
                 groups: int) -> list[tuple[int, int]]:
     """The pairs of axes that are contracted; with groups the one that they divide comes first."""
     pairs: list[tuple[int, int]] = []
-    divided: list[tuple[int, int]] = []
-    left: list[tuple[Axis, Axis]] = []
+    alone: list[tuple[Axis, Axis]] = []
+    is_divided = groups == 1
     for at, axis in enumerate(x.axes):
-        if at in places:
+        taken = [*windows, *[pair[1] for pair in pairs]]
+        same = [k for k, own in enumerate(f.axes) if k not in taken and own.axis_class == axis.axis_class]
+        if at in places or not same:
             continue
-        same = [k for k, own in enumerate(f.axes) if k not in windows and own.axis_class == axis.axis_class]
-        if groups > 1 and not divided:
-            found = _one_of(f, [k for k in same if equal(f.shape[k] * groups, axis.length) is True])
-            if found is not None:
-                divided.append((at, found))
-                continue
-        found = _one_of(f, [k for k in same if equal(f.shape[k], axis.length) is True]
-                        or [k for k in same if equal(f.shape[k], axis.length) is None])
-        if found is not None:
-            pairs.append((at, found))
-        elif same:
-            left.append((axis, f.axes[same[0]]))
-    if groups > 1 and not divided:
+        divided = None if is_divided else _of_length(op, f, same, axis, groups)
+        found = _of_length(op, f, same, axis, 1) if divided is None else divided
+        if found is None:
+            alone.append((axis, f.axes[same[0]]))
+        else:
+            pairs.insert(len(pairs) if divided is None else 0, (at, found))
+            is_divided = is_divided or divided is not None
+    if not is_divided:
         raise InvalidArgument("no axis of the filter has the channels of one group", op=op, operand="groups",
-                              got=groups,
-                              expected=f"an axis of {f.axes} that is {groups} times shorter than x's",
+                              got=groups, expected=f"an axis of {f.axes} that is {groups} times shorter than x's",
                               help="a depthwise filter has C: 1 and groups = the length of x's C")
-    if left and not pairs and not divided:
-        axis, other = left[0]
+    if alone and not pairs:
+        axis, other = alone[0]
         raise AxisMismatch(f"axis {axis.label} has two lengths", op=op, operand=2, got=str(other), expected=str(axis),
                            help="channels of x and filter are equal; an output channel needs another class")
-    return [*divided, *pairs]
+    return pairs
 
 
-def _one_of(f: Tensor, found: Sequence[int]) -> int | None:
-    """The axis that is contracted among those of one class and length: the one of level -1 if there are two."""
-    if len(found) > 1:
-        found = [at for at in found if f.axes[at].level == -1] or found
-    return found[0] if found else None
+def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int) -> int | None:
+    """Which of f's axes of a class has the length of an axis of x over ``groups``: of two the one of level -1."""
+    for wanted in (True, None) if groups == 1 else (True,):
+        found = [k for k in same if equal(f.shape[k] * groups, axis.length) is wanted]
+        if len(found) > 1:
+            found = [k for k in found if f.axes[k].level == -1]
+            if len(found) != 1:
+                raise AxisMismatch(f"several axes of the filter could be contracted with {axis.label}", op=op,
+                                   operand=2, got=str(f.axes), expected="one of them of level -1",
+                                   help="axis.offset(-1) marks the one that is contracted")
+        if found:
+            return found[0]
+    return None
 
 
 def _assumed(op: str, roles: Roles, groups: int) -> Tensor:
@@ -399,14 +253,6 @@ def _assumed(op: str, roles: Roles, groups: int) -> Tensor:
     return Tensor(alignment.assume_shape(roles.f.value, tuple(shape), op), roles.f._axes)
 
 
-def _windows(op: str, roles: Roles, strides: Any, dilations: Any, padding: Any,
-             output_padding: Any = None) -> list[Window]:
-    given = {"stride": strides, "dilation": dilations, "padding": padding}
-    if output_padding is not None:
-        given["output_padding"] = output_padding
-    return _settings(op, roles.x, [pair[0] for pair in roles.spatial], given, roles.settings)
-
-
 def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[int]) -> Value:
     """A value with its dimensions in the order of the groups, each of which becomes one, and then the spatial ones."""
     shape = value.shape
@@ -415,9 +261,4 @@ def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[in
     return ops.Reshape(value, (*lengths, *[shape[at] for at in spatial])).output
 
 
-def _with_length(axis: Axis, length: DimLike) -> Axis:
-    """The axis of places: the spatial axis itself where it keeps its length."""
-    return axis if equal(axis.length, length) is True else axis.resized(length)
-
-
-__all__ = ["convolution", "deconvolution", "pooling"]
+__all__ = ["convolution", "deconvolution"]

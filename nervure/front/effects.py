@@ -21,7 +21,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import AssignableTensor
 from nervure.front.elementwise import converted_to
-from nervure.front.indexing import choose
+from nervure.front.index_items import choose
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
 from nervure.front.views import base_of
 from nervure.ir.leaves import ReadVariable

@@ -96,6 +96,17 @@ def test_square_filters():
     check(nv.convolution(y, f, [H]), reference(c, b.transpose(2, 0, 1), (1,), (1,), [(0, 0)]), "N=2, C=5, H=6")
 
 
+def test_which_axis_is_contracted_must_be_clear():
+    """A234: two axes of one class and length of which none has level -1 are an AxisMismatch."""
+    with pytest.raises(AxisMismatch, match="several axes of the filter could be contracted with C"):
+        nv.convolution(tensor("N=2, C=3, H=8")[0], tensor([C, axis("H", 3), C.offset(1)])[0], [H])
+    x, a = tensor([N, C, C.offset(1), H])
+    f, b = tensor([C, axis("H", 3), axis("K", 2)])
+    expected = reference(a.transpose(0, 2, 1, 3).reshape(6, 3, 8), b.transpose(2, 0, 1), (1,), (1,), [(0, 0)])
+    expected = expected.reshape(2, 3, 2, 6).transpose(0, 2, 1, 3)
+    check(nv.convolution(x, f, [H]), expected, [N, axis("K", 2), C.offset(1), axis("H", 6)])
+
+
 def test_channels_of_two_lengths():
     """A244: a class of x's channels in f with another length, where nothing contracts, is an AxisMismatch."""
     with pytest.raises(AxisMismatch, match="axis C has two lengths") as caught:
@@ -238,6 +249,8 @@ def test_deconvolution_same(stride, window):
     assert nv.deconvolution(x, f, ["H"], stride, padding="same").shape == (2, 2, 8 * stride)
     back = nv.convolution(nv.placeholder({"N": 2, "K": 2, "H": 8 * stride}), f, ["H"], stride, padding="same")
     assert back.shape == (2, 3, 8)
+    with pytest.raises(InvalidArgument, match="decides the output padding"):
+        nv.deconvolution(x, f, ["H"], stride, padding="same", output_padding=1)
 
 
 def test_deconvolution_is_the_transpose():

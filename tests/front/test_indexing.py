@@ -11,27 +11,9 @@ import nervure as nv
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
 from nervure.types.axis import FlattenedAxis, axis
 from nervure.types.dim import dim
+from tests.front.tensors import check, plain, tensor
 
 N, H, W = axis("N", 2), axis("H", 4), axis("W", 5)
-
-
-def tensor(*axes):
-    array = np.arange(np.prod([one.length for one in axes], dtype=int), dtype=np.float32)
-    array = array.reshape([one.length for one in axes])
-    return nv.constant(array, axes=list(axes)), array
-
-
-def plain(*shape):
-    array = np.arange(np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
-    return nv.constant(array), array
-
-
-def check(result, expected, axes=None):
-    np.testing.assert_array_equal(result.numpy(), expected)
-    if axes is None:
-        assert not result.is_named
-    else:
-        assert result.axes == nv.make_axes(axes)
 
 
 # -- views -----------------------------------------------------------------------------------------

@@ -1,0 +1,318 @@
+"""What stands between the brackets of ``x[...]``, read into a view and index arrays that pick from it.
+
+>>> import nervure as nv
+>>> view, picks = choose(nv.zeros((4, 3, 5)), (1, slice(None, None, -2), [0, 4]))
+>>> view.shape, picks.dimensions, [index.shape for index in picks.indices]
+((4, 2, 5), (0, 2), [(), (2,)])
+
+Slices, positions and new axes make a view, which a write can go through. Where there are index arrays, positions
+count as arrays too, as in NumPy.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.front import alignment
+from nervure.front.choosing import position_of
+from nervure.front.elementwise import converted_to
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.views import inverse, reordered
+from nervure.ir.op import Value
+from nervure.types.axes import Axes
+from nervure.types.axis import Axis, make_axis
+from nervure.types.dim import Dim, DimLike, equal, less_equal
+from nervure.types.dtype import bool_, int64
+from nervure.types.view import Range, clip
+
+FULL = slice(None)
+
+
+class Picks(NamedTuple):
+    """Index arrays for some dimensions of a value: they broadcast together, and their shape takes the place of
+    the dimensions.
+
+    It stands where the first of them stood if ``adjacent``, else in front: NumPy's rule.
+    """
+
+    dimensions: tuple[int, ...]
+    indices: tuple[Value, ...]
+    adjacent: bool = True
+
+    def gather(self, x: Value) -> Value:
+        """The elements of x."""
+        if len(self.dimensions) == 1:
+            return ops.Gather(x, self.indices[0], self.dimensions[0]).output
+        picked = ops.GatherNd(reordered(x, self._in_front(x.rank)), self._positions()).output
+        return reordered(picked, self._from_front(picked.rank))
+
+    def scatter(self, x: Value, updates: Value, mode: str) -> Value:
+        """x with updates, shaped as what ``gather`` gives, written to the elements."""
+        if len(self.dimensions) == 1:
+            return ops.Scatter(x, self.indices[0], updates, self.dimensions[0], mode).output
+        order = self._in_front(x.rank)
+        updates = reordered(updates, inverse(self._from_front(updates.rank)))
+        written = ops.ScatterNd(reordered(x, order), self._positions(), updates, mode).output
+        return reordered(written, inverse(order))
+
+    def remaining(self, view: Tensor) -> Axes | None:
+        """The axes of what is gathered; those of a named tensor are only picked from by single positions."""
+        if not view.is_named:
+            return None
+        return Axes([axis for at, axis in enumerate(view.axes) if at not in self.dimensions])
+
+    def _in_front(self, rank: int) -> list[int]:
+        """The order of dimensions with the indexed ones first."""
+        return [*self.dimensions, *[d for d in range(rank) if d not in self.dimensions]]
+
+    def _from_front(self, rank: int) -> list[int]:
+        """The order that puts the dimensions of the index arrays, which are in front, where they belong."""
+        count = max(index.rank for index in self.indices)
+        before = self.dimensions[0] if self.adjacent else 0
+        rest = list(range(count, rank))
+        return [*rest[:before], *range(count), *rest[before:]]
+
+    def _positions(self) -> Value:
+        """The index arrays side by side along a new last dimension."""
+        shape = alignment.broadcast_shape([index.shape for index in self.indices], "x[...]")
+        parts = [ops.Broadcast(alignment.broadcast_anonymous(index, shape, "x[...]"), (*shape, 1), (len(shape),))
+                 for index in self.indices]
+        return ops.Concatenate(*parts, axis=len(shape)).output
+
+
+class Choice(NamedTuple):
+    """What an item chooses: a view of the tensor, and arrays that pick from it."""
+
+    view: Tensor
+    picks: Picks
+
+
+def choose(x: Tensor, item: Any) -> Choice:
+    """Reads an item."""
+    entries = _completed([_read(entry, x) for entry in _listed(x, item)], x)
+    has_arrays = any(isinstance(entry, (Tensor, np.ndarray)) for entry in entries)
+    reader = _Reader(x, has_arrays)
+    for entry in entries:
+        reader.take(entry)
+    return reader.choice()
+
+
+class _Reader:
+    """Goes through the entries of an item, and through the dimensions of a tensor."""
+
+    def __init__(self, x: Tensor, has_arrays: bool) -> None:
+        self._x, self._has_arrays = x, has_arrays
+        self._ranges: list[Range] = []
+        self._shape: list[DimLike] = []
+        self._axes: list[Axis] = []
+        self._indices: dict[int, Value] = {}
+        self._places: list[int] = []
+        self._count = 0
+
+    def take(self, entry: Any) -> None:
+        """One entry of the item, for the next dimensions."""
+        self._count += 1
+        if entry is None:
+            self._keep(1, make_axis(1) if self._x.is_named else None)
+        elif entry is Ellipsis:
+            pass  # stands for no dimension any more, but keeps index arrays apart
+        elif isinstance(entry, slice):
+            self._slice(entry)
+        elif isinstance(entry, (Tensor, np.ndarray)):
+            for index in self._index_arrays(entry):
+                self._pick(index)
+        else:
+            self._position(entry)
+
+    def choice(self) -> Choice:
+        """The view and the arrays, when all entries have been taken."""
+        x = self._x
+        value = x.value
+        if any(entry != (0, length, 1) for entry, length in zip(self._ranges, x.shape, strict=True)):
+            value = ops.Slice(value, self._ranges).output
+        if value.shape != tuple(self._shape):
+            value = ops.Reshape(value, tuple(self._shape)).output
+        view = Tensor(value, Axes(self._axes) if x.is_named else None)
+        adjacent = not self._places or self._places[-1] - self._places[0] == len(set(self._places)) - 1
+        return Choice(view, Picks(tuple(self._indices), tuple(self._indices.values()), adjacent))
+
+    def _slice(self, entry: slice) -> None:
+        length, axis = self._here()
+        if entry == FULL or entry == slice(None, None, 1):
+            self._ranges.append((0, length, 1))
+            self._keep(length, axis)
+            return
+        found = clip(_integer_ends(entry), length)
+        self._ranges.append(found)
+        self._keep(found[1], None if axis is None else axis.resized(found[1]))
+
+    def _position(self, entry: DimLike) -> None:
+        """A position that is known to be inside is part of the view; others are looked up when the graph runs."""
+        length, axis = self._here()
+        place = _inside(entry, length, len(self._ranges), self._x)
+        if place is not None and not self._has_arrays:
+            self._ranges.append((place, 1, 1))
+            return
+        number = entry if isinstance(entry, int) else None
+        if number is None:
+            raise InvalidArgument("whether a symbolic position is inside depends on symbols", op="x[...]",
+                                  got=entry, expected=f"a position known to be below {length}",
+                                  help="use a slice, which is clipped")
+        self._pick(ops.Full(number, int64, ()).output)
+
+    def _pick(self, index: Value) -> None:
+        """A whole dimension of the view, from which an index array picks."""
+        length, axis = self._here()
+        self._ranges.append((0, length, 1))
+        self._indices[len(self._shape)] = index
+        self._places.append(self._count)
+        self._keep(length, axis)
+
+    def _index_arrays(self, entry: Any) -> list[Value]:
+        """The index arrays of an entry: one, or for a mask one a dimension of the mask."""
+        if not _is_mask(entry):
+            return [converted_to(as_tensor(entry, "x[...]").value, int64)]
+        mask = _host_mask(entry)
+        here = self._x.shape[len(self._ranges):len(self._ranges) + mask.ndim]
+        if any(equal(own, length) is not True for own, length in zip(here, mask.shape, strict=True)):
+            raise ShapeMismatch("the mask has another shape than the dimensions it selects from", op="x[...]",
+                                got=mask.shape, expected=tuple(here))
+        return [ops.Constant(index).output for index in np.nonzero(mask)]
+
+    def _here(self) -> tuple[DimLike, Axis | None]:
+        """Length and axis of the next dimension."""
+        at = len(self._ranges)
+        return self._x.shape[at], self._x.axes[at] if self._x.is_named else None
+
+    def _keep(self, length: DimLike, axis: Axis | None) -> None:
+        self._shape.append(length)
+        if axis is not None:
+            self._axes.append(axis)
+
+
+def _listed(x: Tensor, item: Any) -> list[Any]:
+    """The entries of an item in the order of dimensions."""
+    if isinstance(item, Mapping):
+        entries: list[Any] = [FULL] * x.ndim
+        taken: set[int] = set()
+        for axis, entry in item.items():
+            at = position_of(x, axis, "x[...]")
+            if at in taken or entry is None or entry is Ellipsis:
+                raise InvalidArgument("an axis is given twice" if at in taken
+                                      else "an axis needs a position or a slice",
+                                      op="x[...]", operand=str(axis), got=repr(entry))
+            taken.add(at)
+            entries[at] = entry
+        return entries
+    return list(item) if isinstance(item, tuple) else [item]
+
+
+def _read(entry: Any, x: Tensor) -> Any:
+    """An entry in one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
+    if entry is None or entry is Ellipsis or isinstance(entry, (slice, Dim)):
+        return entry
+    if isinstance(entry, (bool, np.bool_)):
+        raise WrongKind("a truth value is no index", op="x[...]", got=entry, expected="a mask of the tensor's shape",
+                        help="nv.where(condition, x, y) chooses")
+    if isinstance(entry, Tensor):
+        if not (entry.dtype.is_integer or entry.dtype is bool_):
+            raise WrongKind("an index is of integers or bool", op="x[...]", got=str(entry.type),
+                            help="convert it: index.astype(nv.int64)")
+    elif isinstance(entry, (np.ndarray, list, range)):
+        entry = _array(entry)
+    elif hasattr(entry, "__index__"):
+        return operator.index(entry)
+    else:
+        raise WrongKind("this is no index", op="x[...]", got=f"{type(entry).__name__} {entry!r:.60}",
+                        expected="an integer, a slice, None, ..., an array or a mask")
+    if x.is_named and not isinstance(entry, int):
+        raise WrongKind("a named tensor is not indexed by a tensor", op="x[...]",
+                        got=f"{type(entry).__name__} {entry.shape}", expected="integers and slices",
+                        help="nv.gather(x, index, axis) says which axis is indexed")
+    return entry
+
+
+def is_integer(entry: Any) -> bool:
+    """Whether an entry is a position: a Python or NumPy integer."""
+    return hasattr(entry, "__index__") and not isinstance(entry, (bool, np.bool_, np.ndarray, Tensor))
+
+
+def _array(entry: Any) -> Any:
+    """An index array; without dimensions an int."""
+    array = np.asarray(entry)
+    if array.size == 0 and not isinstance(entry, np.ndarray):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iub":
+        raise WrongKind("an index array is of integers or bool", op="x[...]", got=str(array.dtype))
+    return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
+
+
+def _completed(entries: list[Any], x: Tensor) -> list[Any]:
+    """The entries with the missing slices, in the place of ``...`` or at the end; InvalidArgument if there are
+    too many.
+    """
+    dots = [at for at, entry in enumerate(entries) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}")
+    used = sum(_consumed(entry) for entry in entries)
+    if used > x.ndim:
+        raise InvalidArgument("too many indices", op="x[...]", operand="index", got=used,
+                              expected=f"at most {x.ndim} for {x.axes}",
+                              help="None adds an axis, ... stands for all others")
+    at = dots[0] + 1 if dots else len(entries)
+    return [*entries[:at], *[FULL] * (x.ndim - used), *entries[at:]]
+
+
+def _consumed(entry: Any) -> int:
+    """How many dimensions an entry indexes."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return entry.ndim if _is_mask(entry) else 1
+
+
+def _is_mask(entry: Any) -> bool:
+    if isinstance(entry, Tensor):
+        return entry.dtype is bool_
+    return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
+
+
+def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLike | None:
+    """The position counted from 0; IndexOutOfRange where it is known to be outside, None where that is not known."""
+    is_negative = less_equal(entry, -1)
+    if is_negative is None:
+        return None
+    place = entry + length if is_negative else entry
+    verdicts = [less_equal(0, place), less_equal(place, length - 1)]
+    if False in verdicts:
+        raise IndexOutOfRange(f"there is no position {entry}", op="x[...]",
+                              operand=f"axis {x.axes[dimension].label if x.is_named else dimension}",
+                              got=entry,
+                              expected=f"{-length} to {length - 1}" if length != 0 else "none: the axis is empty",
+                              help="a slice such as x[i:i + 1] is clipped")
+    return place if verdicts == [True, True] else None
+
+
+def _integer_ends(entry: slice) -> slice:
+    """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
+    def read(end: Any) -> Any:
+        is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
+        return end if is_plain else operator.index(end)
+    return slice(read(entry.start), read(entry.stop), read(entry.step))
+
+
+def _host_mask(mask: Any) -> np.ndarray:
+    """The elements of a mask: how many are true decides a shape, so they must be known when the graph is built."""
+    if isinstance(mask, np.ndarray):
+        return mask
+    try:
+        return mask.numpy()
+    except NervureError as error:
+        raise WrongKind("a mask must be known when the graph is built", op="x[...]", got=repr(mask),
+                        expected="an array or a constant",
+                        help="nv.where(mask, x, y) keeps the shape") from error

@@ -1,0 +1,73 @@
+"""Pooling: the largest element or the mean of each window, over axes that are named.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2., 3., 4.], [5., 6., 7., 8.]], axes="N=2, W=4")
+>>> nv.pooling(x, "max", {"W": 2}).tolist(), nv.pooling(x, "avg", {"W": 3}, strides=1).tolist()
+([[2.0, 4.0], [6.0, 8.0]], [[2.0, 3.0], [6.0, 7.0]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nervure import ops
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front.choosing import positions_of
+from nervure.front.elementwise import converted_to
+from nervure.front.promotion import floating
+from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.windows import step, window_settings, with_length
+from nervure.types.axes import Axes
+
+Operand = Any
+
+
+def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: Any = 0,
+            count_padding: bool = False) -> Tensor:
+    """The largest element ("max") or the mean ("avg") of each window.
+
+    ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position
+    from the third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A
+    mean leaves out the padding unless ``count_padding``.
+    """
+    own = as_tensor(x, "pooling")
+    if kind not in ("max", "avg"):
+        raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
+                              expected="'max' or 'avg'", help=did_you_mean(str(kind), ["max", "avg"]))
+    places, lengths = _pooling_window(own, window)
+    entries = window_settings("pooling", own, places, stride=lengths if strides is None else strides, dilation=1,
+                              padding=padding)
+    paddings = [entry.paddings(own.shape[at], length)
+                for entry, at, length in zip(entries, places, lengths, strict=True)]
+    steps = [entry.stride for entry in entries]
+    if kind == "max":
+        op: Any = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps, paddings=paddings)
+    else:
+        value = converted_to(own.value, floating(own.dtype))
+        op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings,
+                             count_padding=count_padding)
+    if not own.is_named:
+        return Tensor(op)
+    return Tensor(op, Axes([with_length(axis, length) for axis, length in zip(own.axes, op.shape, strict=True)]))
+
+
+def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
+    """The positions that windows go over, and their lengths."""
+    if isinstance(window, Mapping):
+        places = list(positions_of(x, list(window), "pooling"))
+        lengths = list(window.values())
+    elif x.is_named:
+        raise WrongKind("the window of a named tensor is a dict", op="pooling", operand="window", got=repr(window),
+                        expected="{axis: length}")
+    else:
+        places = list(range(2, x.ndim))
+        lengths = list(window) if isinstance(window, (list, tuple)) else [window] * len(places)
+    if len(lengths) != len(places) or not places:
+        raise InvalidArgument("a window needs a length for each spatial axis", op="pooling", operand="window",
+                              got=window,
+                              expected=f"{len(places)} lengths" if places else "at least one axis")
+    return places, [step("pooling", "window", length) for length in lengths]
+
+
+__all__ = ["pooling"]

@@ -1,0 +1,131 @@
+"""How a window moves along each of some axes: strides, dilations and paddings, as users give them.
+
+>>> import nervure as nv
+>>> x = nv.placeholder("N=8, C=3, H=32, W=32")
+>>> for window in window_settings("pooling", x, [2, 3], stride=[2, 1], dilation=1, padding={"H": "same", "W": (0, 1)}):
+...     print(window.stride, window.paddings(32, 3))
+2 (0, 1)
+1 (0, 1)
+
+A setting is one for all axes, a list with one for each, or a dict from some axes; a tuple of two ints is one padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
+from nervure.front.choosing import position_of
+from nervure.front.tensor import Tensor
+from nervure.types.axis import Axis
+from nervure.types.dim import DimLike, dim_max, equal
+
+Padding = tuple[DimLike, DimLike]
+
+
+class Window(NamedTuple):
+    """How a window moves along one axis."""
+
+    stride: int
+    dilation: int
+    padding: Any
+    output_padding: int = 0
+
+    def paddings(self, length: DimLike, window: DimLike) -> Padding:
+        """The padding as a pair, for an axis and a window of these lengths."""
+        if self.padding != "same":
+            return self.padding
+        places = (length + self.stride - 1) // self.stride
+        total = dim_max((places - 1) * self.stride + self.dilation * (window - 1) + 1 - length, 0)
+        return total // 2, total - total // 2
+
+    def transposed_paddings(self, window: DimLike) -> tuple[Padding, int]:
+        """The padding as a pair and the output padding, for the transpose."""
+        if self.padding != "same":
+            return self.padding, self.output_padding
+        total = self.dilation * (window - 1) + 1 - self.stride
+        missing = -total if isinstance(total, int) and total < 0 else 0
+        total = dim_max(total, 0)
+        return (total // 2, total - total // 2), missing
+
+
+_NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dilations": "dilation",
+          "padding": "padding", "output_padding": "output_padding"}
+
+
+def window_settings(op: str, x: Tensor, places: Sequence[int],
+                    own: Mapping[int, Mapping[str, Any]] | None = None, **given: Any) -> list[Window]:
+    """A Window for each of the axes at ``places``: an axis's ``own`` settings, and ``given`` ones where it has none."""
+    lists = {name: _each(op, x, places, name, value) for name, value in given.items()}
+    windows = []
+    for k, at in enumerate(places):
+        entry = {name: values[k] for name, values in lists.items()}
+        for name, value in (own or {}).get(at, {}).items():
+            if name not in _NAMES or _NAMES[name] not in given:
+                raise InvalidArgument(f"unknown setting {name!r}", op=op, operand="spatial", expected=", ".join(given),
+                                      help=did_you_mean(str(name), _NAMES))
+            entry[_NAMES[name]] = value
+        entry["padding"] = _padding(op, entry["padding"])
+        for name in ("stride", "dilation"):
+            entry[name] = step(op, name, entry[name])
+        if entry["padding"] == "same" and entry.get("output_padding", 0) != 0:
+            raise InvalidArgument("'same' decides the output padding", op=op, operand="output_padding",
+                                  got=entry["output_padding"], expected="0", help="give the padding as numbers")
+        windows.append(Window(**entry))
+    return windows
+
+
+def setting(op: str, entry: Any) -> Mapping[str, Any]:
+    """The settings of one axis; None for none of its own."""
+    if entry is not None and not isinstance(entry, Mapping):
+        raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
+                        expected='{"strides": 2, "padding": 1}')
+    return entry or {}
+
+
+def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
+    """One value an axis: the same for all, or from a list or a dict."""
+    is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
+               and all(isinstance(part, int) for part in value))
+    if isinstance(value, Mapping):
+        table = {position_of(x, axis, op): entry for axis, entry in value.items()}
+        unknown = set(table) - set(places)
+        if unknown:
+            raise AxisMismatch(f"{name} is given for an axis that is not spatial", op=op, operand=name,
+                               got=str(x.axes[min(unknown)]), expected=", ".join(str(x.axes[at]) for at in places))
+        return [table.get(at, 0 if "padding" in name else 1) for at in places]
+    if isinstance(value, (list, tuple)) and not is_pair:
+        if len(value) != len(places):
+            raise InvalidArgument(f"{name} needs an entry for each spatial axis", op=op, operand=name, got=value,
+                                  expected=f"{len(places)} entries")
+        return list(value)
+    return [value] * len(places)
+
+
+def _padding(op: str, value: Any) -> Any:
+    """A pair, or "same"."""
+    if isinstance(value, str):
+        if value not in ("same", "valid"):
+            raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
+                                  expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
+        return "same" if value == "same" else (0, 0)
+    pair = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
+    if len(pair) != 2 or not all(isinstance(part, int) and not isinstance(part, bool) for part in pair):
+        raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",
+                        got=repr(value))
+    return pair
+
+
+def step(op: str, name: str, value: Any) -> int:
+    """A positive int, such as a stride."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise WrongKind(f"a {name} is an int", op=op, operand=name, got=repr(value), expected="an int")
+    if value.__index__() < 1:
+        raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=value)
+    return value.__index__()
+
+
+def with_length(axis: Axis, length: DimLike) -> Axis:
+    """The axis of places: the spatial axis itself where it keeps its length."""
+    return axis if equal(axis.length, length) is True else axis.resized(length)
