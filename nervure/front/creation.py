@@ -14,7 +14,6 @@ False
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -279,6 +278,3 @@ def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
         raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
                             expected=f"{tuple(axes.lengths)} for {axes}",
                             help="give other axes=, or reshape the value; a single number fills any axes")
-
-
-Initializer = Callable[[Axes], Any]

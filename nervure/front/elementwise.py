@@ -10,7 +10,6 @@ The lines at the end of the file make most of them: how element types are chosen
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -170,9 +169,9 @@ def _scalar_type(operand: Operand, dtype: DType) -> DType | None:
 # -- the families ----------------------------------------------------------------------------------
 
 
-def _plain(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:
     """The operands' promoted type."""
-    if core.arity == 1:  # type: ignore[attr-defined]  # an op class
+    if core.arity == 1:
         def unary(x: Operand) -> Tensor:
             return operate(name, core, (x,))
         return unary
@@ -182,17 +181,17 @@ def _plain(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
     return binary
 
 
-def _real(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+def _real(name: str, core: type[Op]) -> Callable[..., Tensor]:
     """Functions of real numbers: integers and bool become float32."""
     def unary(x: Operand) -> Tensor:
         return operate(name, core, (x,), floating(common_dtype((x,), name)))
 
     def binary(x: Operand, y: Operand) -> Tensor:
         return operate(name, core, (x, y), floating(common_dtype((x, y), name)))
-    return unary if core.arity == 1 else binary  # type: ignore[attr-defined]  # an op class
+    return unary if core.arity == 1 else binary
 
 
-def _logical(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
+def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
     """Functions of truth values: numbers count as true when they are not 0."""
     def binary(x: Operand, y: Operand) -> Tensor:
         values, axes, _ = alignment.aligned([_truth(x), _truth(y)], name)
@@ -200,8 +199,8 @@ def _logical(name: str, core: Callable[..., Op]) -> Callable[..., Tensor]:
     return binary
 
 
-def _named(family: Callable[..., Any], core: Any, name: str) -> Callable[..., Tensor]:
-    function: Callable[..., Tensor] = family(name, core)
+def _named(family: Callable[..., Callable[..., Tensor]], core: type[Op], name: str) -> Callable[..., Tensor]:
+    function = family(name, core)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = core.__doc__
     function.__module__ = __name__
@@ -283,12 +282,18 @@ logical_and = _named(_logical, ops.LogicalAnd, "logical_and")
 logical_or = _named(_logical, ops.LogicalOr, "logical_or")
 logical_xor = _named(_logical, ops.LogicalXor, "logical_xor")
 
-_BY_NAME: dict[str, Callable[..., Tensor]] = {
-    name: function for name, function in globals().items() if isinstance(function, FunctionType)
-    and function.__module__ == __name__ and not name.startswith("_")}
+__all__ = [
+    "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast",
+    "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clip", "convert", "cos",
+    "cosh", "digamma", "divide", "equal", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor",
+    "floordivide", "gelu", "greater", "greater_equal", "hard_sigmoid", "hard_swish", "hypot", "is_finite",
+    "is_inf", "is_nan", "left_shift", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+    "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
+    "mish", "mod", "multiply", "negative", "not_equal", "power", "reciprocal", "relu", "right_shift",
+    "round", "rsqrt", "safelog", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "sqrt",
+    "square", "squared_difference", "stop_gradient", "subtract", "tan", "tanh", "trunc", "where"]
+_BY_NAME: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in __all__}
 _UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "floordivide", "isnan": "is_nan",
                 "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
                 "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
                 "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
-_HELPERS = ("operate", "array_ufunc", "common_dtype", "converted_to")
-__all__ = [name for name in sorted(_BY_NAME) if name not in _HELPERS]

@@ -3,6 +3,13 @@
 A random op reads them; a computation with random ops raises the counter by one update at its end. So a run is a
 pure function of (seed, step), and what a transformer draws next is in its cells, where it is saved with the
 rest.
+
+>>> seed_words(1 << 40)
+(0, 256)
+>>> import nervure as nv
+>>> draw, none = nv.computation(nv.uniform("N=2")), nv.computation(nv.zeros("N=2"))
+>>> sorted(variable.name for variable in draw.function.variables), none.function.variables
+(['random_seed', 'random_step'], ())
 """
 
 from __future__ import annotations

@@ -1,6 +1,19 @@
 """Reading the body of one function, a statement a line. :mod:`nervure.ir.parser` reads what stands around it.
 
-A statement is an op, ``assume N = M``, ``update $w: f32[2] = %3``, ``effect %4`` or ``return %3, %5:1``.
+A statement is an op, ``assume N = M``, ``update $w: f32[2] = %3``, ``effect %4`` or ``return %3, %5:1``. An op has
+its types, its name, its class with operands and attributes, and perhaps a comment that says where it was built:
+
+>>> from nervure import ops
+>>> from nervure.ir.parser import parse_function
+>>> f = parse_function('''nervure 1
+... function turn(%x: f32[2, 3]) {
+...   f32[3, 2] %1 = Permute(%x, order=(1, 0))  # model.py:7 in encoder
+...   return %1
+... }
+... ''')
+>>> turned = f.results[0].op
+>>> turned.order, str(turned.location)
+((1, 0), 'model.py:7')
 """
 
 from __future__ import annotations

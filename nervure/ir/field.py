@@ -15,7 +15,7 @@ nervure.errors.WrongKind: Sum: attribute axes has the wrong kind
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -256,8 +256,3 @@ def same_attribute(kind: str, left: Any, right: Any) -> bool:
     if kind in ("number", "float"):
         return type(left) is type(right) and repr(left) == repr(right)
     return left is right or (type(left) is type(right) and left == right)
-
-
-def sequence_of(value: Any) -> Sequence[Any]:
-    """A single thing or several, as a sequence."""
-    return value if isinstance(value, (list, tuple)) else (value,)

@@ -10,7 +10,6 @@ i64[3]
 
 from __future__ import annotations
 
-import hashlib
 import math
 from typing import Any
 
@@ -44,12 +43,6 @@ class Constant(Leaf):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         return BasicTensorDescription(as_dtype(self.array.dtype), self.array.shape)
-
-    def content_hash(self) -> str:
-        """A digest of type, shape and elements."""
-        digest = hashlib.sha256(f"{self.array.dtype} {self.array.shape}".encode())
-        digest.update(np.ascontiguousarray(self.array).data if self.array.size else b"")
-        return digest.hexdigest()
 
 
 class Full(Leaf):

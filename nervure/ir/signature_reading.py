@@ -7,10 +7,11 @@ Reading(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from nervure.errors import InvalidArgument, did_you_mean
+from nervure.types.axes_reading import split_at_commas
 from nervure.types.dim import DimLike, dim, parse_dim, symbols
 from nervure.types.dtype import DType, as_dtype
 
@@ -81,7 +82,7 @@ def read(text: str, attributes: frozenset[str] = frozenset()) -> Reading:
     if not results:
         raise _malformed(text, "a signature needs a result", got=right.strip())
     bound = {entry for pattern in operands for entry in pattern.entries if isinstance(entry, str)} | attributes
-    relations = tuple([_relation(text, part, bound) for part in _parts(where)])
+    relations = tuple([_relation(text, part, bound) for part in split_at_commas(where)]) if where else ()
     _check_results(text, operands, results, bound)
     return Reading(operands, results, relations, variadic)
 
@@ -126,18 +127,6 @@ def _relation(text: str, part: str, bound: set[str]) -> Relation:
     if defines is not None:
         bound.add(defines)
     return Relation(left, right, defines)
-
-
-def _parts(text: str) -> Iterator[str]:
-    """The relations: what commas outside parentheses separate."""
-    start = depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if character == "," and depth == 0:
-            yield text[start:position]
-            start = position + 1
-    if text:
-        yield text[start:]
 
 
 def _check_results(text: str, operands: Sequence[Pattern], results: Sequence[Pattern], bound: set[str]) -> None:

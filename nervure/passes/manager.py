@@ -16,15 +16,14 @@ nervure.errors.InternalError: pass forgets_a_result, on function function: the r
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from nervure import flags
 from nervure.errors import InternalError, NervureError
+from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.printer import print_function
 from nervure.ir.verify import verify
@@ -69,7 +68,7 @@ def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list
         after = _applied(current, function)
         middle = time.perf_counter()
         if after is not function:
-            with _collector_paused():
+            with collection_paused():
                 checker.check(current.name, function, after)
         end = time.perf_counter()
         if records is not None:
@@ -90,7 +89,7 @@ def as_pass(entry: Pass | FunctionPass) -> Pass:
 
 def _applied(current: Pass, function: Function) -> Function:
     try:
-        with _collector_paused():
+        with collection_paused():
             return current.run(function)
     except NervureError as error:
         error.add_note(f"in pass {current.name}, on function {function.name}")
@@ -98,19 +97,6 @@ def _applied(current: Pass, function: Function) -> Function:
     except Exception as error:
         raise InternalError(f"pass {current.name}, on function {function.name}: "
                             f"{type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """What a pass makes lives on: the garbage collector would walk all of it again and again and find nothing, in
-    time that grows faster than the graph."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Checker:

@@ -1,0 +1,1 @@
+"""What describes a tensor without its elements: lengths, axes, element types, layouts, index maps and views."""

@@ -28,7 +28,7 @@ def read_axes(items: Sequence[object]) -> list[Axis]:
         return [_read_axis(item, 0) for item in items]
     [whole] = items
     if isinstance(whole, str):
-        return [_parse_axis(piece) for piece in _split_at_commas(whole)] if whole.strip() else []
+        return [_parse_axis(piece) for piece in split_at_commas(whole)] if whole.strip() else []
     if isinstance(whole, Mapping):
         return [axis(name, length) for name, length in whole.items()]
     members = ordered_members(whole, "make_axes")
@@ -70,7 +70,7 @@ def _parse_axis(text: str) -> Axis:
                               help='write the axes as "N=32, C=3"') from None
 
 
-def _split_at_commas(text: str) -> Iterator[str]:
+def split_at_commas(text: str) -> Iterator[str]:
     """The pieces between commas outside parentheses: ``"H=min(n, 4), W=2"`` has two."""
     start = depth = 0
     for position, character in enumerate(text):
