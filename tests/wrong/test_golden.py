@@ -1,7 +1,7 @@
 """What people are told: the whole text of each error of ``cases.py``, and the line that it names.
 
-``NERVURE_WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as file and source
-line, so that moving a case changes nothing.
+``NERVURE_WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
+file and source line, so that moving a case changes nothing.
 """
 
 from __future__ import annotations
