@@ -112,6 +112,21 @@ def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
     return _real("gelu", ops.Gelu if exact else ops.GeluTanh)(x)
 
 
+def leaky_relu(x: Operand, slope: float = 0.01) -> Tensor:
+    """x where it is positive, else ``slope * x``."""
+    return operate("leaky_relu", ops.LeakyRelu, (x,), floating(common_dtype((x,), "leaky_relu")), slope=slope)
+
+
+def elu(x: Operand, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, else ``alpha * (exp(x) - 1)``."""
+    return operate("elu", ops.Elu, (x,), floating(common_dtype((x,), "elu")), alpha=alpha)
+
+
+def prelu(x: Operand, slope: Operand) -> Tensor:
+    """x where it is positive, else ``slope * x``, with a slope that is learnt."""
+    return operate("prelu", ops.PRelu, (x, slope), floating(common_dtype((x, slope), "prelu")))
+
+
 def safelog(x: Operand, limit: float = -50.0) -> Tensor:
     """The logarithm, limited from below so that it is finite at 0."""
     floor = float(np.exp(limit))
@@ -285,11 +300,11 @@ logical_xor = _named(_logical, ops.LogicalXor, "logical_xor")
 __all__ = [
     "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clip", "convert", "cos",
-    "cosh", "digamma", "divide", "equal", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor",
+    "cosh", "digamma", "divide", "elu", "equal", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor",
     "floordivide", "gelu", "greater", "greater_equal", "hard_sigmoid", "hard_swish", "hypot", "is_finite",
-    "is_inf", "is_nan", "left_shift", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
+    "is_inf", "is_nan", "leaky_relu", "left_shift", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
     "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
-    "mish", "mod", "multiply", "negative", "not_equal", "power", "reciprocal", "relu", "right_shift",
+    "mish", "mod", "multiply", "negative", "not_equal", "power", "prelu", "reciprocal", "relu", "right_shift",
     "round", "rsqrt", "safelog", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "sqrt",
     "square", "squared_difference", "stop_gradient", "subtract", "tan", "tanh", "trunc", "where"]
 _BY_NAME: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in __all__}

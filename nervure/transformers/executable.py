@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nervure.errors import InternalError, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
@@ -103,7 +104,8 @@ class Executable(ABC):
             self._known.move_to_end(key)
             return self._known[key]
         check_fits(self.function, bindings)
-        specialised = self._known[key] = self.specialise(bindings)
+        with collection_paused():
+            specialised = self._known[key] = self.specialise(bindings)
         if len(self._known) > KEPT_BINDINGS:
             self._known.popitem(last=False)
         return specialised
