@@ -91,8 +91,7 @@ class Computation:
             if key is None or key not in values:
                 raise InvalidArgument(f"no value for {parameter!r} in feed_dict", op="computation",
                                       got=", ".join([f"{key!r:.60}" for key in feed]) or "no keys",
-                                      expected=self._names(),
-                                      help="a key is a parameter, or its name")
+                                      expected=self._names(), help="a key is a parameter, or its name")
             ordered.append(values.pop(key))
         if values:
             unknown = next(iter(values))

@@ -34,10 +34,12 @@ def test_what_is_close(actual, expected):
     (np.float64([1.0, 2.0]), [1.0, 2.1], r"1 of 2 elements differ \(float64"),
     (np.float32([1.0, 2.0]), [1.0, 2.1], r"largest absolute difference 0.1 at \[1\]: 2.0 instead of 2.1"),
     (np.float64([1.000001]), [1.0], "rtol 1e-10"), (np.array([1, 2]), [1, 3], r"first at \[1\]: 2 instead of 3"),
-    (np.float32([np.nan]), [1.0], r"first at \[0\]: nan instead of 1.0"), (np.float32([np.inf]), [-np.inf], "inf instead of -inf"),
-    (np.float32([1e38]), [np.inf], "instead of inf"), (np.zeros(3), np.zeros((3, 1)), r"shape \(3,\) instead of \(3, 1\)"),
-    ({"a": np.ones(2)}, {"a": np.zeros(2)}, r"\['a'\]: 2 of 2 elements differ"), ({"a": 1}, {"b": 1}, "nested differently"),
-    ([np.ones(2), np.ones(2)], [np.ones(2)], "nested differently"), (np.array([True]), [False], "True instead of False"),
+    (np.float32([np.nan]), [1.0], r"first at \[0\]: nan instead of 1.0"),
+    (np.float32([np.inf]), [-np.inf], "inf instead of -inf"), (np.float32([1e38]), [np.inf], "instead of inf"),
+    (np.zeros(3), np.zeros((3, 1)), r"shape \(3,\) instead of \(3, 1\)"),
+    ({"a": np.ones(2)}, {"a": np.zeros(2)}, r"\['a'\]: 2 of 2 elements differ"),
+    ({"a": 1}, {"b": 1}, "nested differently"), ([np.ones(2), np.ones(2)], [np.ones(2)], "nested differently"),
+    (np.array([True]), [False], "True instead of False"),
     ([np.ones(2), [np.ones(1)]], [np.ones(2), [np.zeros(1)]], "leaf 1: 1 of 1")], ids=repr)
 def test_what_is_not(actual, expected, message):
     with pytest.raises(AssertionError, match=message):

@@ -182,8 +182,7 @@ def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
     element = float32 if dtype is None else as_dtype(dtype)
     if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
         raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, operand="axes",
-                              got=str(own),
-                              expected="integers",
+                              got=str(own), expected="integers",
                               help="only placeholders have symbolic lengths")
     constant, persistent, trainable, is_input = ROLES[role]
     try:

@@ -182,8 +182,7 @@ def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
     same = equal(own.size, size)
     if same is False:
         raise ShapeMismatch("the number of elements must stay", op="reshape", operand="shape",
-                            got=f"{tuple(shape)} for {own.type}",
-                            expected=f"{own.size} elements",
+                            got=f"{tuple(shape)} for {own.type}", expected=f"{own.size} elements",
                             help="one length may be -1: what is left of the elements")
     value = own.value
     if same is None:

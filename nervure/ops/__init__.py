@@ -1,4 +1,12 @@
-"""The vocabulary: a file per family, a class per op."""
+"""The vocabulary: a file per family, a class per op.
+
+An op is built on values, whose types it checks, and has the types of its outputs at once:
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, 3))
+>>> str(MatMul(x, Permute(x, (1, 0))).type)
+'f32[2, 2]'
+"""
 
 from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
 from nervure.ops.activation import (

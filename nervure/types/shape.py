@@ -30,9 +30,8 @@ def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = 
     try:
         lengths = tuple(shape)
     except TypeError:
-        raise WrongKind("a shape is a sequence of lengths", op=op, got=repr(shape),
-                        operand="shape", expected="ints and symbolic dimensions",
-                        help="one length is written (3,)") from None
+        raise WrongKind("a shape is a sequence of lengths", op=op, got=repr(shape), operand="shape",
+                        expected="ints and symbolic dimensions", help="one length is written (3,)") from None
     total = itemsize
     for position, length in enumerate(lengths):
         if type(length) is int:

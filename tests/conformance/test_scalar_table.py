@@ -43,7 +43,8 @@ _ORDERED = "maximum minimum less less_equal"
 _BITS = "bitwise_and bitwise_or bitwise_xor bitwise_not"
 _PREDICATES = "is_nan is_inf is_finite"
 _OF_BOOL = f"add multiply where floor ceil round truncate equal not_equal {_BITS} {_ORDERED}"
-_OF_INTEGERS = f"negative absolute sign subtract floordivide modulo power fma shift_left shift_right {_PREDICATES} {_OF_BOOL}"
+_OF_INTEGERS = ("negative absolute sign subtract floordivide modulo power fma shift_left shift_right "
+                f"{_PREDICATES} {_OF_BOOL}")
 _OF_COMPLEX = ("negative absolute sign add subtract multiply divide real imaginary conjugate equal not_equal where "
                f"{_PREDICATES}")
 _NOT_OF_FLOATS = f"{_BITS} shift_left shift_right real imaginary conjugate"

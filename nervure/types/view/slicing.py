@@ -59,14 +59,12 @@ def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimL
 
 def _no_step(item: slice) -> InvalidArgument:
     return InvalidArgument("a slice has a step of 0", op="Slice", operand="step", got=item,
-                           expected="1 or more, or -1 or less",
-                           help="nv.broadcast repeats an element")
+                           expected="1 or more, or -1 or less", help="nv.broadcast repeats an element")
 
 
 def _no_range(item: slice) -> WrongKind:
     return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", operand="slice",
-                     got=item,
-                     expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
+                     got=item, expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
 
 
 def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
