@@ -30,7 +30,7 @@ from typing import NamedTuple
 from tests.deep.mutations import Mutant, find_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("nervure", "tests", "docs", "pyproject.toml")
+COPIED = ("nervure", "tests", "bench", "docs", "pyproject.toml")
 SAMPLE = 300
 # A mutant may loop while it allocates; the limit keeps the machine alive. KiB of address space, for `ulimit -v`.
 MEMORY = 16 * 1024 * 1024
