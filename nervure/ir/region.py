@@ -1,7 +1,7 @@
 """A region: a Function that stands inside an op, with the values that it takes from around it made operands.
 
-A branch or the body of a loop is written with values of the graph outside. Inside an op nothing may reach out, so what a
-body captures becomes a parameter of its Function and an operand of the op that holds it:
+A branch or the body of a loop is written with values of the graph outside. Inside an op nothing may reach out, so
+what a body captures becomes a parameter of its Function and an operand of the op that holds it:
 
 >>> import nervure as nv
 >>> outside = nv.Parameter(nv.float32, (3,)) * 2.0
