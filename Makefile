@@ -16,6 +16,8 @@ PYTHON = .venv/bin/python
 run: environment-train
 	.venv/bin/nervure train digits $(ARGS)
 
+# Two workers fill two cores; a linear-algebra library that starts threads of its own only makes them wait.
+test: export OPENBLAS_NUM_THREADS = 1
 test: check
 	$(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project $(ARGS)
 
