@@ -125,10 +125,16 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
         return
     for d, (coordinate, length) in enumerate(zip(map.coordinates, shape, strict=True)):
         low, high = bounds(coordinate, map.ranges)
-        if low is None or high is None or not isinstance(length, int) or (low >= 0 and high < length):
+        if not isinstance(length, int) or (low is not None and high is not None and low >= 0 and high < length):
             continue
         form = affine_form(coordinate, map.shape)
-        if form is not None and all([isinstance(entry, int) for entry in (form.offset, *form.coefficients)]):
+        if form is None or not all([isinstance(entry, int) for entry in (form.offset, *form.coefficients)]):
+            continue
+        # The bounds of the expression as it is written may be wider than its values; those of its affine form are not.
+        slopes = [slope * (extent - 1) for slope, extent in zip(form.coefficients, map.shape, strict=True)]
+        low = form.offset + sum([min(slope, 0) for slope in slopes])
+        high = form.offset + sum([max(slope, 0) for slope in slopes])
+        if low < 0 or high >= length:
             raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
                           expected=f"coordinates from 0 to {length - 1}, not {low} to {high}",
                           help="map to fewer indices, or clip the coordinates")

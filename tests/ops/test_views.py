@@ -96,6 +96,12 @@ def test_views_take_every_element_type() -> None:
         assert got.dtype == expected.dtype and (got == expected).all()
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_padding_of_one_element_has_derivatives(mode) -> None:
+    # Whatever the expression of a folded index looks like, here it is 0 everywhere.
+    check_derivatives(lambda x: FoldedPad(x, [(1, 1), (2, 1)], mode) ** 2.0, normal(1, 2) + 3.0)
+
+
 def test_shapes_are_symbolic() -> None:
     x = tensor(N, 4)
     assert Reshape(x, (2 * N, 2)).shape == (2 * N, 2)
