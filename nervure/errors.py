@@ -19,6 +19,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable
+from types import FrameType
 from typing import NamedTuple
 
 
@@ -54,10 +55,15 @@ def user_location() -> Location | None:
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if _is_users[file]:
+        if _is_users[file] and not (file == "<string>" and _is_ours(frame)):
             return Location(file, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
     return None
+
+
+def _is_ours(frame: FrameType) -> bool:
+    """Whether code without a file, as ``dataclass`` makes it, belongs to a module of this package."""
+    return str(frame.f_globals.get("__name__")).startswith("nervure.")
 
 
 _UNKNOWN = object()

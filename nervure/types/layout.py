@@ -20,9 +20,9 @@ from itertools import accumulate
 from operator import mul
 from typing import Literal
 
-from nervure.errors import InvalidArgument
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, less_equal
-from nervure.types.shape import Shape, at_least, check_index, checked_permutation, checked_shape
+from nervure.types.shape import Shape, at_least, check_index, checked_dim, checked_permutation, checked_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Layout:
     sizes: Shape | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strides", tuple(self.strides))
+        object.__setattr__(self, "strides", _checked_strides(self.strides))
+        object.__setattr__(self, "offset", checked_dim(self.offset, "Layout"))
         if self.sizes is None:
             return
         object.__setattr__(self, "sizes", checked_shape(self.sizes, op="Layout"))
@@ -63,6 +64,7 @@ class Layout:
         """
         if shape is not None:
             index = check_index(index, shape)  # type: ignore[arg-type]  # it checks that the entries are ints
+        self._check_rank(index, "place", "index")
         place = self.offset
         for stride, entry in zip(self.strides, index, strict=True):
             place = place + stride * entry
@@ -70,6 +72,7 @@ class Layout:
 
     def reach(self, shape: Sequence[DimLike]) -> tuple[DimLike, DimLike]:
         """The lowest and the highest place of a tensor of this shape, which must not be empty."""
+        self._check_rank(shape, "reach")
         low = high = self.offset
         for stride, length in zip(self.strides, shape, strict=True):
             last = stride * (length - 1)
@@ -87,13 +90,35 @@ class Layout:
 
         True, False, or None where it is unknown, or depends on symbols.
         """
+        if order not in ("row", "column"):
+            raise InvalidArgument("there is no such order", op="Layout.is_contiguous", operand="order",
+                                  got=repr(order),
+                                  expected="'row' or 'column'", help=did_you_mean(order, ["row", "column"]))
         lengths = tuple(shape)
+        self._check_rank(lengths, "is_contiguous")
         dense = column_major(lengths) if order == "column" else row_major(lengths)
         return _alike(lengths, self.strides, dense.strides)
 
     def walks_like(self, other: Layout, shape: Sequence[DimLike]) -> bool | None:
         """Whether one walk serves both, the places of the other at a fixed distance: True, False or None."""
+        self._check_rank(shape, "walks_like")
+        other._check_rank(shape, "walks_like")
         return _alike(shape, self.strides, other.strides)
+
+    def _check_rank(self, entries: Sequence[DimLike], op: str, operand: str = "shape") -> None:
+        if len(entries) != self.rank:
+            raise InvalidArgument(f"the layout is for {self.rank} dimensions", op=f"Layout.{op}", operand=operand,
+                                  got=tuple(entries), expected=f"{self.rank} entries")
+
+
+def _checked_strides(strides: Iterable[DimLike]) -> tuple[DimLike, ...]:
+    try:
+        entries = tuple(strides)
+    except TypeError:
+        raise WrongKind("strides are a sequence", op="Layout", operand="strides", got=repr(strides),
+                        expected="an int or a symbolic dimension for each dimension",
+                        help="one stride is written (3,)") from None
+    return tuple([entry if type(entry) is int else checked_dim(entry, "Layout") for entry in entries])
 
 
 def _alike(shape: Sequence[DimLike], left: Sequence[DimLike], right: Sequence[DimLike]) -> bool | None:

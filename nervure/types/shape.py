@@ -92,17 +92,22 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
     of entries is not the rank. Of a symbolic length only what holds for all its values is known: an entry that
     may be inside passes.
     """
-    if len(index) != len(shape):
-        raise IndexOutOfRange(f"an index into {len(shape)} dimensions has {len(shape)} entries", got=tuple(index),
+    try:
+        entries = tuple(index)
+    except TypeError:
+        raise WrongKind("an index is a sequence of integers", got=f"{index!r} ({type(index).__name__})",
+                        expected="an int for each dimension", help="one entry is written (3,)") from None
+    if len(entries) != len(shape):
+        raise IndexOutOfRange(f"an index into {len(shape)} dimensions has {len(shape)} entries", got=entries,
                               expected=f"an index into {tuple(shape)}")
     checked = []
-    for position, (entry, length) in enumerate(zip(index, shape, strict=True)):
+    for position, (entry, length) in enumerate(zip(entries, shape, strict=True)):
         number = _checked_integer(entry, "an index is an integer", None)
         is_inside = less_equal(-length, number) is not False and less_equal(number + 1, length) is not False
         if not is_inside:
             expected = "nothing, as the length is 0" if length == 0 else (
                 f"{-length} to {length - 1}, as the length is {length}")
-            raise IndexOutOfRange(f"index {number} is out of range at position {position}", got=tuple(index),
+            raise IndexOutOfRange(f"index {number} is out of range at position {position}", got=entries,
                                   expected=expected)
         checked.append(number if number >= 0 else number + length)
     return tuple(checked)

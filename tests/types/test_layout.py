@@ -36,8 +36,22 @@ def test_layouts_are_checked():
         Layout((1, 2), 0, (3,))
     with pytest.raises(WrongKind):
         row_major((2.0,))
+    for strides in (3, (1.5,), ("a",)):
+        with pytest.raises(WrongKind):
+            Layout(strides)
     assert Layout([3, 1]).strides == (3, 1) and Layout((3, 1)) == Layout((3, 1), 0, None)
     assert str(Layout((3, -1), 2)) == "strides (3, -1), offset 2"
+
+
+def test_another_rank_and_another_order_are_told():
+    layout = row_major((2, 3))
+    for ask in (lambda: layout.place((1,)), lambda: layout.place((1, 2, 0)), lambda: layout.reach((2, 3, 4)),
+                lambda: layout.is_contiguous((2,)), lambda: layout.walks_like(layout, (2, 3, 4)),
+                lambda: layout.walks_like(row_major((2, 3, 1)), (2, 3))):
+        with pytest.raises(InvalidArgument, match="dimensions"):
+            ask()
+    with pytest.raises(InvalidArgument, match="did you mean row"):
+        layout.is_contiguous((2, 3), "rows")
 
 
 def test_places_are_bounds_checked():

@@ -90,6 +90,6 @@ def test_an_index_has_an_entry_for_each_dimension():
         with pytest.raises(IndexOutOfRange) as caught:
             check_index(index, (2, 3))
         assert "2 dimensions has 2 entries" in caught.value.message
-    for index in [(1.0, 0), ("0", 0), (None, 0), (True, 0)]:
+    for index in [(1.0, 0), ("0", 0), (None, 0), (True, 0), 3, None]:
         with pytest.raises(WrongKind):
             check_index(index, (2, 3))

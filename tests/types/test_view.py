@@ -212,6 +212,7 @@ def test_slice():
         with pytest.raises(IndexOutOfRange) as caught:
             Slice((8, 5), ranges)
         assert caught.value.operand == "dimension 0" and caught.value.op == "Slice"
+        assert caught.value.location.file == __file__  # and not the __init__ that dataclass makes
     for ranges in [((0, 3, 0), (0, 5, 1)), ((0, 8, 1),)]:
         with pytest.raises(InvalidArgument):
             Slice((8, 5), ranges)
@@ -251,7 +252,8 @@ def test_slices_with_symbolic_ends():
     with pytest.raises(InvalidArgument) as caught:
         clip(slice(N - 3, None), 10)
     assert caught.value.got == str(N - 3)
-    for wrong in [slice("a", None), slice(0.5), slice(None, None, N)]:
+    assert clip(slice(np.int64(1), np.int64(-1)), N) == clip(slice(1, -1), N)
+    for wrong in [slice("a", None), slice(0.5), slice(None, None, N), slice(None, None, "1"), 3, "1:2"]:
         with pytest.raises(WrongKind):
             clip(wrong, N)
         with pytest.raises(WrongKind):

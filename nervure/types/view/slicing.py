@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
@@ -25,26 +26,28 @@ def clip(item: slice, length: DimLike) -> Range:
     Ends may be symbolic if their sign is known; the step is an int. InvalidArgument for a step of 0 and for an end
     of unknown sign, WrongKind for what is no integer.
     """
-    parts = (item.start, item.stop, item.step)
-    if not any(isinstance(part, Dim) for part in (length, *parts)):
-        try:
-            positions = range(*item.indices(length))  # type: ignore[arg-type]  # an int, as just seen
-        except TypeError:
-            raise _no_range(item) from None
-        except ValueError:
-            raise _no_step(item) from None
-        return positions.start if positions else 0, len(positions), positions.step
-    if not all(part is None or isinstance(part, (int, Dim)) for part in parts) or isinstance(item.step, Dim):
+    if not isinstance(item, slice):
         raise _no_range(item)
-    step: int = 1 if item.step is None else item.step
+    try:
+        start, stop = _end(item.start), _end(item.stop)
+        step = 1 if item.step is None else operator.index(item.step)
+    except TypeError:
+        raise _no_range(item) from None
     if step == 0:
         raise _no_step(item)
+    if not any(isinstance(part, Dim) for part in (length, start, stop)):
+        positions = range(length)[slice(start, stop, step)]  # type: ignore[arg-type]  # an int, as just seen
+        return positions.start if positions else 0, len(positions), positions.step
     low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
     first, last = (low, high) if step > 0 else (high, low)
-    start = first if item.start is None else _clipped(item.start, length, low, high)
-    stop = last if item.stop is None else _clipped(item.stop, length, low, high)
+    start = first if start is None else _clipped(start, length, low, high)
+    stop = last if stop is None else _clipped(stop, length, low, high)
     distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
     return start, dim_max(0, (distance + stride - 1) // stride), step
+
+
+def _end(end: Any) -> DimLike | None:
+    return end if end is None or isinstance(end, Dim) else operator.index(end)
 
 
 def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimLike:
@@ -62,7 +65,7 @@ def _no_step(item: slice) -> InvalidArgument:
                            expected="1 or more, or -1 or less", help="nv.broadcast repeats an element")
 
 
-def _no_range(item: slice) -> WrongKind:
+def _no_range(item: Any) -> WrongKind:
     return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", operand="slice",
                      got=item, expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
 
