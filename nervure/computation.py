@@ -115,7 +115,7 @@ def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Comp
     None give None. ``parameters`` are placeholders, or persistent tensors that the call sets; ``"all"`` stands for
     every placeholder.
     """
-    transformer = transformers.default() if transformer is None else transformer
+    transformer = transformers.chosen(transformer)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
@@ -250,7 +250,7 @@ def evaluate(x: Any) -> Any:
 def seed(value: int, transformer: Any = None) -> None:
     """Starts the random numbers of a transformer (absent: the default one) anew: one seed, one series of numbers."""
     words = seed_words(value)
-    chosen = transformers.default() if transformer is None else transformer
+    chosen = transformers.chosen(transformer)
     chosen.set(SEED, np.array(words, np.uint32))
     chosen.set(STEP, np.uint64(0))
     current_scope().counters.pop("stream", None)

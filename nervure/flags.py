@@ -78,6 +78,19 @@ memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stand
 transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
 
 
+def allowed_bytes() -> int:
+    """The bytes that one call, or one variable, may take: ``memory_limit``, or this machine's memory."""
+    return memory_limit or physical_memory()
+
+
+def physical_memory() -> int:
+    """The bytes of this machine's memory; where the system does not say, the largest size there can be."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**63 - 1
+
+
 @contextmanager
 def overriding(**values: Any) -> Iterator[None]:
     """Sets switches until the ``with`` block ends; for the whole process, not for one thread."""

@@ -28,8 +28,10 @@ from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
 from nervure.front.creation import placeholder
 from nervure.front.effects import Effect
+from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, as_tensor, is_scalar, tracing
 from nervure.ir.provenance import fresh_scope
+from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes
 from nervure.types.dim import dim
 from nervure.types.dtype import as_dtype
@@ -53,10 +55,11 @@ class Jitted:
                             help="write @nv.jit above a function, or nv.jit(function)")
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", type(function).__name__)
-        self._function, self._transformer = function, transformer
+        self._function = function
+        self._transformer = None if transformer is None else transformers.chosen(transformer)
         self._signature = _signature(function)
         self._dynamic = _read_dynamic(dynamic)
-        self._static = {static} if isinstance(static, str) else set(static)
+        self._static = set(_words(static, "static"))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
         self._compiled: dict[Any, tuple[Computation, Callable[[Sequence[Any]], Any]]] = {}
         self._lock = threading.RLock()
@@ -74,7 +77,7 @@ class Jitted:
         traced = [at for at, leaf in enumerate(leaves) if _is_traced(leaf) and owners[at] not in self._static]
         if any(isinstance(leaves[at], Tensor) and not _has_value(leaves[at]) for at in traced):
             return self._inline(pattern, leaves)
-        arrays = [_read(leaves[at]) for at in traced]
+        arrays = [_read(leaves[at], owners[at]) for at in traced]
         specs = [self._spec(leaves[at], array, owners[at]) for at, array in zip(traced, arrays, strict=True)]
         chosen = set(traced)
         fixed = tuple([_StaticKey(leaf) for at, leaf in enumerate(leaves) if at not in chosen])
@@ -273,12 +276,12 @@ def _has_value(tensor: Tensor) -> bool:
     return _state.tracing is None and not placeholders_below([tensor])
 
 
-def _read(leaf: Any) -> np.ndarray:
-    """The array of a leaf; a Python number is of its kind's default type."""
+def _read(leaf: Any, owner: str) -> np.ndarray:
+    """The array of a leaf of an argument; a Python number is of its kind's default type."""
     if isinstance(leaf, Tensor):
         return leaf.numpy()
     if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
-        return np.asarray(leaf, as_dtype(type(leaf)).numpy)
+        return as_array(leaf, as_dtype(type(leaf)), "jit", owner)
     return np.asarray(leaf)
 
 
@@ -287,15 +290,26 @@ def _read_dynamic(dynamic: Any) -> Any:
     if isinstance(dynamic, str):
         return {dynamic}
     if not isinstance(dynamic, Mapping):
-        return set(dynamic)
+        return set(_words(dynamic, "dynamic"))
     table = {}
     for name, entry in dynamic.items():
         if isinstance(entry, Mapping):
-            table[name] = {int(position): str(symbol) for position, symbol in entry.items()}
+            table[name] = {integer(position, "jit", "dynamic"): str(symbol) for position, symbol in entry.items()}
         else:
-            positions = [entry] if isinstance(entry, int) else list(entry)
-            table[name] = {position: f"{name}_{position}" for position in positions}
+            positions = [entry] if isinstance(entry, int) else members(entry, "jit", "dynamic")
+            table[name] = {integer(position, "jit", "dynamic"): f"{name}_{position}" for position in positions}
     return table
+
+
+def _words(names: Any, operand: str) -> list[str]:
+    """One name or several."""
+    listed = [names] if isinstance(names, str) else members(names, "jit", operand, "names")
+    for name in listed:
+        if not isinstance(name, str):
+            raise WrongKind(f"{operand} names arguments", op="jit", operand=operand, got=f"{name!r:.60}",
+                            expected="a string",
+                            help="an axis of an array without names is written dynamic={argument: position}")
+    return listed
 
 
 def _resized(axes: Axes, shape: Sequence[Any]) -> Axes:

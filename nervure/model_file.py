@@ -34,6 +34,7 @@ def save(path: str | os.PathLike[str], computation: Computation | Function) -> N
     file of that name only when it is complete. NotSupported for graphs that hold Python functions, and for
     results whose keys are tensors.
     """
+    path = _file_name(path, "save")
     if isinstance(computation, Function):
         save_function(path, computation)
         return
@@ -54,14 +55,25 @@ def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation:
 
     FormatError where the file is not what it should be; nothing of it has been used then.
     """
+    path, chosen = _file_name(path, "load"), transformers.chosen(transformer)
     function, _, strings = load_all(path)
-    chosen = transformers.default() if transformer is None else transformer
     parameters = [_parameter(op) for op in function.parameters]
     shape = _read_results(strings[_RESULTS], path) if _RESULTS in strings else _plain(function)
     if sum(shape.has_value) != len(function.results):
         raise FormatError("the results do not fit the function", op="load", operand=os.fspath(path),
                           got=sum(shape.has_value), expected=len(function.results))
     return Computation(chosen, function, parameters, shape)
+
+
+def _file_name(path: Any, op: str) -> str:
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        name = "\0"
+    if "\0" in name:
+        raise WrongKind("a file is named by a path", op=op, operand="path", got=f"{type(path).__name__} {path!r:.60}",
+                        expected="a string or a pathlib.Path", help=f'nv.{op}("model.safetensors", ...)')
+    return name
 
 
 def _plain(function: Function) -> Results:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
+from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor
 from nervure.types.axes import Axes, make_axes
 from nervure.types.axis import Axis, same_role
@@ -27,10 +28,10 @@ def position_of(x: Tensor, axis: Any, op: str) -> int:
         except NervureError as error:
             raise AxisMismatch(error.message, op=op, got=axis, expected=f"one of {x.axes}",
                                help=error.help or "print(x.axes) shows the axes of a tensor") from None
-    if isinstance(axis, bool) or not hasattr(axis, "__index__"):
+    position = as_integer(axis)
+    if position is None:
         raise WrongKind("an axis is given as an Axis, a name or a position", op=op, got=f"{axis!r:.60}",
                         expected=f"one of {x.axes}", help='an axis of x, "H", or -1 for the last')
-    position = axis.__index__()
     if not -x.ndim <= position < x.ndim:
         raise IndexOutOfRange(f"there is no axis {position}", op=op, got=position,
                               expected=f"{-x.ndim} to {x.ndim - 1}" if x.ndim else "none: the tensor has no axes",
@@ -45,7 +46,7 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     """
     if isinstance(axes, str) and "=" in axes and axes not in x.axes.names:
         axes = make_axes(axes)
-    entries = list(axes) if _is_list(axes) else [axes]
+    entries = members(axes, op, "axes") if _is_list(axes) else [axes]
     positions = tuple([position_of(x, entry, op) for entry in entries])
     if len(set(positions)) != len(positions):
         raise InvalidArgument("an axis is given twice", op=op, got=", ".join(map(str, entries)),
@@ -54,7 +55,8 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
 
 
 def _is_list(axes: Any) -> bool:
-    return isinstance(axes, Axes) or (isinstance(axes, Iterable) and not isinstance(axes, (str, Axis, Tensor)))
+    return isinstance(axes, Axes) or (isinstance(axes, Iterable) and not isinstance(axes, (str, bytes, Axis, Tensor))
+                                         and getattr(axes, "shape", None) != ())
 
 
 def _find(x: Tensor, axis: Axis, op: str) -> int:

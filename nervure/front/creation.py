@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
-from nervure.front.tensor import Tensor
+from nervure.front.promotion import promote, weak_type
+from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import below
@@ -27,7 +28,7 @@ from nervure.ir.variable import Variable
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64
+from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64, is_same_kind
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
          "persistent": (False, True, False, False), "variable": (False, True, True, False),
@@ -98,6 +99,10 @@ class AssignableTensor(Tensor):
         names = self.axes.names if self.is_named else None
         label = f" {self.name!r}" if self.name else ""
         return f"<{self.role} {self.type.describe(names)}{label}>"
+
+
+AssignableTensorOp = AssignableTensor
+"""nGraph's name."""
 
 
 def handle_of(variable: Variable) -> AssignableTensor:
@@ -224,7 +229,7 @@ def read_axes(axes: Any) -> Axes:
 def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
     """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
     element: DType | None = None if dtype is None else as_dtype(dtype)
-    array = _numpy_array(value, op)
+    array = numpy_array(value, op)
     own = as_dtype(array.dtype)
     if element is None:
         element = _default_type(value, own)
@@ -238,7 +243,28 @@ def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
         return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
 
 
-def _numpy_array(value: Any, op: str) -> np.ndarray:
+def received(value: Any, dtype: DType, op: str, position: int = 2) -> Tensor:
+    """What is written to a place of this element type: a tensor that converts to it, else WrongKind.
+
+    A conversion is allowed where NumPy calls it ``same_kind``. Scalars are weak, and so are known integers where
+    integers are stored: they are checked against the limits of the type instead.
+    """
+    own = as_tensor(value, op, position, dtype if _is_weak(value, dtype, op) else None)
+    if not is_same_kind(own.dtype, dtype):
+        raise WrongKind("the value's type does not convert to the target's", op=op, operand=position,
+                        got=f"{value!r:.60}" if is_scalar(value) else own.dtype.name, expected=dtype.name,
+                        help=f"convert it: value.astype(nv.{dtype.name})")
+    return own
+
+
+def _is_weak(value: Any, dtype: DType, op: str) -> bool:
+    if is_scalar(value):
+        return promote([dtype], [weak_type(value)], op) is dtype
+    is_known = isinstance(value, (np.ndarray, list, tuple)) and dtype.is_integer
+    return is_known and numpy_array(value, op).dtype.kind in "iu"
+
+
+def numpy_array(value: Any, op: str) -> np.ndarray:
     """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
     try:
         array = np.array(value, copy=True)

@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import alignment
-from nervure.front.creation import AssignableTensor
+from nervure.front import alignment, reading
+from nervure.front.creation import AssignableTensor, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import choose
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
@@ -31,10 +29,14 @@ from nervure.types.index_map import IndexMap
 
 
 class Effect:
-    """Something to be done that has no value: an assignment, or several side by side."""
+    """Something to be done that has no value: an assignment, or several side by side.
+
+    As an operand it is an error that says so, on either side of every operator.
+    """
 
     __slots__ = ("op",)
     has_no_value = True
+    __array_ufunc__ = None  # NumPy's arrays leave an operator to the methods below
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -48,16 +50,30 @@ class Effect:
         return f"<effect {type(self.op).__name__}>"
 
 
+def _refusal(op: str) -> Callable[..., Any]:
+    """The method of an operator that takes no effect."""
+    def method(self: Effect, *others: Any) -> None:
+        value_only(self, op, 1)
+    return method
+
+
+for _name, _op in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floordivide",
+                   "mod": "mod", "pow": "power", "matmul": "dot", "and": "bitwise_and", "or": "bitwise_or",
+                   "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}.items():
+    setattr(Effect, f"__{_name}__", _refusal(_op))
+    setattr(Effect, f"__r{_name}__", _refusal(_op))
+for _name, _op in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "neg": "negative",
+                   "abs": "absolute", "invert": "bitwise_not"}.items():
+    setattr(Effect, f"__{_name}__", _refusal(_op))
+
+
 def assign(target: Tensor, value: Any) -> Effect:
     """Writes ``value`` to a variable, persistent tensor, placeholder or temporary, or through a view to its base.
 
     The value's axes are a subset of the target's (AxisMismatch); it is broadcast and converted to the target's type.
     """
     variable, index_map = _place_of(target)
-    own = as_tensor(value, "assign", 2, target.dtype if is_scalar(value) else None)
-    if not (own.dtype is target.dtype or np.can_cast(own.dtype.numpy, target.dtype.numpy, "same_kind")):
-        raise WrongKind("the value's type does not convert to the target's", op="assign", operand=2, got=own.dtype.name,
-                        expected=target.dtype.name, help="convert it: value.astype(...)")
+    own = received(value, target.dtype, "assign")
     return Effect(Assign(converted_to(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
 
 
@@ -74,6 +90,8 @@ def set_item(target: Tensor, item: Any, value: Any) -> Effect:
 
     Where index arrays choose the elements, the whole target is written.
     """
+    if not isinstance(target, Tensor):
+        raise _no_place("set_item", target)
     view, picks = choose(target, item)
     return assign(target, target.at[item].set(value)) if picks.dimensions else assign(view, value)
 
@@ -112,6 +130,7 @@ def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, 
     call runs once per run even where nobody reads its results.
     """
     several = isinstance(like, (list, tuple))
+    operands = reading.members(operands, "host_call", "operands", "a list of tensors")
     kinds = [as_tensor(entry, "host_call") for entry in (like if several else [like])]
     tensors = [as_tensor(operand, "host_call", position + 1) for position, operand in enumerate(operands)]
     call = ops.HostCall(*[entry.value for entry in tensors], function=function, types=[kind.type for kind in kinds],
@@ -124,7 +143,7 @@ def _members(members: Iterable[Any], op: str) -> list[Any]:
     if isinstance(members, (Tensor, Effect)):
         raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects",
                         help=f"write nv.{op}([...])")
-    listed = list(members)
+    listed = reading.members(members, op, "members", "a list of tensors and effects")
     for position, member in enumerate(listed):
         if not isinstance(member, (Tensor, Effect)):
             if not is_operand(member):
@@ -135,10 +154,8 @@ def _members(members: Iterable[Any], op: str) -> list[Any]:
 
 def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
     """The variable below a target, and the index map of the views between (None: all of it)."""
-    if isinstance(target, Effect) or not isinstance(target, Tensor):
-        raise WrongKind("only a tensor can be assigned", op="assign", operand=1, got=f"{target!r:.60}",
-                        expected="a variable or a view of one",
-                        help="nv.variable and nv.persistent_tensor make places")
+    if not isinstance(target, Tensor):
+        raise _no_place("assign", target)
     if isinstance(target, AssignableTensor):
         if target.variable is None:
             raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),
@@ -151,3 +168,8 @@ def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
                               got=repr(target), expected="a variable or a view of one",
                               help="an expression is computed, not stored")
     return base.op.variable, index_map
+
+
+def _no_place(op: str, target: Any) -> WrongKind:
+    return WrongKind("only a tensor can be assigned", op=op, operand=1, got=reading.shown(target),
+                     expected="a variable or a view of one", help="nv.variable and nv.persistent_tensor make places")

@@ -102,12 +102,16 @@ def logical_not(x: Operand) -> Tensor:
     return Tensor(ops.LogicalNot(tensor.value), tensor._axes)
 
 
+_GELUS = (False, None, "none", True, "tanh")
+
+
 def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
     """x times the normal distribution's cumulative function at x; ``approximate="tanh"`` uses the usual formula
     with tanh.
     """
-    if approximate not in (False, None, "none", True, "tanh"):
-        raise InvalidArgument("unknown approximation", op="gelu", got=repr(approximate), expected="'tanh' or False")
+    if not isinstance(approximate, (str, bool)) and approximate is not None or approximate not in _GELUS:
+        raise InvalidArgument("unknown approximation", op="gelu", operand="approximate", got=f"{approximate!r:.60}",
+                              expected="'tanh' or False", help="approximate='tanh' is the usual formula with tanh")
     exact = approximate in (False, None, "none")
     return _real("gelu", ops.Gelu if exact else ops.GeluTanh)(x)
 
@@ -129,7 +133,10 @@ def prelu(x: Operand, slope: Operand) -> Tensor:
 
 def safelog(x: Operand, limit: float = -50.0) -> Tensor:
     """The logarithm, limited from below so that it is finite at 0."""
-    floor = float(np.exp(limit))
+    if not is_scalar(limit) or isinstance(limit, (complex, np.complexfloating)):
+        raise WrongKind("the limit is a real number", op="safelog", operand="limit", got=f"{limit!r:.60}",
+                        expected="a number", help="nv.maximum limits by a tensor")
+    floor = float(np.exp(np.float64(limit)))
     return log(operate("safelog", ops.Maximum, (x, floor), floating(common_dtype((x, floor), "safelog"))))
 
 

@@ -22,8 +22,9 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.choosing import position_of
+from nervure.front.creation import numpy_array, received
 from nervure.front.elementwise import converted_to
-from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, make_axes
@@ -54,12 +55,12 @@ def scatter(x: Operand, index: Operand, updates: Operand, axis: Any, mode: str =
 
     ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
     """
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise InvalidArgument("unknown mode", op="scatter", operand="mode", got=repr(mode), expected=", ".join(MODES),
                               help=did_you_mean(str(mode), MODES))
     own = as_tensor(x, "scatter")
     plan = _plan(own, index, axis, "scatter")
-    given = as_tensor(updates, "scatter", 3, own.dtype if is_scalar(updates) else None)
+    given = received(updates, own.dtype, "scatter", 3)
     place = plan.result(plan.gather(own.value))
     fresh = alignment.fitted(given, place, "scatter", 3)
     return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), MODES[mode]), own._axes)
@@ -195,7 +196,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
 def _index(index: Operand, op: str, position: int = 1) -> Tensor:
     """An index as an integer tensor; a list of Python's integers is one too."""
     if not isinstance(index, Tensor):
-        array = np.asarray(index)
+        array = index if isinstance(index, np.ndarray) else numpy_array(index, op)
         index = as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)
     if not index.dtype.is_integer:
         raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),

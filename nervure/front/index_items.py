@@ -11,7 +11,6 @@ count as arrays too, as in NumPy.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +20,9 @@ from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.choosing import position_of
+from nervure.front.creation import numpy_array
 from nervure.front.elementwise import converted_to
+from nervure.front.reading import as_integer, integer
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import inverse, reordered
 from nervure.ir.op import Value
@@ -226,9 +227,10 @@ def _read(entry: Any, x: Tensor) -> Any:
                             help="convert it: index.astype(nv.int64)")
     elif isinstance(entry, (np.ndarray, list, range)):
         entry = _array(entry)
-    elif hasattr(entry, "__index__"):
-        return operator.index(entry)
     else:
+        position = as_integer(entry)
+        if position is not None:
+            return position
         raise WrongKind("this is no index", op="x[...]", got=f"{type(entry).__name__} {entry!r:.60}",
                         expected="an integer, a slice, None, ..., an array or a mask")
     if x.is_named and not isinstance(entry, int):
@@ -240,16 +242,17 @@ def _read(entry: Any, x: Tensor) -> Any:
 
 def is_integer(entry: Any) -> bool:
     """Whether an entry is a position: a Python or NumPy integer."""
-    return hasattr(entry, "__index__") and not isinstance(entry, (bool, np.bool_, np.ndarray, Tensor))
+    return not isinstance(entry, (np.ndarray, Tensor)) and as_integer(entry) is not None
 
 
 def _array(entry: Any) -> Any:
     """An index array; without dimensions an int."""
-    array = np.asarray(entry)
+    array = entry if isinstance(entry, np.ndarray) else numpy_array(entry, "x[...]")
     if array.size == 0 and not isinstance(entry, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iub":
-        raise WrongKind("an index array is of integers or bool", op="x[...]", got=str(array.dtype))
+        raise WrongKind("an index array is of integers or bool", op="x[...]", got=str(array.dtype),
+                        expected="integers, or a mask of the tensor's shape", help="convert it: index.astype(int)")
     return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
 
 
@@ -302,7 +305,7 @@ def _integer_ends(entry: slice) -> slice:
     """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
     def read(end: Any) -> Any:
         is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
-        return end if is_plain else operator.index(end)
+        return end if is_plain else integer(end, "x[...]", "an end of a slice")
     return slice(read(entry.start), read(entry.stop), read(entry.step))
 
 

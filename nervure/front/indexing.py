@@ -22,9 +22,11 @@ from nervure import ops
 from nervure.errors import WrongKind
 from nervure.front import alignment, elementwise
 from nervure.front.choosing import position_of
+from nervure.front.creation import received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import FULL, Choice, choose, is_integer
-from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.reading import members
+from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
 
@@ -43,11 +45,12 @@ def get_item(x: Tensor, item: Any) -> Tensor:
 def tensor_slice(x: Any, slices: Sequence[Any], axes: Any = None) -> Tensor:
     """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result."""
     own = as_tensor(x, "tensor_slice")
-    for entry in slices:
+    listed = members(slices, "tensor_slice", "slices", "a list of integers and slices")
+    for entry in listed:
         if not isinstance(entry, slice) and not is_integer(entry):
             raise WrongKind("tensor_slice takes integers and slices", op="tensor_slice", operand="slices",
                             got=f"{entry!r:.60}", help="x[...] takes arrays too")
-    return renamed(get_item(own, tuple(slices)), axes)
+    return renamed(get_item(own, tuple(listed)), axes)
 
 
 def slice_along_axis(x: Any, axis: Any, idx: Any) -> Tensor:
@@ -117,7 +120,7 @@ class Place:
 
 def _converted(y: Any, target: Tensor, op: str) -> Value:
     """What is written, on the axes of its place and in its element type."""
-    own = as_tensor(y, op, 2, target.dtype if is_scalar(y) else None)
+    own = received(y, target.dtype, f"at.{op}")
     return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)
 
 

@@ -19,6 +19,7 @@ from nervure.front import alignment
 from nervure.front.choosing import position_of
 from nervure.front.elementwise import common_dtype, converted_to
 from nervure.front.indexing import slice_along_axis
+from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.front.views import new_position, permuted
 from nervure.types.axes import Axes
@@ -93,7 +94,9 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
     own = as_tensor(x, "split")
     at = position_of(own, axis, "split")
     length = own.shape[at]
-    if isinstance(parts, int):
+    count = as_integer(parts)
+    if count is not None:
+        parts = count
         if parts < 1 or equal(length % parts, 0) is False:
             raise ShapeMismatch("the length does not divide into equal parts", op="split",
                                 got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length")
@@ -102,7 +105,7 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
         own = Tensor(alignment.assume_shape(own.value, shape, "split"), own._axes)
         bounds = [size * part for part in range(parts + 1)]
     else:
-        bounds = [0, *parts, length]
+        bounds = [0, *members(parts, "split", "parts", "a number of parts, or a list of positions"), length]
     return [slice_along_axis(own, at, slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
 
 

@@ -31,6 +31,7 @@ from nervure.front.elementwise import (
     subtract,
 )
 from nervure.front.promotion import floating
+from nervure.front.reading import truth
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
@@ -173,7 +174,7 @@ def _weighed(weight: Value, x: Value) -> Value:
 
 
 def _in_unit(nats: Tensor, usebits: bool) -> Tensor:
-    return multiply(nats, 1 / math.log(2)) if usebits else nats
+    return multiply(nats, 1 / math.log(2)) if truth(usebits, "cross_entropy", "usebits") else nats
 
 
 def _kept(x: Tensor, axes: Any, op: str) -> list[int]:

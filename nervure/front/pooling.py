@@ -32,7 +32,7 @@ def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: An
     mean leaves out the padding unless ``count_padding``.
     """
     own = as_tensor(x, "pooling")
-    if kind not in ("max", "avg"):
+    if not isinstance(kind, str) or kind not in ("max", "avg"):
         raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
                               expected="'max' or 'avg'", help=did_you_mean(str(kind), ["max", "avg"]))
     places, lengths = _pooling_window(own, window)

@@ -11,6 +11,7 @@ Where axes are asked for, Axes, a list, a dict, a string, a plain shape or a ten
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from nervure.front.promotion import promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, float32, int64
+from nervure.types.dtype import DType, as_dtype, float32, float64, int64
 
 Operand = Any
 
@@ -77,7 +78,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     """
     if stop is None:
         start, stop = 0, start
-    if isinstance(stop, Dim) and (start, step) == (0, 1):
+    if isinstance(stop, Dim) and is_scalar(start) and is_scalar(step) and (start, step) == (0, 1):
         return iota(stop, int64 if dtype is None else dtype)
     numbers = (start, stop, step)
     for position, number in enumerate(numbers):
@@ -85,13 +86,25 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
             raise WrongKind("arange takes real numbers", op="arange", operand=position + 1, got=f"{number!r:.60}",
                             help="nv.iota(axis) counts along an axis")
     if step == 0:
-        raise InvalidArgument("the step is 0", op="arange", operand="step", got=step)
+        raise InvalidArgument("the step is 0", op="arange", operand="step", got=step, expected="a number but 0",
+                              help="nv.full(axes, number) repeats a number")
     if all(isinstance(number, (int, np.integer)) for number in numbers):
-        count = len(range(int(start), int(stop), int(step)))
+        count = max(-((int(start) - int(stop)) // int(step)), 0)  # rounded up; a range of so many may have no len
         element = int64 if dtype is None else as_dtype(dtype)
         counted = ops.Convert(ops.Iota((count,), 0, int64) * int(step) + int(start), element)
         return Tensor(counted)
-    return Tensor(ops.Constant(np.arange(*numbers).astype((float32 if dtype is None else as_dtype(dtype)).numpy)))
+    return _arange_of_floats(float(start), float(stop), float(step), float32 if dtype is None else as_dtype(dtype))
+
+
+def _arange_of_floats(start: float, stop: float, step: float, dtype: DType) -> Tensor:
+    """NumPy's numbers, ``start + i * ((start + step) - start)`` in float64, made when they are needed."""
+    count = (stop - start) / step
+    if not abs(count) < 2**63:
+        raise InvalidArgument("there is no such number of numbers", op="arange", operand="stop",
+                              got=f"{count} numbers",
+                              expected="fewer than 2**63", help="give finite bounds and a larger step")
+    counted = ops.Iota((max(math.ceil(count), 0),), 0, float64) * ((start + step) - start) + start
+    return Tensor(ops.Convert(counted, dtype))
 
 
 def eye(rows: Any, columns: Any = None, offset: int = 0, dtype: Any = float32) -> Tensor:

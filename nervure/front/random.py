@@ -24,7 +24,7 @@ from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.choosing import positions_of
 from nervure.front.creation import read_axes
-from nervure.front.elementwise import converted_to, multiply, where
+from nervure.front.elementwise import add, converted_to, multiply, subtract, where
 from nervure.front.promotion import floating
 from nervure.front.random_state import SEED, STEP, next_stream
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
@@ -41,7 +41,7 @@ def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) ->
     numbers = _drawn(ops.RandomUniform, own, dtype=as_dtype(dtype))
     if is_scalar(low) and is_scalar(high):
         return _scaled(numbers, low, high - low)
-    return numbers * (as_tensor(high) - low) + low
+    return add(multiply(numbers, subtract(high, low)), low)
 
 
 def normal(axes: Any, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = float32) -> Tensor:
@@ -95,8 +95,8 @@ def _drawn(core: Callable[..., Op], axes: Axes, **attributes: Any) -> Tensor:
 def _scaled(numbers: Tensor, start: Any, scale: Any) -> Tensor:
     """numbers * scale + start, where scale 1 and start 0 leave no trace."""
     if not (is_scalar(scale) and scale == 1):
-        numbers = numbers * scale
-    return numbers if is_scalar(start) and start == 0 else numbers + start
+        numbers = multiply(numbers, scale)
+    return numbers if is_scalar(start) and start == 0 else add(numbers, start)
 
 
 def _probability(p: Any, op: str) -> float:

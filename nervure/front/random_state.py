@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import zlib
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument
+from nervure.front.reading import integer
 from nervure.ir.provenance import current_scope
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
@@ -37,10 +38,7 @@ def next_stream() -> int:
 
 def seed_words(seed: object) -> tuple[int, int]:
     """A seed from 0 to 2**64 - 1 as two words."""
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-        raise WrongKind("a seed is an integer", op="seed", got=type(seed).__name__, expected="int",
-                        help="int(seed) makes one of another number")
-    number = seed.__index__()
+    number = integer(seed, "seed", "seed", help="int(seed) makes one of another number")
     if not 0 <= number < 1 << 64:
         raise InvalidArgument("the seed does not fit", op="seed", got=number, expected="0 to 2**64 - 1",
                               help="take it modulo 2**64: seed % 2**64")

@@ -18,6 +18,7 @@ from nervure.errors import InvalidArgument
 from nervure.front.choosing import positions_of
 from nervure.front.elementwise import converted_to
 from nervure.front.promotion import accumulating, floating
+from nervure.front.reading import truth
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes
@@ -60,7 +61,7 @@ def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, 
 
 def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[int, ...], keepdims: bool) -> Tensor:
     """The reduced value with its axes: in the order asked for, or with lengths of 1 in the old places."""
-    if keepdims:
+    if truth(keepdims, type(value.op).__name__, "keepdims"):
         shape = tuple([1 if at in reduced else length for at, length in enumerate(own.shape)])
         value = ops.Reshape(value, shape).output
         if not own.is_named:

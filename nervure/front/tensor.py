@@ -108,7 +108,10 @@ class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, value: Value | Op, axes: Axes | None = None) -> None:
-        value = as_value(value)
+        value = as_value(value, "Tensor", 1)
+        if axes is not None and (type(axes) is not Axes or len(axes) != len(value.type.shape)):
+            raise WrongKind("these are not the axes of the value", op="Tensor", operand="axes", got=f"{axes!r:.60}",
+                            expected=f"Axes of {value.type}", help="nv.make_axes(...) makes Axes")
         self._value, self._axes = value, axes
         if axes is not None and value.labels is None and not axes.is_anonymous:
             value.labels = axes.names
@@ -318,7 +321,9 @@ class Tensor:
 
 def is_scalar(value: object) -> bool:
     """A weak scalar: a Python number or a NumPy one."""
-    return isinstance(value, (bool, int, float, complex, np.generic))
+    if isinstance(value, (bool, int, float, complex)):
+        return True
+    return isinstance(value, np.generic) and not isinstance(value, (np.flexible, np.datetime64, np.timedelta64))
 
 
 def is_operand(value: object) -> bool:

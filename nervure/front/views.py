@@ -26,6 +26,7 @@ from nervure.types.axis import Axis, FlattenedAxis, make_axis
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import Dim, DimLike, equal, product
 from nervure.types.index_map import IndexMap
+from nervure.types.shape import checked_dim
 
 Operand = Any
 
@@ -171,10 +172,10 @@ def reshape(x: Operand, shape: Any) -> Tensor:
     if not isinstance(shape, (int, Dim, list, tuple)):
         target = read_axes(shape)
         return Tensor(_reshaped(own, target.lengths), None if target.is_anonymous and len(target) else target)
-    lengths: list[DimLike] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    lengths: list[Any] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
     if any(isinstance(entry, (Axis, str, tuple, list)) for entry in lengths):
         return reshape(own, read_axes(shape))
-    return Tensor(_reshaped(own, _without_wildcard(own, lengths)))
+    return Tensor(_reshaped(own, _without_wildcard(own, [checked_dim(entry, "reshape") for entry in lengths])))
 
 
 def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
@@ -250,7 +251,7 @@ def pad(x: Operand, paddings: Any, axes: Any = None, mode: str = "constant", val
     """
     own = as_tensor(x, "pad")
     pairs = _pairs(own, paddings)
-    if mode == "constant":
+    if isinstance(mode, str) and mode == "constant":
         op: Any = ops.Pad(own.value, pairs, value)
     else:
         op = ops.FoldedPad(own.value, pairs, mode)

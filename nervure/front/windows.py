@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.choosing import position_of
+from nervure.front.reading import as_integer, integer, shown
 from nervure.front.tensor import Tensor
 from nervure.types.axis import Axis
 from nervure.types.dim import DimLike, dim_max, equal
@@ -110,20 +111,21 @@ def _padding(op: str, value: Any) -> Any:
             raise InvalidArgument("unknown padding", op=op, operand="padding", got=repr(value),
                                   expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
         return "same" if value == "same" else (0, 0)
-    pair = (value, value) if isinstance(value, int) else tuple(value) if isinstance(value, (list, tuple)) else ()
-    if len(pair) != 2 or not all(isinstance(part, int) and not isinstance(part, bool) for part in pair):
+    pair = tuple([as_integer(part) for part in (value if isinstance(value, (list, tuple)) else (value, value))])
+    if len(pair) != 2 or None in pair:
         raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",
-                        got=repr(value))
+                        got=shown(value), expected="an int, a pair, 'same' or 'valid'",
+                        help="a dict {axis: (before, after)} says it for each axis")
     return pair
 
 
 def step(op: str, name: str, value: Any) -> int:
     """A positive int, such as a stride."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise WrongKind(f"a {name} is an int", op=op, operand=name, got=repr(value), expected="an int")
-    if value.__index__() < 1:
-        raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=value)
-    return value.__index__()
+    number = integer(value, op, name)
+    if number < 1:
+        raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=number, expected="1 or more",
+                              help="1 moves by one element, to each neighbour")
+    return number
 
 
 def with_length(axis: Axis, length: DimLike) -> Axis:

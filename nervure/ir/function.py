@@ -50,9 +50,9 @@ class Function:
         self.name = name
         self.results = tuple([as_value(result, "Function", at + 1) for at, result in enumerate(_several(results))])
         self.parameters = tuple([_parameter(entry) for entry in _several(parameters)])
-        pairs = updates.items() if isinstance(updates, Mapping) else updates
-        self.updates = tuple([(variable, as_value(value)) for variable, value in pairs])
-        listed = tuple(effects)
+        pairs = updates.items() if isinstance(updates, Mapping) else _several(updates)
+        self.updates = tuple([_update(entry) for entry in pairs])
+        listed = tuple([_effect(entry) for entry in _several(effects)])
         self.effects = listed
         self.operations = self._ordered()
         known = set(listed)
@@ -124,7 +124,32 @@ def _several(entries: Any) -> Sequence[Any]:
     if isinstance(entries, Operand):
         raise WrongKind("results and parameters are lists", op="Function", got=type(entries).__name__,
                         expected="a list of values", help="write Function([result], [parameter])")
-    return list(entries)
+    try:
+        return list(entries)
+    except TypeError:
+        raise WrongKind("results, parameters and effects are lists", op="Function",
+                        got=f"{type(entries).__name__} {entries!r:.60}",
+                        expected="a list", help="write Function([result], [parameter])") from None
+
+
+def _effect(entry: Any) -> Op:
+    if not isinstance(entry, Op):
+        raise WrongKind("an effect is an op", op="Function", operand="effects", got=type(entry).__name__,
+                        expected="Op",
+                        help="ops.PrintOp, ops.Guard and ops.HostCall are effects")
+    return entry
+
+
+def _update(entry: Any) -> tuple[Variable, Value]:
+    try:
+        variable, value = entry
+    except (TypeError, ValueError):
+        variable = value = None
+    if not isinstance(variable, Variable):
+        raise WrongKind("an update is a pair (variable, new value)", op="Function", operand="updates",
+                        got=f"{entry!r:.60}",
+                        expected="(Variable, Value)", help="write Function(results, parameters, [(variable, value)])")
+    return variable, as_value(value, "Function")
 
 
 def _parameter(entry: Any) -> Parameter:

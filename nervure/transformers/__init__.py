@@ -20,7 +20,7 @@ import threading
 from typing import Any
 
 from nervure import flags
-from nervure.errors import InvalidArgument, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 
 __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 
@@ -47,11 +47,23 @@ def transformer_choices() -> tuple[str, ...]:
 def make_transformer(name: str | None = None) -> Any:
     """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names."""
     name = flags.transformer if name is None else name
-    if name not in _TABLE:
+    if not isinstance(name, str) or name not in _TABLE:
         raise InvalidArgument(f"there is no transformer {name}", op="make_transformer", got=name,
                               expected=", ".join(transformer_choices()), help=did_you_mean(str(name), _TABLE))
     module, _, attribute = _TABLE[name].partition(":")
     return getattr(importlib.import_module(module), attribute)()
+
+
+def chosen(transformer: Any) -> Any:
+    """The transformer that somebody asked for; absent, the default one. WrongKind for anything else."""
+    from nervure.transformers.base import Transformer
+    if transformer is None:
+        return default()
+    if not isinstance(transformer, Transformer):
+        raise WrongKind("this is no transformer", op="transformer",
+                        got=f"{type(transformer).__name__} {transformer!r:.60}",
+                        expected="a transformer", help="nv.transformers.make_transformer(name) makes one")
+    return transformer
 
 
 def default() -> Any:

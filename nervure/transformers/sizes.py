@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,8 +18,6 @@ from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
 from nervure.types.dim import evaluate
-
-LARGEST = 2**63 - 1
 
 
 def numbers(shape: tuple[Any, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
@@ -90,17 +87,9 @@ def check_fits(function: Function, bindings: Mapping[str, int]) -> None:
     ``flags.memory_limit``.
     """
     peak, op = needed(function, bindings)
-    limit = flags.memory_limit or physical_memory()
+    limit = flags.allowed_bytes()
     if peak > limit and op is not None:
         raise op.fail(InvalidArgument, "this call needs more memory than there is", got=f"{peak:,} bytes",
                       expected=f"at most {limit:,} bytes",
                       help=f"the largest value is {', '.join([str(value.type) for value in op.outputs])}; "
                            f"flags.memory_limit sets another limit")
-
-
-def physical_memory() -> int:
-    """The bytes of this machine's memory; where the system does not say, the largest size there can be."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return LARGEST

@@ -64,6 +64,10 @@ class Axis:
     is_flattened = False
 
     def __init__(self, root: _Root, level: int = 0) -> None:
+        if not isinstance(root, _Root):
+            raise WrongKind("axes are made by functions", op="Axis", got=type(root).__name__,
+                            expected="make_axis(length)",
+                            help='nv.make_axis(28, "H"), nv.axis("H", 28)')
         self._root = root
         self._level = level
 

@@ -49,6 +49,10 @@ class BasicTensorDescription:
         _put(self, "dtype", element)
         _put(self, "shape", checked_shape(shape, element.itemsize))
         _put(self, "read_only", read_only)
+        if layout is not None and not isinstance(layout, Layout):
+            raise WrongKind("this is no layout", operand="layout", got=type(layout).__name__,
+                            expected="a Layout or None",
+                            help="row_major(shape) makes one")
         _put(self, "layout", layout)
         if layout is not None and layout.rank != len(self.shape):
             raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides")

@@ -8,7 +8,8 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument
-from nervure.transformers.sizes import needed, physical_memory
+from nervure.flags import physical_memory
+from nervure.transformers.sizes import needed
 from tests.transformers.build import compiled, parameter
 
 ops = nv.ops

@@ -16,9 +16,11 @@ TYPES = (nv.float16, nv.bfloat16, nv.float32, nv.float64, nv.float8_e5m2, nv.com
 def special(dtype: nv.DType) -> np.ndarray:
     """NaN, both infinities and zeros, the largest and the smallest numbers."""
     values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5])
-    if dtype.kind == "complex":
-        values = values + 1j * values[::-1]
-    return values.astype(dtype.numpy)
+    if dtype.kind != "complex":
+        return values.astype(dtype.numpy)
+    result = np.empty(values.shape, dtype.numpy)
+    result.real, result.imag = values, values[::-1]
+    return result
 
 
 def same_bits(left, right) -> bool:
