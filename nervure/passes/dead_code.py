@@ -22,12 +22,13 @@ from nervure.ir.variable import Variable
 
 def dead_code(function: Function) -> Function:
     """The function without updates that change nothing; itself if there are none."""
-    updates = [(variable, value) for variable, value in function.updates if not _is_own_value(variable, value)]
+    updates = [(variable, value) for variable, value in function.updates if not is_own_value(variable, value)]
     if len(updates) == len(function.updates):
         return function
     return Function(function.results, function.parameters, updates, function.effects, function.assumptions,
                     function.name)
 
 
-def _is_own_value(variable: Variable, value: Value) -> bool:
+def is_own_value(variable: Variable, value: Value) -> bool:
+    """Whether the new value of a variable is the one it has."""
     return type(value.op) is ReadVariable and value.op.variable is variable

@@ -25,8 +25,11 @@ from nervure import flags
 from nervure.errors import InternalError, NervureError
 from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
+from nervure.ir.op import Value
 from nervure.ir.printer import print_function
+from nervure.ir.variable import Variable
 from nervure.ir.verify import verify
+from nervure.passes.dead_code import is_own_value
 
 FunctionPass = Callable[[Function], Function]
 
@@ -120,14 +123,21 @@ class Checker:
         _require("parameters", before, after, _parameters)
         _require("results", before, after, _result_types)
         _require("effects", before, after, _effect_kinds)
-        updated = dict(before.updates)
-        new = [variable for variable, _ in after.updates if variable not in updated]
-        if new:
-            raise InternalError(f"it updates {new[0]}, which was not updated before")
+        _compare_updates(dict(before.updates), dict(after.updates))
         kept = {(entry.left, entry.right) for entry in after.assumptions}
         lost = [entry for entry in before.assumptions if (entry.left, entry.right) not in kept]
         if lost:
             raise InternalError(f"the assumption {lost[0]} is lost")
+
+
+def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]) -> None:
+    """InternalError if a variable is updated that was not, or no longer is although its value changed."""
+    for variable in after:
+        if variable not in before:
+            raise InternalError(f"it updates {variable}, which was not updated before")
+    for variable, value in before.items():
+        if variable not in after and not is_own_value(variable, value):
+            raise InternalError(f"the update of {variable} is lost")
 
 
 def _parameters(function: Function) -> list[Any]:

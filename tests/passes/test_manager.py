@@ -58,6 +58,10 @@ def updates_more(function):
     return with_results(function, function.results, updates=[*function.updates, (variable, function.results[0])])
 
 
+def loses_an_update(function):
+    return with_results(function, function.results, updates=[])
+
+
 def swaps_parameters(function):
     first, second, *rest = function.parameters
     return with_results(function, function.results, parameters=[second, first, *rest])
@@ -81,6 +85,7 @@ def gives_nothing(function):
 
 WRONG = {loses_a_result: "the results were", changes_a_type: "the results were", loses_an_effect: "the effects were",
          loses_an_assumption: "the assumption N = 4 is lost", updates_more: "it updates Variable",
+         loses_an_update: "the update of Variable(w: f32[4]) is lost",
          swaps_parameters: "the parameters were", orders_wrongly: "before that is computed",
          types_wrongly: "its type rule gives", gives_nothing: "it gave NoneType, no Function"}
 
