@@ -14,6 +14,7 @@ f32[4, 3] UpdateView(Parameter, Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
@@ -121,20 +122,31 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
         raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
                       expected=f"{len(shape)} coordinates, for the shape {shape}",
                       help="IndexMap(shape, coordinates)")
-    if 0 in map.shape or not all([isinstance(length, int) for length in map.shape]):
+    extents = [length for length in map.shape if isinstance(length, int)]
+    if 0 in extents or len(extents) < map.rank:
         return
     for d, (coordinate, length) in enumerate(zip(map.coordinates, shape, strict=True)):
         low, high = bounds(coordinate, map.ranges)
         if not isinstance(length, int) or (low is not None and high is not None and low >= 0 and high < length):
             continue
-        form = affine_form(coordinate, map.shape)
-        if form is None or not all([isinstance(entry, int) for entry in (form.offset, *form.coefficients)]):
-            continue
-        # The bounds of the expression as it is written may be wider than its values; those of its affine form are not.
-        slopes = [slope * (extent - 1) for slope, extent in zip(form.coefficients, map.shape, strict=True)]
-        low = form.offset + sum([min(slope, 0) for slope in slopes])
-        high = form.offset + sum([max(slope, 0) for slope in slopes])
-        if low < 0 or high >= length:
+        ends = _ends(coordinate, extents)
+        if ends is not None and not (ends[0] >= 0 and ends[1] < length):
             raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
-                          expected=f"coordinates from 0 to {length - 1}, not {low} to {high}",
+                          expected=f"coordinates from 0 to {length - 1}, not {ends[0]} to {ends[1]}",
                           help="map to fewer indices, or clip the coordinates")
+
+
+def _ends(coordinate: DimLike, extents: Sequence[int]) -> tuple[int, int] | None:
+    """The least and the greatest value of an affine coordinate over a domain; None where none are known.
+
+    The bounds of the expression as it is written may be wider.
+    """
+    form = affine_form(coordinate, extents)
+    if form is None or not isinstance(form.offset, int):
+        return None
+    low = high = form.offset
+    for slope, extent in zip(form.coefficients, extents, strict=True):
+        if not isinstance(slope, int):
+            return None
+        low, high = low + min(slope * (extent - 1), 0), high + max(slope * (extent - 1), 0)
+    return low, high
