@@ -184,6 +184,10 @@ class Executable(ABC):
             raise ShapeMismatch("a result array has another shape", got=target.shape, **parts)
         if not target.flags.writeable:
             raise InvalidArgument("a result array is read-only", got="writeable=False", **parts)
+        if _overlaps_itself(target):
+            raise InvalidArgument(f"{name} shares memory with itself", op=self.function.name, operand=name,
+                                  got=f"strides of {target.strides} bytes", expected="an element for each index",
+                                  help="pass an array that is no broadcast or window of another one")
 
 
 def _is_own(array: np.ndarray) -> bool:
@@ -204,6 +208,18 @@ def _overlap(left: np.ndarray, right: np.ndarray) -> bool:
         return bool(np.shares_memory(left, right, max_work=100_000))  # type: ignore[arg-type]  # the stub says -1 or 0
     except np.exceptions.TooHardError:
         return True
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    """Whether two indices may lead to one element: whether some stride is less than what smaller ones span."""
+    moving = sorted([(abs(stride), length) for stride, length in zip(array.strides, array.shape, strict=True)
+                     if length > 1])
+    span = array.itemsize
+    for stride, length in moving:
+        if stride < span and array.size:
+            return True
+        span += stride * (length - 1)
+    return False
 
 
 def _filled(targets: Sequence[np.ndarray | None], results: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:

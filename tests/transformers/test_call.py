@@ -125,6 +125,18 @@ def test_results_must_be_distinct(x):
         compiled([x, ops.Add(x, x)], [x])(X, out=[target])
 
 
+def test_a_result_array_has_an_element_for_each_index(x):
+    line = np.zeros(4, np.float32)
+    for strides in [(0, 4), (4, 4), (-4, 4)]:
+        target = np.lib.stride_tricks.as_strided(line[1:] if strides[0] < 0 else line, (2, 3), strides)
+        with pytest.raises(InvalidArgument, match="shares memory with itself"):
+            compiled([ops.Add(x, x)], [x])(X, out=[target])
+    assert not line.any()
+    executable = compiled([ops.Add(x, x)], [x])
+    for target in [np.zeros((3, 2), np.float32).T[::-1], np.zeros((4, 9), np.float32)[::-2, ::-4]]:
+        np.testing.assert_array_equal(executable(X, out=[target])[0], X + X)
+
+
 def test_interleaved_arrays_are_distinct():
     table = np.zeros((2, 4), np.float32)
     p = parameter(2, 2)
