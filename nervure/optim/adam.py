@@ -18,7 +18,7 @@ from typing import Any
 
 from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument
-from nervure.front.creation import AssignableTensor, persistent_tensor, variables_below
+from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import power, sqrt
 from nervure.front.tensor import Tensor
@@ -42,9 +42,9 @@ class Adam:
             raise InvalidArgument("learning_rate and epsilon are not negative", op="Adam", got=(learning_rate, epsilon))
         self.learning_rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
         self.steps = persistent_tensor((), 0.0).named("adam_steps")
-        self.slots: dict[AssignableTensor, tuple[AssignableTensor, AssignableTensor]] = {}
+        self.slots: dict[AssignableTensorOp, tuple[AssignableTensorOp, AssignableTensorOp]] = {}
 
-    def __call__(self, loss: Tensor, variables: Sequence[AssignableTensor] | None = None) -> Effect:
+    def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
         """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
         chosen = variables_below(loss) if variables is None else list(variables)
         if not chosen:
@@ -58,7 +58,7 @@ class Adam:
             writes.extend(self._writes(variable, gradient, scales))
         return doall(writes)
 
-    def _writes(self, variable: AssignableTensor, gradient: Tensor, scales: tuple[Any, Any]) -> list[Effect]:
+    def _writes(self, variable: AssignableTensorOp, gradient: Tensor, scales: tuple[Any, Any]) -> list[Effect]:
         mean, square = self._slots(variable)
         new_mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
         new_square = self.beta2 * square + (1.0 - self.beta2) * gradient * gradient
@@ -66,7 +66,7 @@ class Adam:
         return [assign(mean, new_mean), assign(square, new_square),
                 assign(variable, variable - self.learning_rate * change)]
 
-    def _slots(self, variable: AssignableTensor) -> tuple[AssignableTensor, AssignableTensor]:
+    def _slots(self, variable: AssignableTensorOp) -> tuple[AssignableTensorOp, AssignableTensorOp]:
         """The moments of a variable, made at its first use."""
         if variable not in self.slots:
             axes = variable.axes if variable.is_named else variable.shape

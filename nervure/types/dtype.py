@@ -135,6 +135,9 @@ _BY_SCALAR.update({bool: bool_, int: int32, float: float32, complex: complex64})
 _BY_SCALAR.update({np.dtype(code).type: _BY_NUMPY[np.dtype(code)] for code in np.typecodes["AllInteger"]})
 
 
+_KINDS = ("bool", "uint", "int", "float", "complex")
+
+
 def as_dtype(x: object) -> DType:
     """The element type that ``x`` means.
 
@@ -158,6 +161,15 @@ def as_dtype(x: object) -> DType:
         help = "the element types are " + ", ".join(dtype.name for dtype in all_dtypes)
     raise WrongKind("this is not an element type", op="dtype", got=_describe(x), expected="a type such as nv.float32",
                     help=help)
+
+
+def is_same_kind(source: DType, target: DType) -> bool:
+    """Whether a conversion is what NumPy calls ``same_kind``: bool, unsigned, signed, float, complex never go down.
+
+    >>> is_same_kind(float64, bfloat16), is_same_kind(uint8, int8), is_same_kind(int64, uint64)
+    (True, True, False)
+    """
+    return _KINDS.index(source.kind) <= _KINDS.index(target.kind)
 
 
 def _describe(x: object) -> str:

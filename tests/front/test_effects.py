@@ -103,8 +103,40 @@ def test_effects_have_no_value(make):
     assert run([make(x), x])[0] is None
     with pytest.raises(ValueError, match="has no value"):
         nv.exp(make(x))
-    with pytest.raises(TypeError):
-        make(x) + 1
+    for use in (lambda: make(x) + 1, lambda: 2 * make(x), lambda: x - make(x), lambda: -make(x),
+                lambda: np.ones(2) + make(x), lambda: make(x) @ x, lambda: make(x) > 0):
+        with pytest.raises(ValueError, match="has no value"):
+            use()
+
+
+@pytest.mark.parametrize("write", [
+    nv.assign, nv.fill, lambda x, y: nv.set_item(x, 0, y), lambda x, y: x.at[0].set(y), lambda x, y: x.at[0].add(y),
+    lambda x, y: nv.scatter(x, [0], y, 0)], ids=["assign", "fill", "set_item", "at.set", "at.add", "scatter"])
+def test_what_is_written_converts_in_its_kind(write):
+    """A216, A147: a fraction is not cut to an integer, a number that does not fit is not clamped."""
+    integers, small = nv.persistent_tensor((2,), dtype=nv.int32), nv.persistent_tensor((2,), dtype=nv.int8)
+    for value in (0.5, np.float64(0.5), 1j):
+        with pytest.raises(TypeError) as caught:
+            write(integers, value)
+        assert caught.value.got == repr(value) and caught.value.expected == "int32"
+    with pytest.raises(ValueError, match="does not fit int8"):
+        write(small, 300)
+    with pytest.raises(TypeError, match="does not convert"):
+        write(nv.persistent_tensor((2,), dtype=nv.bool_), 1)
+    write(integers, True), write(integers, np.int64(3)), write(nv.persistent_tensor((2,)), 3)
+
+
+def test_known_integers_are_written_as_integers():
+    """A216: lists and arrays of integers that fit a narrower type are not taken for float32 or int64."""
+    x = nv.persistent_tensor((2,), dtype=nv.int8)
+    assert run([nv.assign(x, [1, 2]), x])[1].tolist() == [1, 2]
+    assert run([nv.assign(x, np.array([3, 4])), x])[1].tolist() == [3, 4]
+    with pytest.raises(ValueError, match="does not fit int8"):
+        nv.assign(x, np.array([1, 300]))
+    with pytest.raises(TypeError, match="does not convert"):
+        nv.assign(x, [0.5, 1.0])
+    with pytest.raises(TypeError, match="does not convert"):
+        nv.assign(nv.persistent_tensor((2,), dtype=nv.int4), nv.placeholder((2,)))
 
 
 def test_writes_go_through_views_to_the_base():
