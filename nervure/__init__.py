@@ -34,7 +34,7 @@ _NAMES = {
     "nervure.ir.leaves": "Parameter",
     "nervure.ir.provenance": "metadata name_scope",
     "nervure.front.tensor": "Tensor",
-    "nervure.front.creation": "AssignableTensor constant persistent_tensor placeholder temporary tensor variable",
+    "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
     "nervure.autodiff.derivative": "deriv",

@@ -19,7 +19,7 @@ import numpy as np
 from nervure import transformers
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import tensor as front
-from nervure.front.creation import AssignableTensor, handle_of
+from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.random_state import SEED, STEP, seed_words
@@ -62,7 +62,7 @@ class Computation:
     the caller's own.
     """
 
-    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensor],
+    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensorOp],
                  shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self.optimised = standard(function, evaluate_op, transformer.supports)
@@ -84,6 +84,10 @@ class Computation:
             raise InvalidArgument("arguments are given by position or by feed_dict, not both", op="computation",
                                   operand="feed_dict", got=f"{len(arguments)} arguments and feed_dict",
                                   expected="one of them", help="put all values into feed_dict")
+        if not isinstance(feed, Mapping):
+            raise WrongKind("feed_dict is a mapping", op="computation", operand="feed_dict",
+                            got=f"{type(feed).__name__}",
+                            expected=self._names(), help="write feed_dict={parameter: value}")
         values = dict(feed)
         ordered = []
         for parameter in self.parameters:
@@ -122,7 +126,7 @@ def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Comp
     return Computation(transformer, function, chosen, shape)
 
 
-def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensor], together: bool = False,
+def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensorOp], together: bool = False,
                    name: str = "computation") -> Function:
     """The pure Function of what a user wrote: returns placed in order (or side by side), variables as updates."""
     placement = Placement()
@@ -154,7 +158,7 @@ def _placed(placement: Placement, returns: Sequence[Any], together: bool) -> dic
 
 
 def _is_place(entry: Any) -> bool:
-    return isinstance(entry, AssignableTensor) and entry.variable is not None
+    return isinstance(entry, AssignableTensorOp) and entry.variable is not None
 
 
 def _is_nothing(entry: Any) -> bool:
@@ -184,14 +188,14 @@ def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
     return listed, shape, isinstance(returns, (set, frozenset))
 
 
-def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensor]:
+def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensorOp]:
     if len(parameters) == 1 and isinstance(parameters[0], str):
         if parameters[0] != "all":
             raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]),
                                   expected="'all'")
         return placeholders_below(returns)
     for position, entry in enumerate(parameters):
-        if not isinstance(entry, AssignableTensor):
+        if not isinstance(entry, AssignableTensorOp):
             raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
                             operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)")
         if entry.is_constant or not entry.is_persistent:
@@ -205,7 +209,7 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
     return list(parameters)
 
 
-def _check_placeholders(parameters: Sequence[AssignableTensor], returns: Sequence[Any]) -> None:
+def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Sequence[Any]) -> None:
     for needed in placeholders_below(returns):
         if needed not in parameters:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
@@ -214,7 +218,7 @@ def _check_placeholders(parameters: Sequence[AssignableTensor], returns: Sequenc
                                   help="add it: nv.computation(returns, x, y), or write 'all'")
 
 
-def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensor]:
+def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensorOp]:
     """Every placeholder that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
     found = [op.variable for op in postorder(roots) if type(op) is ReadVariable]

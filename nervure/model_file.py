@@ -19,7 +19,7 @@ from typing import Any
 from nervure import transformers
 from nervure.computation import Computation, Results
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
-from nervure.front.creation import AssignableTensor, placeholder
+from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.saving import load_all, save_function
@@ -80,7 +80,7 @@ def _plain(function: Function) -> Results:
     return Results("tuple", (), (True,) * len(function.results))
 
 
-def _parameter(op: Parameter) -> AssignableTensor:
+def _parameter(op: Parameter) -> AssignableTensorOp:
     """A placeholder like the one that was saved: with its axes' names, where each has one of its own."""
     labels = op.outputs[0].labels
     shape = op.value.type.shape

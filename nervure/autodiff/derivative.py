@@ -18,7 +18,7 @@ from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
-from nervure.front.creation import AssignableTensor
+from nervure.front.creation import AssignableTensorOp
 from nervure.front.elementwise import converted_to
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.leaves import ReadVariable
@@ -67,7 +67,7 @@ def _wanted(x: Any) -> Tensor:
 
 def _places(x: Tensor, f: Value) -> list[Value]:
     """The nodes that x stands for: the reads of a variable below f, or the tensor's own node."""
-    if not isinstance(x, AssignableTensor) or x.variable is None:
+    if not isinstance(x, AssignableTensorOp) or x.variable is None:
         return [x.value]
     reads = below([f], lambda op: type(op) is ReadVariable and op.variable is x.variable)
     return [op.outputs[0] for op in reads]

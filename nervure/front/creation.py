@@ -36,7 +36,7 @@ ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, Fa
 """What each call makes: constant, persistent, trainable, input."""
 
 
-class AssignableTensor(Tensor):
+class AssignableTensorOp(Tensor):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned."""
 
     __slots__ = ("variable", "role")
@@ -88,7 +88,7 @@ class AssignableTensor(Tensor):
         """The label given by ``named``."""
         return self._value.op.name if self.variable is None else self.variable.name
 
-    def named(self, name: str) -> AssignableTensor:
+    def named(self, name: str) -> AssignableTensorOp:
         """Gives the place a name, and returns this tensor."""
         super().named(name)
         if self.variable is not None:
@@ -101,29 +101,25 @@ class AssignableTensor(Tensor):
         return f"<{self.role} {self.type.describe(names)}{label}>"
 
 
-AssignableTensorOp = AssignableTensor
-"""nGraph's name."""
-
-
-def handle_of(variable: Variable) -> AssignableTensor:
+def handle_of(variable: Variable) -> AssignableTensorOp:
     """The tensor that stands for a variable: the user's own handle, or a new one where that is gone."""
     if variable.handle is None:
-        return AssignableTensor("variable" if variable.trainable else "persistent", None, variable=variable)
+        return AssignableTensorOp("variable" if variable.trainable else "persistent", None, variable=variable)
     role, axes, reference = variable.handle
     found = reference()
-    return AssignableTensor(role, axes, variable=variable) if found is None else found
+    return AssignableTensorOp(role, axes, variable=variable) if found is None else found
 
 
-def variables_below(x: Tensor) -> list[AssignableTensor]:
+def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     """The trainable variables that a tensor is computed from, in the order of the graph."""
-    if isinstance(x, AssignableTensor) and x.is_trainable:
+    if isinstance(x, AssignableTensorOp) and x.is_trainable:
         return [x]
     reads = below([x.value], lambda op: type(op) is ReadVariable and op.variable.trainable)
     return [handle_of(variable)
             for variable in dict.fromkeys(op.variable for op in reads)]  # type: ignore[attr-defined]
 
 
-def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
+def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp:
     """An immutable tensor from a number, nested lists or an array.
 
     Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
@@ -137,36 +133,36 @@ def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTenso
     else:
         own = read_axes(axes)
         if array.ndim == 0 and len(own):
-            return AssignableTensor("constant", own, Full(array.item(), as_dtype(array.dtype), own.lengths).value)
+            return AssignableTensorOp("constant", own, Full(array.item(), as_dtype(array.dtype), own.lengths).value)
         check_shape(array.shape, own, "constant")
     if array.ndim == 0:
-        return AssignableTensor("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
-    return AssignableTensor("constant", own, Constant(array).value)
+        return AssignableTensorOp("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
+    return AssignableTensorOp("constant", own, Constant(array).value)
 
 
-def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensor:
+def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:
     """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``."""
     return _place("placeholder", axes, dtype, None)
 
 
-def persistent_tensor(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensor:
+def persistent_tensor(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensorOp:
     """A tensor that keeps its value between computations, such as the velocity of an optimiser."""
     return _place("persistent", axes, dtype, initial_value)
 
 
-def variable(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensor:
+def variable(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensorOp:
     """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
     or a constant.
     """
     return _place("variable", axes, dtype, initial_value)
 
 
-def temporary(axes: Any = (), dtype: Any = None) -> AssignableTensor:
+def temporary(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:
     """Scratch: assigned and read inside one computation, forgotten at its end."""
     return _place("temporary", axes, dtype, None)
 
 
-def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
+def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp:
     """A persistent tensor from anything that NumPy reads."""
     if isinstance(data, Tensor):
         axes = data._axes if axes is None else axes
@@ -175,7 +171,7 @@ def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensor:
     return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
 
 
-def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
+def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensorOp:
     own = read_axes(axes)
     if isinstance(initial, Tensor):
         initial = initial.numpy()
@@ -196,7 +192,7 @@ def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensor:
         raise error.within(role) from None
     place = Variable(described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
-    return AssignableTensor(role, None if own.is_anonymous and len(own) else own, variable=place)
+    return AssignableTensorOp(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
 def _initializer(initial: Any, axes: Axes, role: str) -> Any:
@@ -212,7 +208,7 @@ def _initializer(initial: Any, axes: Axes, role: str) -> Any:
         except Exception as error:
             raise InvalidArgument(f"the initial value cannot be computed: {error}", op=role,
                                   help="initial_value is called with the axes") from error
-        value = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+        value = value.numpy() if isinstance(value, Tensor) else numpy_array(value, role)
         if value.ndim:
             check_shape(value.shape, axes, role)
         return value

@@ -17,7 +17,7 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment, reading
-from nervure.front.creation import AssignableTensor, received
+from nervure.front.creation import AssignableTensorOp, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import choose
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
@@ -156,7 +156,7 @@ def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
     """The variable below a target, and the index map of the views between (None: all of it)."""
     if not isinstance(target, Tensor):
         raise _no_place("assign", target)
-    if isinstance(target, AssignableTensor):
+    if isinstance(target, AssignableTensorOp):
         if target.variable is None:
             raise InvalidArgument("a constant cannot be assigned", op="assign", operand=1, got=repr(target),
                                   expected="a variable or a view of one",

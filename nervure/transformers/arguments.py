@@ -23,10 +23,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.transformers.convert import convert, limits, widen
-from nervure.types.dtype import DType, as_dtype
-
-# NumPy's order of kinds: a conversion is of the "same kind" if it does not go down. ml_dtypes take part alike.
-_RANK = {"bool": 0, "uint": 1, "int": 2, "float": 3, "complex": 4}
+from nervure.types.dtype import DType, as_dtype, is_same_kind
 
 
 def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
@@ -43,7 +40,7 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
     array, source = _read(value, op, operand)
     if source is dtype:
         return array if array.dtype == dtype.numpy else array.astype(dtype.numpy)
-    if not (_RANK[source.kind] <= _RANK[dtype.kind] or _is_weak(value, array, source, dtype)):
+    if not (is_same_kind(source, dtype) or _is_weak(value, array, source, dtype)):
         raise WrongKind(f"{source.name} elements are not converted to {dtype.name}", op=op, operand=operand,
                         got=f"{source.name}{list(array.shape)}", expected=dtype.name,
                         help=f"convert them first, for example with .astype({dtype.name!r})")
@@ -58,8 +55,8 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
     try:
         array = np.asarray(value)
         return array, as_dtype(array.dtype)
-    except NervureError:
-        found = f"an array of {array.dtype}"
+    except NervureError as error:
+        found = f"{type(value).__name__} ({error.message})"
     except Exception as error:  # whatever __array__ of a foreign object raises
         found = f"{type(value).__name__} ({error})"
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,

@@ -21,7 +21,7 @@ H, W = axis("H", 2), axis("W", 3)
 def test_the_table(tensor, flags):
     """A180, A186: constant, persistent, trainable, input; all are assignable tensors."""
     assert (tensor.is_constant, tensor.is_persistent, tensor.is_trainable, tensor.is_input) == flags
-    assert isinstance(tensor, nv.AssignableTensor) and isinstance(tensor, nv.Tensor)
+    assert isinstance(tensor, nv.AssignableTensorOp) and isinstance(tensor, nv.Tensor)
 
 
 def test_constants_are_immutable():
