@@ -23,8 +23,9 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import computation
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import nesting
-from nervure.front.creation import constant, placeholder
+from nervure.front.creation import constant, numpy_array, placeholder
 from nervure.front.elementwise import multiply
+from nervure.front.reading import integer, members, real, shown
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.types.dtype import as_dtype, float64
@@ -84,15 +85,15 @@ def _nested_differently(*values: Any) -> AssertionError:
 
 def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
     """What a reader needs to know about two tensors that differ; empty where they do not."""
-    actual, expected = [np.asarray(entry.numpy() if isinstance(entry, Tensor) else entry) for entry in (mine, theirs)]
+    actual, expected = [_elements(entry) for entry in (mine, theirs)]
     if actual.shape != expected.shape:
         return f"shape {actual.shape} instead of {expected.shape}"
     if check_dtype and actual.dtype != expected.dtype:
         return f"element type {actual.dtype} instead of {expected.dtype}"
     typed = [array.dtype for array, given in ((actual, mine), (expected, theirs)) if hasattr(given, "dtype")]
     name, tolerances = _tolerances(typed or [actual.dtype, expected.dtype])
-    relative = tolerances[0] if rtol is None else rtol
-    absolute = tolerances[1] if atol is None else atol
+    relative = tolerances[0] if rtol is None else real(rtol, "assert_close", "rtol")
+    absolute = tolerances[1] if atol is None else real(atol, "assert_close", "atol")
     wide = np.complex128 if "complex" in f"{actual.dtype} {expected.dtype}" else np.float64
     if name is None and rtol is None and atol is None:
         wrong, distance, scale = actual != expected, None, None
@@ -115,6 +116,12 @@ def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, 
         place = np.unravel_index(int(np.argmax(np.where(wrong, size, -1))), wrong.shape)
         lines.append(f"  largest {label} difference {size[place]:.3g} {_found(actual, expected, place)}")
     return "\n".join(lines)
+
+
+def _elements(entry: Any) -> np.ndarray:
+    if isinstance(entry, np.ndarray):
+        return entry
+    return entry.numpy() if isinstance(entry, Tensor) else numpy_array(entry, "assert_close")
 
 
 def _tolerances(dtypes: Sequence[Any]) -> tuple[str | None, tuple[float, float]]:
@@ -140,10 +147,15 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
     axes. For each order a weighted sum of all elements is differenced along random directions, ``(f(x + h d) -
     f(x - h d)) / 2h``, and compared with the gradient times d; the next order does the same with the gradients.
     """
-    rng = np.random.default_rng(seed)
-    points = [np.asarray(entry.numpy() if isinstance(entry, Tensor) else entry, np.float64) for entry in arguments]
+    if not callable(function):
+        raise WrongKind("check_grads takes a function", op="check_grads", operand="function", got=shown(function),
+                        expected="a function of tensors")
+    rng, order = np.random.default_rng(integer(seed, "check_grads", "seed")), integer(order, "check_grads", "order")
+    points = [_point(entry) for entry in members(arguments, "check_grads", "arguments", "a list of arrays")]
     inputs = [placeholder(entry.axes if isinstance(entry, Tensor) else point.shape, float64)
               for entry, point in zip(arguments, points, strict=True)]
+    step, rtol, atol = [real(entry, "check_grads", name)
+                        for name, entry in (("step", step), ("rtol", rtol), ("atol", atol))]
     if not inputs or order < 1:
         raise InvalidArgument("there is nothing to check", op="check_grads",
                               got=f"{len(inputs)} arguments, order {order}")
@@ -155,6 +167,14 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
         total = _weighted(outputs, rng)
         outputs = deriv(total, inputs)
         _compare(computation([total, *outputs], *inputs), points, rng, (level, step, rtol, atol, directions))
+
+
+def _point(argument: Any) -> np.ndarray:
+    """The values of an argument, in float64."""
+    array = argument.numpy() if isinstance(argument, Tensor) else numpy_array(argument, "check_grads")
+    if array.dtype.kind == "c":
+        raise WrongKind("check_grads takes real numbers", op="check_grads", got=str(array.dtype), expected="floats")
+    return array.astype(np.float64)
 
 
 def _weighted(outputs: Sequence[Tensor], rng: np.random.Generator) -> Tensor:

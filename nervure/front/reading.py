@@ -4,6 +4,8 @@
 (3, [1, 2])
 >>> as_integer(True), as_integer("3")
 (None, None)
+>>> real(3, "dropout", "rate")
+3.0
 """
 
 from __future__ import annotations
@@ -36,6 +38,15 @@ def integer(value: Any, op: str, operand: str, expected: str = "an integer", hel
         raise WrongKind(f"{operand} is an integer", op=op, operand=operand, got=shown(value), expected=expected,
                         help=help)
     return number
+
+
+def real(value: Any, op: str, operand: str, expected: str = "a number") -> float:
+    """The real number that a value stands for; WrongKind if it stands for none."""
+    is_number = isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or (
+        isinstance(value, np.generic) and value.dtype.kind == "V" and hasattr(value, "__float__"))  # ml_dtypes' floats
+    if not is_number or isinstance(value, np.timedelta64):
+        raise WrongKind(f"{operand} is a real number", op=op, operand=operand, got=shown(value), expected=expected)
+    return float(value)
 
 
 def truth(value: Any, op: str, operand: str) -> bool:

@@ -21,6 +21,7 @@ from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import power, sqrt
+from nervure.front.reading import real
 from nervure.front.tensor import Tensor
 
 
@@ -35,11 +36,13 @@ class Adam:
     def __init__(self, learning_rate: float | Tensor = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8) -> None:
         for name, value in (("beta1", beta1), ("beta2", beta2)):
-            if not 0 <= value < 1:
+            if not 0 <= real(value, "Adam", name) < 1:
                 raise InvalidArgument(f"{name} is no decay rate", op="Adam", operand=name, got=value,
                                       expected="0 <= rate < 1")
-        if not epsilon >= 0 or (not isinstance(learning_rate, Tensor) and not learning_rate >= 0):
-            raise InvalidArgument("learning_rate and epsilon are not negative", op="Adam", got=(learning_rate, epsilon))
+        for name, entry in (("learning_rate", learning_rate), ("epsilon", epsilon)):
+            if not isinstance(entry, Tensor) and not real(entry, "Adam", name) >= 0:
+                raise InvalidArgument(f"{name} is not negative", op="Adam", operand=name, got=entry,
+                                      expected="0 or more")
         self.learning_rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
         self.steps = persistent_tensor((), 0.0).named("adam_steps")
         self.slots: dict[AssignableTensorOp, tuple[AssignableTensorOp, AssignableTensorOp]] = {}

@@ -84,6 +84,9 @@ class Transformer(ABC):
     def copy_state(self, other: Transformer) -> None:
         """Takes over the values of all variables that another transformer has used."""
         self.check_open()
+        if not isinstance(other, Transformer):
+            raise WrongKind("state is copied from a transformer", op="copy_state", got=type(other).__name__,
+                            expected="a transformer", help="first.copy_state(second) takes over what second has")
         other.check_open()
         theirs = other.cells.known()
         mine = self.cells.of([variable for variable, _ in theirs], warn=False)

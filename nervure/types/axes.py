@@ -56,7 +56,7 @@ class Axes:
         return iter(self._axes)
 
     def __contains__(self, item: object) -> bool:
-        return item in self._axes
+        return isinstance(item, Axis) and item in self._axes
 
     @overload
     def __getitem__(self, item: int) -> Axis: ...

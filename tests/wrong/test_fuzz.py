@@ -27,7 +27,7 @@ MEMORY = 1 << 26
 SECONDS = 60
 """A call that takes so long hangs."""
 
-MADE_BY_US = {"Computation", "AssignableTensor", "DType"}
+MADE_BY_US = {"Computation", "AssignableTensorOp", "DType"}
 """Classes whose instances users are given, but do not make."""
 
 
@@ -38,7 +38,9 @@ def public_functions() -> dict[str, Callable[..., Any]]:
             and not isinstance(entry, nv.DType) and not (isinstance(entry, type) and issubclass(entry, Exception))}
 
 
-FUNCTIONS = public_functions()
+FURTHER = {"optim.Adam": nv.optim.Adam, "testing.check_grads": nv.testing.check_grads,
+           "transformers.make_transformer": nv.transformers.make_transformer}
+FUNCTIONS = {**public_functions(), **FURTHER}
 METHODS = sorted(name for name in dir(nv.Tensor) if not name.startswith("_") and callable(getattr(nv.Tensor, name)))
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
              operator.matmul, operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.lt,
