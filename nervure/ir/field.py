@@ -127,6 +127,9 @@ _NORMAL: dict[str, Callable[[Any], Any]] = {
     "types": _sequence(_exact(BasicTensorDescription)),
 }
 
+WITH_DIMENSIONS = frozenset(["dim", "dims", "shape", "dim_pairs", "slices", "index_map"])
+"""The kinds whose values hold dimensions."""
+
 _SPELLED: dict[str, tuple[str, str]] = {
     "int": ("an integer", "0"), "float": ("a number", "0.5"), "bool": ("True or False", "True"),
     "str": ("a string", "'text'"),

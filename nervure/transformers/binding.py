@@ -15,15 +15,17 @@ every dimension, bound and assumption is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.ir.field import WITH_DIMENSIONS
 from nervure.ir.function import Assumption, Function
 from nervure.transformers.arguments import as_array
-from nervure.types.dim import Dim, DimLike, affine, bounds, dim, evaluate, symbols
+from nervure.types.dim import Dim, DimLike, affine, bounds, declared_symbols, evaluate, index_symbols, symbols
+from nervure.types.index_map import IndexMap
 
 Bindings = dict[str, int]
 
@@ -55,8 +57,7 @@ class Binder:
         self._places = [Place(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
                         for axis, length in enumerate(shape) if isinstance(length, Dim)]
         self._equations = _equations(self._places)
-        self._bounds = _bounds(self._places)
-        self._needed = _needed(function)
+        self._bounds = _declared(function)
 
     def bind(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], Bindings]:
         """The arguments as arrays of the declared types, and the values of the symbols."""
@@ -69,8 +70,8 @@ class Binder:
                   else self._checked(number, value) for number, (value, (_, wanted, shape))
                   in enumerate(zip(arguments, self._parameters, strict=True))]
         bindings = self._solved(arrays) if self._places else {}
-        if self._needed:
-            self._check_all_known(bindings)
+        if self._bounds:
+            self._check_known(bindings)
         for assumption in self._function.assumptions:
             self._check_assumption(assumption, bindings)
         return arrays, bindings
@@ -107,6 +108,8 @@ class Binder:
             number, axis, length = equation.place
             coefficient, rest = evaluate(equation.coefficient, bindings), evaluate(equation.rest, bindings)
             difference = arrays[number].shape[axis] - rest
+            if coefficient == difference == 0:
+                continue  # any value would do; that none is known is said below, for all symbols alike
             if coefficient == 0 or difference % coefficient or difference // coefficient < 0:
                 raise self._mismatch(f"no value of {equation.symbol} makes {length} equal {arrays[number].shape[axis]}",
                                      number, arrays[number])
@@ -128,8 +131,8 @@ class Binder:
                                operand=self.name(place.parameter), got=f"{name} = {value}", expected=expected,
                                help="pass arrays of such a length, or declare other bounds: nv.dim(name, min=, max=)")
 
-    def _check_all_known(self, bindings: Bindings) -> None:
-        for name in sorted(self._needed):
+    def _check_known(self, bindings: Bindings) -> None:
+        for name in sorted(self._bounds):
             if name not in bindings:
                 raise InvalidArgument(f"the symbol {name} has no value", op=self._function.name, operand=name,
                                       expected=f"a parameter whose shape determines {name}",
@@ -169,27 +172,36 @@ def _equations(places: Sequence[Place]) -> list[Equation]:
     return list(known.values())
 
 
-def _bounds(places: Iterable[Place]) -> dict[str, tuple[int, int | None]]:
-    """The tightest declared bounds of each symbol."""
-    found: dict[str, tuple[int, int | None]] = {}
-    for place in places:
-        for name in symbols(place.length):
-            # The symbol alone, with what the expression knows of it.
-            low, high = bounds(dim(name) + place.length - place.length)
-            before_low, before_high = found.get(name, (0, None))
-            highs = [entry for entry in (high, before_high) if entry is not None]
-            found[name] = max(low or 0, before_low), min(highs, default=None)
-    return found
+def _declared(function: Function) -> dict[str, tuple[int, int | None]]:
+    """The symbols of a function, each with the tightest bounds that any of its dimensions knows."""
+    known: dict[str, DimLike] = {}
+    for x in {id(x): x for x in _dims(function) if isinstance(x, Dim)}.values():
+        for symbol in declared_symbols(x):
+            name = str(symbol)
+            if name not in index_symbols(symbol):
+                known[name] = known.get(name, symbol) + symbol - symbol
+    found = {name: bounds(symbol) for name, symbol in known.items()}
+    return {name: (max(low or 0, 0), high) for name, (low, high) in found.items()}
 
 
-def _needed(function: Function) -> frozenset[str]:
-    """The symbols in the types of all values and in the assumptions."""
-    names: set[str] = set()
+def _dims(function: Function) -> Iterator[DimLike]:
+    """The dimensions of all values, attributes and assumptions."""
     for op in function.operations:
         for value in op.outputs:
-            for entry in value._type.shape:
-                if isinstance(entry, Dim):
-                    names |= symbols(entry)
+            yield from value._type.shape
+        for name, field in type(op).fields.items():
+            if field.kind in WITH_DIMENSIONS:
+                yield from _flat(getattr(op, name))
     for assumption in function.assumptions:
-        names |= symbols(assumption.left) | symbols(assumption.right)
-    return frozenset(names)
+        yield from (assumption.left, assumption.right)
+
+
+def _flat(value: Any) -> Iterator[DimLike]:
+    """The dimensions in the value of an attribute, however deep it holds them."""
+    if isinstance(value, IndexMap):
+        yield from (*value.shape, *value.coordinates)
+    elif isinstance(value, tuple):
+        for entry in value:
+            yield from _flat(entry)
+    elif value is not None:
+        yield value

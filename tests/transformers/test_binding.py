@@ -164,6 +164,32 @@ def test_an_unbound_symbol_is_named():
         assert caught.value.operand == name
 
 
+def test_a_symbol_of_an_attribute_alone_needs_a_value():
+    x, k = parameter(9), nv.dim("K", max=7)
+    executable = compiled([ops.Slice(x, [(k, 2, 1)])], [x])
+    with pytest.raises(InvalidArgument, match="the symbol K has no value"):
+        executable(np.ones(9))
+    y = parameter(k)
+    executable = compiled([ops.Slice(x, [(k, 2, 1)])], [x, y])
+    assert executable(np.arange(9.0), np.ones(3))[0].tolist() == [3, 4]
+
+
+def test_a_symbol_that_any_length_would_do_for_has_no_value():
+    executable = shapes([parameter(N, N * M)], (N,))
+    assert executable((2, 6)) == (2,)
+    with pytest.raises(InvalidArgument, match="the symbol M has no value"):
+        executable((0, 0))
+
+
+def test_bounds_hold_wherever_they_are_declared():
+    x, large = parameter(N), nv.dim("N", min=5)
+    executable = compiled([ops.Slice(x, [(large - 5, 1, 1)])], [x])
+    assert executable(np.arange(7.0))[0].tolist() == [2]
+    with pytest.raises(InvalidArgument, match="N is out of its bounds") as caught:
+        executable(np.arange(3.0))
+    assert caught.value.expected == "at least 5"
+
+
 def test_assumptions_are_checked_before_anything_runs(capsys):
     x = parameter(N)
     assumption = Assumption(N, 2 * M, "Dot", x.location)
