@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.transformers.convert import convert, limits, widen
 from nervure.types.dtype import DType, as_dtype, is_same_kind
@@ -38,8 +39,11 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
     if type(value) is int and dtype.is_integer:
         _check_number(value, dtype, op, operand)
     array, source = _read(value, op, operand)
+    if source is dtype and array.dtype == dtype.numpy:
+        return array
+    _check_memory(array, dtype, op, operand)
     if source is dtype:
-        return array if array.dtype == dtype.numpy else array.astype(dtype.numpy)
+        return array.astype(dtype.numpy)
     if not (is_same_kind(source, dtype) or _is_weak(value, array, source, dtype)):
         raise WrongKind(f"{source.name} elements are not converted to {dtype.name}", op=op, operand=operand,
                         got=f"{source.name}{list(array.shape)}", expected=dtype.name,
@@ -61,6 +65,16 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
         found = f"{type(value).__name__} ({error})"
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
                     expected="an array, or lists of numbers that are equally long")
+
+
+def _check_memory(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
+    """InvalidArgument if a converted array would need more memory than there is: one may repeat few elements."""
+    size, limit = array.size * dtype.itemsize, flags.allowed_bytes()
+    if size > limit:
+        raise InvalidArgument("the converted array needs more memory than there is", op=op, operand=operand,
+                              got=f"{size:,} bytes for {dtype.short}{list(array.shape)}",
+                              expected=f"at most {limit:,} bytes",
+                              help=f"pass elements of {dtype.name}, or set flags.memory_limit")
 
 
 def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:

@@ -48,6 +48,13 @@ def test_another_kind_is_a_type_error_that_names_the_parameter(dtype, value):
     assert caught.value.location.file == __file__
 
 
+def test_an_argument_that_is_too_large_once_converted_is_refused():
+    for value in (np.broadcast_to(np.float64(1), 2**45), np.broadcast_to(np.array(1, ">f4"), 2**45)):
+        with pytest.raises(InvalidArgument, match="more memory than there is") as caught:
+            passed(nv.float32, value, 2**45)
+        assert caught.value.operand == "1 (x)" and caught.value.location.file == __file__
+
+
 def test_same_kind_is_numpys():
     for source in all_dtypes:
         for target in all_dtypes:
