@@ -83,7 +83,7 @@ from nervure.ops.reductions import All, Any, ArgMax, ArgMin, Max, Min, Prod, Sum
 from nervure.ops.rounding import Absolute, Ceil, Floor, Round, Sign, Truncate
 from nervure.ops.selection import Clip, Maximum, Minimum, Where
 from nervure.ops.softmax import LogSoftmax, SigmoidCrossEntropy, Softmax, SoftmaxCrossEntropy
-from nervure.ops.special import Digamma, Erf, Erfc, ErfInv, Lgamma
+from nervure.ops.special import Digamma, Erf, Erfc, ErfInv, Lgamma, Trigamma
 from nervure.ops.statistics import (
     CountNonzero,
     Extent,
@@ -143,6 +143,6 @@ __all__ = [
     "Relu", "Reshape", "Reverse", "Round", "Rsqrt", "SafeLog", "Scatter", "ScatterElements", "ScatterNd",
     "Selu", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidCrossEntropy", "Sign", "Silu", "Sin", "Sinh",
     "Slice", "Softmax", "SoftmaxCrossEntropy", "Softplus", "Sqrt", "Square", "SquaredDifference", "SquaredL2",
-    "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Tril", "Triu", "Truncate", "UpdateView",
-    "Variance", "Where", "Windows",
+    "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Trigamma", "Tril", "Triu", "Truncate",
+    "UpdateView", "Variance", "Where", "Windows",
 ]

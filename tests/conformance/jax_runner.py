@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from nervure.ir.function import Function
@@ -58,7 +57,7 @@ def _elementwise(op: Any, operands: list[np.ndarray]) -> list[np.ndarray]:
     shape = op.outputs[0].shape
     length = padded_length(math.prod(shape))
     s = JaxScalars(length)
-    results = op.evaluate(s, *[jnp.asarray(padded(operand, length)) for operand in operands])
+    results = op.evaluate(s, *[padded(operand, length) for operand in operands])
     results = results if isinstance(results, tuple) else (results,)
     return [np.asarray(s.convert(result, output.dtype))[:math.prod(shape)].reshape(shape)
             for result, output in zip(results, op.outputs, strict=True)]

@@ -28,15 +28,35 @@ from nervure.types.dtype import DType, as_dtype, float32, uint8
 
 Vector = Any
 
+jax.config.update("jax_disable_most_optimizations", True)  # a function is compiled for a few runs
+
 
 @cache
 def _cast(target: np.dtype[Any]) -> Callable[[Vector], Vector]:
     return jax.jit(lambda x: x.astype(target))
 
 
+@jax.jit
+def _as_word(x: Vector) -> Vector:
+    """The bits as an unsigned integer."""
+    if x.dtype == jnp.bool_:
+        return x.astype(jnp.uint8)
+    if jnp.iscomplexobj(x):
+        x = jnp.stack([x.real, x.imag], axis=-1)
+        return lax.bitcast_convert_type(x, jnp.uint64)  # of complex64: nothing else has 128 bits
+    return lax.bitcast_convert_type(x, np.dtype(f"u{x.dtype.itemsize}"))
+
+
 @cache
-def _bits(target: np.dtype[Any]) -> Callable[[Vector], Vector]:
-    return jax.jit(lambda x: lax.bitcast_convert_type(x, target))
+def _from_word(dtype: DType) -> Callable[[Vector], Vector]:
+    def convert(word: Vector) -> Vector:
+        if dtype.kind == "bool":
+            return word != 0
+        if dtype.is_complex:
+            parts = lax.bitcast_convert_type(word, jnp.float32)
+            return lax.complex(parts[..., 0], parts[..., 1])
+        return lax.bitcast_convert_type(word, dtype.numpy)
+    return jax.jit(convert)
 
 
 def wide(x: Vector) -> Vector:
@@ -147,11 +167,11 @@ class JaxScalars(ScalarNamespace):
 
     def constant(self, value: Any, like: Any) -> Vector:
         dtype = (like if isinstance(like, DType) else as_dtype(like.dtype)).compute.numpy
-        return jnp.asarray(np.full(self.length, dtype.type(value)))
+        return np.full(self.length, dtype.type(value))
 
     def index(self, expression: DimLike) -> Vector:
         assert self._indices is not None, "an elementwise expression has no domain"
-        return jnp.asarray(padded(self._indices(expression), self.length))
+        return padded(self._indices(expression), self.length)
 
     def convert(self, x: Vector, dtype: DType) -> Vector:
         if x.dtype == dtype.numpy:
@@ -172,21 +192,9 @@ class JaxScalars(ScalarNamespace):
         return _cast(dtype.numpy)(_cast(np.dtype(np.int8))((nibble ^ 8) - 8 if dtype.is_signed else nibble))
 
     def bitcast(self, x: Vector, dtype: DType) -> Vector:
-        source = as_dtype(x.dtype)
         if dtype.bits == 4:
             return self.wrap(x, dtype)
-        if source.kind == "bool":
-            x = _cast(uint8.numpy)(x)
-        if dtype.kind == "bool":
-            return _bits(uint8.numpy)(x) != 0
-        if source.is_complex and dtype.is_complex:
-            return x
-        if source.is_complex:
-            return _bits(dtype.numpy)(jnp.stack([x.real, x.imag], axis=-1))
-        if dtype.is_complex:
-            parts = _bits(np.dtype(f"f{dtype.itemsize // 2}"))(x)
-            return lax.complex(parts[..., 0], parts[..., 1])
-        return _bits(dtype.numpy)(x)
+        return x if x.dtype == dtype.numpy else _from_word(dtype)(_as_word(x))
 
     def where(self, condition: Vector, x: Vector, y: Vector) -> Vector:
         if x.dtype != y.dtype:
@@ -194,8 +202,8 @@ class JaxScalars(ScalarNamespace):
         dtype = as_dtype(x.dtype)
         if not dtype.is_low_precision:
             return _select(condition, x, y)
-        word = np.dtype(f"u{dtype.itemsize}")  # XLA would make one NaN of all
-        return _bits(dtype.numpy)(_select(condition, _bits(word)(x), _bits(word)(y)))
+        # As words: XLA would make one NaN of all.
+        return _from_word(dtype)(_select(condition, _as_word(x), _as_word(y)))
 
     # -- arithmetic --------------------------------------------------------------------------------------------
 
@@ -215,7 +223,7 @@ class JaxScalars(ScalarNamespace):
     def fma(self, x: Vector, y: Vector, z: Vector) -> Vector:
         x, y, z = wide(x), wide(y), wide(z)
         if not _is_float(x):
-            return x * y + z
+            return lax.add(lax.mul(x, y), z)
         # Not compiled as one: a compiler may contract products and sums, and with them the errors kept here.
         return _fused32(x, y, z) if x.dtype == jnp.float32 else _fused64(x, y, z)
 

@@ -59,11 +59,12 @@ class Points:
         return np.where(inside, flat, 0), inside
 
     def _elements(self, entry: Element, operands: Sequence[np.ndarray]) -> np.ndarray:
-        at = operands[entry.operand][tuple([self.values(part) for part in entry.coordinates])].astype(object)
+        at = operands[entry.operand][tuple([self.values(part) for part in entry.coordinates])]
+        at = np.broadcast_to(at.astype(np.int64), (self.count,))
         bound = int(self.values(entry.bound)[0]) if self.count else 0
-        if any([not -bound <= number < bound for number in at]):
+        if ((at < -bound) | (at >= bound)).any():
             raise IndexError(f"an index is outside of {bound}")
-        return np.array([number + bound if number < 0 else number for number in at], np.int64)
+        return np.where(at < 0, at + bound, at)
 
 
 _take = jax.jit(lambda words, places: jnp.take(words, places, axis=0, mode="clip"))
@@ -77,7 +78,7 @@ def moved(array: np.ndarray, places: np.ndarray) -> np.ndarray:
     source[:len(words)] = words
     index = np.zeros(padded_length(len(places)), np.int64)
     index[:len(places)] = places
-    taken = np.asarray(_take(jnp.asarray(source), jnp.asarray(index)))[:len(places)]
+    taken = np.asarray(_take(source, index))[:len(places)]
     return np.ascontiguousarray(taken).view(array.dtype).reshape(-1)
 
 
@@ -86,7 +87,7 @@ def evaluate_structure(structure: Structure, operands: Sequence[np.ndarray], out
     points = Points(structure.domain)  # type: ignore[arg-type]  # without symbols
     length = padded_length(max([points.count, *[math.prod(shape) for shape, _ in outputs]]))
     s = JaxScalars(length, points.values)
-    elements = [jnp.asarray(padded(_read(points, access, operands[at], operands), length))
+    elements = [padded(_read(points, access, operands[at], operands), length)
                 for at, access in enumerate(structure.reads) if access is not None]
     values = structure.body(s, *elements)
     values = values if isinstance(values, tuple) else (values,)
@@ -98,13 +99,13 @@ def evaluate_structure(structure: Structure, operands: Sequence[np.ndarray], out
         rounds = _rounds(points, write, shape, operands)
         moves = structure.combine in (None, "set")
         exact = dtype if moves else (structure.accumulate or dtype).compute
-        state = s.convert(jnp.asarray(padded(start, length)), exact)
+        state = s.convert(padded(start, length), exact)
         value = s.convert(value, exact)
         for present, numbers in rounds:
             after = _permuted(value, numbers)
             if not moves:
                 after = _COMBINE[structure.combine](s, state, after)
-            state = s.where(jnp.asarray(padded(present, length)), after, state)
+            state = s.where(padded(present, length), after, state)
         results.append(_stored(s, state, shape, dtype))
     return results
 
@@ -157,8 +158,8 @@ def _permuted(value: Vector, numbers: np.ndarray) -> Vector:
     index[:len(numbers)] = numbers
     dtype = value.dtype
     if as_dtype(dtype).is_low_precision or as_dtype(dtype).bits == 4:
-        return jnp.asarray(moved(np.asarray(value), index))
-    return _take(value, jnp.asarray(index))
+        return moved(np.asarray(value), index)
+    return _take(value, index)
 
 
 def _folded(structure: Structure, points: Points, s: JaxScalars, values: Sequence[Vector],
@@ -172,7 +173,7 @@ def _folded(structure: Structure, points: Points, s: JaxScalars, values: Sequenc
         if state is None:
             state = row
             continue
-        is_present = jnp.asarray(padded(present, s.length))
+        is_present = padded(present, s.length)
         combined = structure.combine(s, state, row)  # type: ignore[operator,misc]  # a function
         state = tuple([s.where(is_present, new, old) for new, old in zip(combined, state, strict=True)])
     finished = state if structure.finish is None else structure.finish(s, state)

@@ -59,7 +59,7 @@ def types_of(name: str) -> list[DType]:
 
 def arguments_of(name: str, dtype: DType) -> list[np.ndarray]:
     """Every combination of special values; for functions of floats also random numbers of all sizes."""
-    special, count = values.special(dtype), arity(name)
+    special, count = values.special(dtype)[:27], arity(name)
     if dtype.is_complex and name in COMPLEX_ROUNDED:
         special = special[np.isfinite(special) & (special != 0)]
     if name == "where":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.special
@@ -112,15 +113,18 @@ def test_steps_have_no_derivative(op: type, reference: object) -> None:
     assert slopes(op, NORMAL) == [None]
 
 
-@pytest.mark.parametrize("op", [ops.Lgamma, ops.Digamma])
+@pytest.mark.parametrize("op", [ops.Lgamma, ops.Digamma, ops.Trigamma])
 def test_gamma(op: type) -> None:
-    reference = {ops.Lgamma: scipy.special.gammaln, ops.Digamma: scipy.special.digamma}[op]
+    reference = {ops.Lgamma: scipy.special.gammaln, ops.Digamma: scipy.special.digamma,
+                 ops.Trigamma: lambda x: scipy.special.zeta(2, x)}[op]
     np.testing.assert_allclose(evaluate(op, POSITIVE), reference(POSITIVE), rtol=1e-12)
-    if op is ops.Lgamma:
-        check_derivatives(op, POSITIVE, order=1)
-    else:
-        with pytest.raises(NotSupported, match="Digamma: this op has no derivative"):
-            slopes(op, POSITIVE)
+    check_derivatives(op, POSITIVE)
+
+
+def test_trigamma_everywhere() -> None:
+    x = np.array([-0.5, -2.25, -1e-8, 1e-8, 1e8, 0, -3, math.inf, math.nan])
+    expected = [float(mpmath.psi(1, value)) for value in x[:5]] + [math.inf, math.inf, 0, math.nan]
+    np.testing.assert_allclose(evaluate(ops.Trigamma, x), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("x, y", [(7, 2), (-7, 2), (7, -2), (7, 0), (-128, -1)])

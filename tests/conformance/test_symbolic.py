@@ -1,0 +1,74 @@
+"""Every op with symbols in its shapes gives what it gives with numbers, and so does its derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.ir.function import Function
+from nervure.types.dtype import float32
+from tests.conformance.differences import derivatives
+from tests.conformance.running import TRANSFORMERS, repeats, run
+from tests.conformance.samples import NAMES, golden_table, samples_of, types_of
+from tests.conformance.sampling import Case, Sample, concrete, edges, generic, random_sizes, symbolic
+from tests.conformance.test_ops import generator
+
+pytestmark = pytest.mark.parametrize("transformer", TRANSFORMERS)
+WITHOUT_DERIVATIVE = golden_table("ops_without_derivative.txt")
+
+
+def numbered(name: str) -> list[tuple[int, Sample]]:
+    """The samples that have symbols, of one element type."""
+    types = types_of(name)
+    samples = samples_of(name, float32 if float32 in types else types[-1])
+    return [(number, sample) for number, sample in enumerate(samples) if sample.symbols]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if numbered(name)])
+def test_symbols_in_shapes(name, transformer):
+    """O24: one function serves all sizes."""
+    for number, sample in numbered(name):
+        ready = None
+        for sizes in sizes_of(sample, name):
+            case = symbolic(sample, sizes, generator(name, number))
+            ready = ready or case.function
+            got = run(transformer, ready, case.arguments)
+            known = concrete(sample, sizes, generator(name, number))
+            expected = run(transformer, known.function, known.arguments)
+            for mine, theirs in zip(got, expected, strict=True):
+                np.testing.assert_array_equal(mine, theirs, err_msg=f"{case.op!r} with {sizes}", strict=True)
+
+
+def sizes_of(sample: Sample, name: str) -> list[Any]:
+    rng = generator(name)
+    return [generic(sample), *edges(sample), *[random_sizes(sample, rng) for _ in repeats(20)]]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if numbered(name) and name not in WITHOUT_DERIVATIVE])
+def test_derivatives_with_symbols(name, transformer):
+    """O24: a derivative with symbols is the derivative with numbers."""
+    for number, sample in numbered(name):
+        cases = [make(sample, generic(sample), generator(name, number)) for make in (symbolic, concrete)]
+        mine, theirs = [slopes(case, transformer) for case in cases]
+        for got, expected in zip(mine, theirs, strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5, err_msg=f"{cases[0].op!r}", strict=True)
+
+
+def slopes(case: Case, transformer: str) -> list[np.ndarray]:
+    targets = [operand for operand in case.operands if operand.dtype.is_float]
+    outputs = [output for output in case.op.outputs if output.dtype.is_float]
+    if not targets or not outputs or case.op.attributes.get("mode") == "multiply":
+        return []
+    found = derivatives(outputs, [output.full(0.5) for output in outputs], targets)
+    return run(transformer, Function(found, case.function.parameters), case.arguments)
+
+
+def test_a_length_that_differs_is_an_error(transformer):
+    """O25: lengths that are equal for some sizes alone do not fit."""
+    n, m = nv.dim("N"), nv.dim("M")
+    with pytest.raises(nv.errors.ShapeMismatch) as caught:
+        nv.ops.Add(nv.Parameter(float32, (n,)), nv.Parameter(float32, (m,)))
+    assert caught.value.op == "Add" and caught.value.help
