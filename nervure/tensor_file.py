@@ -17,6 +17,8 @@ strings says what they are.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
 import json
 import math
@@ -118,8 +120,18 @@ def _digest(header: Mapping[str, Any]) -> Any:
 
 
 def _write_whole(path: str, pieces: list[Any]) -> None:
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     directory = os.path.dirname(path) or "."
-    temporary = os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp")
+    try:
+        _replace(path, os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp"), pieces)
+    except OSError as error:  # it names the temporary file, of which nobody knows
+        raise OSError(error.errno, error.strerror, path) from None
+    if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
+        _sync(directory)
+
+
+def _replace(path: str, temporary: str, pieces: list[Any]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, 0o666)
     try:
@@ -132,7 +144,11 @@ def _write_whole(path: str, pieces: list[Any]) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
-    if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
+
+
+def _sync(directory: str) -> None:
+    """Puts the new name on disk. A directory that may be written but not read cannot be asked to."""
+    with contextlib.suppress(PermissionError):
         handle = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(handle)

@@ -218,8 +218,12 @@ def test_names_of_variables_are_no_paths(tmp_path):
 
 
 def test_places_that_hold_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         save_function(tmp_path / "missing" / "f", *model())
+    assert caught.value.filename == str(tmp_path / "missing" / "f")
+    with pytest.raises(IsADirectoryError) as caught:
+        save_function(tmp_path, *model())
+    assert caught.value.filename == str(tmp_path) and os.listdir(tmp_path) == []
     with pytest.raises(FileNotFoundError):
         load_function(tmp_path / "missing")
     with pytest.raises(IsADirectoryError):
