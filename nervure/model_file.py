@@ -40,11 +40,13 @@ def save(path: str | os.PathLike[str], computation: Computation | Function) -> N
         return
     if not isinstance(computation, Computation):
         raise WrongKind("a computation or a Function can be saved", op="save", operand="computation",
-                        got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one")
+                        got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one",
+                        expected="a Computation or a Function")
     shape = computation.shape
     if not isinstance(shape, Results) or not all(isinstance(key, str) for key in shape.keys):
         raise NotSupported("results with such keys have no text", op="save", got=type(shape).__name__,
-                           help="return a tensor, a list, or a dict with names as keys")
+                           help="return a tensor, a list, or a dict with names as keys",
+                           expected="names as keys")
     function = computation.function
     state = {variable: computation.transformer.get(variable) for variable in function.variables}
     save_function(path, function, state, {_RESULTS: json.dumps(shape)})

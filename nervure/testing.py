@@ -149,7 +149,7 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
     """
     if not callable(function):
         raise WrongKind("check_grads takes a function", op="check_grads", operand="function", got=shown(function),
-                        expected="a function of tensors")
+                        expected="a function of tensors", help="check_grads(lambda x: nv.exp(x), [array])")
     rng, order = np.random.default_rng(integer(seed, "check_grads", "seed")), integer(order, "check_grads", "order")
     points = [_point(entry) for entry in members(arguments, "check_grads", "arguments", "a list of arrays")]
     inputs = [placeholder(entry.axes if isinstance(entry, Tensor) else point.shape, float64)
@@ -158,10 +158,13 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
                         for name, entry in (("step", step), ("rtol", rtol), ("atol", atol))]
     if not inputs or order < 1:
         raise InvalidArgument("there is nothing to check", op="check_grads",
-                              got=f"{len(inputs)} arguments, order {order}")
+                              got=f"{len(inputs)} arguments, order {order}",
+                              expected="one argument or more, order 1 or more",
+                              help="check_grads(function, [array], order=1)")
     result = function(*inputs)
     if not isinstance(result, Tensor):
-        raise WrongKind("the function must give one tensor", op="check_grads", got=type(result).__name__)
+        raise WrongKind("the function must give one tensor", op="check_grads", got=type(result).__name__,
+                        expected="a tensor", help="stack or add up several")
     outputs: list[Tensor] = [as_tensor(result)]
     for level in range(1, order + 1):
         total = _weighted(outputs, rng)
@@ -173,7 +176,8 @@ def _point(argument: Any) -> np.ndarray:
     """The values of an argument, in float64."""
     array = argument.numpy() if isinstance(argument, Tensor) else numpy_array(argument, "check_grads")
     if array.dtype.kind == "c":
-        raise WrongKind("check_grads takes real numbers", op="check_grads", got=str(array.dtype), expected="floats")
+        raise WrongKind("check_grads takes real numbers", op="check_grads", got=str(array.dtype), expected="floats",
+                        help="take real and imaginary part as two arguments")
     return array.astype(np.float64)
 
 

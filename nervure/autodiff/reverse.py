@@ -40,7 +40,7 @@ def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
     sources = [as_value(output) for output in outputs]
     if len(seeds) != len(sources):
         raise InvalidArgument("one seed an output is needed", op="gradients", operand="seeds", got=len(seeds),
-                              expected=len(sources))
+                              expected=len(sources), help="None stands for ones, where the output is a scalar")
     walk = _Walk(targets)
     walk.enter(postorder(sources))
     for position, (output, seed) in enumerate(zip(sources, seeds, strict=True)):
@@ -155,7 +155,8 @@ def _differentiable(value: Value, position: int) -> Value:
     if dtype.is_complex:
         raise NotSupported("derivatives with respect to complex numbers are not defined", op="gradients",
                            operand=position + 1, got=value.type,
-                           help="differentiate with respect to real and imaginary part")
+                           help="differentiate with respect to real and imaginary part",
+                           expected="a float element type")
     if not dtype.is_float:
         raise WrongKind(f"there is no derivative with respect to {dtype.name} elements", op="gradients",
                         operand=position + 1, got=value.type, expected="a float type", location=value.op.location,
@@ -168,10 +169,10 @@ def _seed(seed: Value, output: Value, position: int) -> Value:
     got: BasicTensorDescription = seed.type
     if got.dtype is not output.dtype:
         raise DtypeMismatch("a seed has another element type than its output", op="gradients", operand=position + 1,
-                            got=got, expected=output.type)
+                            got=got, expected=output.type, help="convert it to the type of its output")
     if got.shape != output.shape:
         raise ShapeMismatch("a seed has another shape than its output", op="gradients", operand=position + 1,
-                            got=got, expected=output.type)
+                            got=got, expected=output.type, help="a seed has the shape of its output")
     return seed
 
 
@@ -179,4 +180,5 @@ def _refuse_complex(op: Op, active: set[Value]) -> None:
     for value in (*op.outputs, *op.operands):
         if value.type.dtype.is_complex and value in active:
             raise op.fail(NotSupported, "derivatives of complex numbers are not defined", got=value.type,
-                          help="differentiate real and imaginary part, or stop the gradient before this op")
+                          help="differentiate real and imaginary part, or stop the gradient before this op",
+                          expected="a float element type")

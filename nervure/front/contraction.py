@@ -59,7 +59,7 @@ def matmul(x: Operand, y: Operand) -> Tensor:
     left, right = _operands(x, y, "matmul")
     if left.is_named or right.is_named:
         raise AxisMismatch("matmul goes by positions", op="matmul", got=f"{left.axes} and {right.axes}",
-                           help="nv.dot(x, y) and x @ y go by axes")
+                           help="nv.dot(x, y) and x @ y go by axes", expected="anonymous axes")
     for position, entry in enumerate((left, right)):
         if entry.ndim == 0:
             raise ShapeMismatch("a scalar has no matrix product", op="matmul", operand=position + 1,
@@ -80,7 +80,8 @@ def einsum(subscripts: str, *operands: Operand) -> Tensor:
     """
     tensors = [as_tensor(entry, "einsum", position + 1) for position, entry in enumerate(operands)]
     if not tensors or not isinstance(subscripts, str):
-        raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts))
+        raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts),
+                              expected="einsum(subscripts, x, y)", help='nv.einsum("ij,jk->ik", x, y)')
     dtype = common_dtype(tuple(tensors), "einsum")
     values = [converted_to(entry.value, dtype) for entry in tensors]
     if any(entry.is_named for entry in tensors):
@@ -125,7 +126,8 @@ def _matching(left: Tensor, right: Tensor, batch: Any) -> list[int]:
         partners = [other for other, axis in enumerate(right.axes) if match(left.axes[at], axis) is not False]
         if not partners:
             raise AxisMismatch(f"batch axis {left.axes[at].label} is not in both operands", op="dot", operand=2,
-                               got=str(right.axes), expected=str(left.axes[at]))
+                               got=str(right.axes), expected=str(left.axes[at]),
+                               help="an axis of one operand alone needs no batch=")
         found.append(partners[0])
     return found
 
@@ -195,7 +197,8 @@ def _check_result(axes: Sequence[Axis]) -> None:
     for position, axis in enumerate(axes):
         if any(match(axis, other) is True for other in axes[:position]):
             raise InvalidArgument(f"axis {axis.label} would occur twice in the result", op="dot",
-                                  got=", ".join(map(str, axes)), help="rename it in one operand with nv.map_roles")
+                                  got=", ".join(map(str, axes)), help="rename it in one operand with nv.map_roles",
+                                  expected="different axes")
 
 
 def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
@@ -226,7 +229,8 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
     terms = [term.split() for term in terms_text.split(",")]
     if not arrow or len(terms) != len(tensors):
         raise InvalidArgument("einsum needs a term for each operand and a result", op="einsum", got=repr(subscripts),
-                              expected=f'{len(tensors)} terms, as in "N H W, W K -> N H K"')
+                              expected=f'{len(tensors)} terms, as in "N H W, W K -> N H K"',
+                              help="names stand apart, with spaces between them; terms with commas")
     numbers: dict[str, int] = {}
     axes: dict[str, Axis] = {}
     moved = []
@@ -238,7 +242,7 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
     for name in result:
         if name not in numbers:
             raise AxisMismatch(f"axis {name} of the result is in no term", op="einsum", got=repr(subscripts),
-                               expected=", ".join(numbers))
+                               expected=", ".join(numbers), help="nv.broadcast(x, axes) adds an axis")
     letters = {name: chr(97 + number) if number < 26 else chr(65 + number - 26) for name, number in numbers.items()}
     text = ",".join("".join(letters[name] for name in term) for term in terms)
     text += "->" + "".join(letters[name] for name in result)
@@ -249,17 +253,20 @@ def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, 
     """The operand with its axes in the order of its term."""
     if not tensor.is_named and tensor.ndim:
         raise AxisMismatch(f"operand {position + 1} has no axis names; give it axes=(...)", op="einsum",
-                           operand=position + 1, got=str(tensor.type), expected=" ".join(term))
+                           operand=position + 1, got=str(tensor.type), expected=" ".join(term),
+                           help="nv.cast_axes(x, axes) gives it names")
     order = positions_of(tensor, list(term), "einsum")
     if len(order) != tensor.ndim:
         raise AxisMismatch("a term must name every axis of its operand", op="einsum", operand=position + 1,
-                           got=" ".join(term), expected=str(tensor.axes))
+                           got=" ".join(term), expected=str(tensor.axes),
+                           help="an axis that the result lacks is summed over")
     shape = []
     for name, at in zip(term, order, strict=True):
         known = axes.setdefault(name, tensor.axes[at])
         if match(known, tensor.axes[at]) is False:
             raise AxisMismatch(f"axis {name} differs between operands", op="einsum", operand=position + 1,
-                               got=str(tensor.axes[at]), expected=str(known))
+                               got=str(tensor.axes[at]), expected=str(known),
+                               help="slice or pad one of them, or rename it with nv.map_roles")
         shape.append(known.length)
     moved = value if order == tuple(range(len(order))) else ops.Permute(value, order).output
     return alignment.assume_shape(moved, tuple(shape), "einsum")

@@ -141,7 +141,8 @@ def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
         spatial = list(spatial)
     if data.is_named != kernel.is_named:
         raise AxisMismatch("the tensor and the filter must both be named, or neither", op=op, operand=2,
-                           got=f"{data.axes} and {kernel.axes}", help="give both axes=(...)")
+                           got=f"{data.axes} and {kernel.axes}", help="give both axes=(...)",
+                           expected="names on both, or on none")
     if not data.is_named:
         return _roles_by_position(op, data, kernel, spatial, settings)
     if spatial is None:
@@ -166,7 +167,8 @@ def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: Any, settings: Ma
     places = tuple(range(2, x.ndim))
     if spatial is not None and sorted(positions_of(x, spatial, op)) != list(places):
         raise InvalidArgument("the spatial axes of anonymous tensors are the third to the last", op=op,
-                              operand="spatial", got=str(spatial), expected=str(list(places)))
+                              operand="spatial", got=str(spatial), expected=str(list(places)),
+                              help="leave out spatial=, or give both tensors names")
     channel, out = (1, 0) if op == "convolution" else (0, 1)
     return Roles(x, f, tuple([(at, at) for at in places]), ((1, channel),), (out,), settings)
 
@@ -182,7 +184,7 @@ def _spatial_places(op: str, x: Tensor, spatial: Any) -> list[int]:
     places = list(positions_of(x, spatial, op))
     if not 1 <= len(places) <= 3:
         raise InvalidArgument("there are 1 to 3 spatial axes", op=op, operand="spatial", got=f"{len(places)}",
-                              expected=f"some of {x.axes}")
+                              expected=f"some of {x.axes}", help="flatten two of them, or slide along fewer")
     return places
 
 
@@ -196,7 +198,8 @@ def _window_axis(op: str, axis: Axis, f: Tensor) -> int:
     if len(found) != 1:
         subject = "two axes of the filter slide" if found else "no axis of the filter slides"
         raise AxisMismatch(f"{subject} along {axis.label}", op=op, operand=2, got=str(f.axes),
-                           expected=f"one axis of the class of {axis.label}")
+                           expected=f"one axis of the class of {axis.label}",
+                           help="a filter has one axis of the class of each spatial axis")
     return found[0]
 
 

@@ -44,7 +44,8 @@ class custom_vjp:  # a decorator
 
     def __call__(self, *operands: Any) -> Any:
         if self._backward is None:
-            raise InvalidArgument("no derivative has been declared", op=self.__name__, help="use @f.defvjp")
+            raise InvalidArgument("no derivative has been declared", op=self.__name__, help="use @f.defvjp",
+                                  got="no derivative", expected="backward(gradient, *operands)")
         tensors = [as_tensor(operand, self.__name__, position + 1) for position, operand in enumerate(operands)]
         tensors = [Tensor(entry.value, entry._axes) for entry in tensors]  # one read, that the gradient goes to
         results = self._function(*tensors)
@@ -77,5 +78,6 @@ class custom_vjp:  # a decorator
         own = as_tensor(gradient, self.__name__, dtype=operand.dtype)
         if own.dtype is not operand.dtype or own.shape != operand.shape:
             raise InvalidArgument("a gradient must have its operand's type", op=self.__name__, operand=position + 1,
-                                  got=str(own.type), expected=str(operand.type))
+                                  got=str(own.type), expected=str(operand.type),
+                                  help="sum over what was broadcast, and convert: gradient.astype(...)")
         return own.value

@@ -100,7 +100,8 @@ def sequential(members: Iterable[Any]) -> Any:
     """Places members one after the other; its value is the last one's (an effect where the last has none)."""
     listed = _members(members, "sequential")
     if not listed:
-        raise InvalidArgument("a sequence needs a member", op="sequential", expected="one or more")
+        raise InvalidArgument("a sequence needs a member", op="sequential", expected="one or more",
+                              got="no members", help="nothing to do is nv.doall([])")
     op = Sequential(*[member.value for member in listed])
     last = listed[-1]
     return Effect(op) if isinstance(last, Effect) else Tensor(op, last._axes)

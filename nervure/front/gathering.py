@@ -78,7 +78,8 @@ def gather_elements(x: Operand, index: Operand, axis: Any) -> Tensor:
         others = [here for here in range(positions.ndim) if here not in shared or shared[here] == at]
         if positions.ndim != own.ndim or len(others) > 1:
             raise AxisMismatch("the index must have x's axes but for one", op="gather_elements", operand=2,
-                               got=str(positions.axes), expected=str(own.axes))
+                               got=str(positions.axes), expected=str(own.axes),
+                               help="nv.gather(x, index, axis) takes an index of other axes")
         there = {there: here for here, there in shared.items() if there != at}
         positions = permuted(positions, [there.get(d, others[0] if others else d) for d in range(own.ndim)])
     op = ops.GatherElements(own.value, positions.value, axis=at)
@@ -92,7 +93,7 @@ def gather_nd(x: Operand, index: Operand, batch: int = 0) -> Tensor:
     own, positions = as_tensor(x, "gather_nd"), _index(index, "gather_nd")
     if own.is_named or positions.is_named:
         raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
-                           help="nv.gather(x, index, axis) goes by axes")
+                           help="nv.gather(x, index, axis) goes by axes", expected="anonymous axes")
     return Tensor(ops.GatherNd(own.value, positions.value, batch=batch))
 
 
@@ -115,12 +116,14 @@ def lookuptable(table: Operand, index: Operand, axes: Any = None, pad_idx: int |
     own, rows = as_tensor(table, "lookuptable"), _index(index, "lookuptable", 2)
     if own.ndim != 2:
         raise ShapeMismatch("a table has two axes", op="lookuptable", operand=1, got=str(own.type),
-                            expected="rows and columns")
+                            expected="rows and columns",
+                            help="nv.gather(x, index, axis) takes tensors of any axes")
     value = ops.LookupTable(own.value, rows.value, pad_idx=pad_idx).output
     mixed = own.is_named != rows.is_named and rows.ndim > 0
     if mixed and axes is None:
         raise AxisMismatch("the table and the index must both be named, or neither", op="lookuptable",
-                           got=f"{own.axes} and {rows.axes}", help="give axes=(...), the axes of the result")
+                           got=f"{own.axes} and {rows.axes}", help="give axes=(...), the axes of the result",
+                           expected="names on both, or on none")
     named = own.is_named and not mixed
     return renamed(Tensor(value, Axes([*rows.axes, own.axes[1]]) if named else None), axes)
 
@@ -168,7 +171,8 @@ def _plan(x: Tensor, index: Operand, axis: Any, op: str) -> _Plan:
         shared = {here: there + (there >= at) for here, there in alignment.pairing(positions.axes, rest).items()}
     elif positions.is_named or (x.is_named and positions.ndim > 1):
         raise AxisMismatch("the tensor and the index must both be named, or neither", op=op, operand=2,
-                           got=f"{x.axes} and {positions.axes}", help='nv.constant(index, axes="N=32")')
+                           got=f"{x.axes} and {positions.axes}", help='nv.constant(index, axes="N=32")',
+                           expected="names on both, or on none")
     batch = sorted(shared, key=shared.__getitem__)
     own = [d for d in range(positions.ndim) if d not in shared]
     moved = permuted(positions, [*batch, *own]).value
@@ -200,7 +204,7 @@ def _index(index: Operand, op: str, position: int = 1) -> Tensor:
         index = as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)
     if not index.dtype.is_integer:
         raise WrongKind("an index is of integers", op=op, operand=position, got=str(index.type),
-                        help="convert it: index.astype(nv.int64)")
+                        help="convert it: index.astype(nv.int64)", expected="integers")
     return Tensor(converted_to(index.value, int64), index._axes)
 
 
@@ -212,7 +216,8 @@ def _new_axis(x: Tensor, axis: Any) -> Axis:
     new = axis if isinstance(axis, Axis) else make_axes(axis).flatten()
     if x.ndim and new.is_anonymous == x.is_named:
         raise AxisMismatch("named and anonymous axes do not mix", op="one_hot", got=f"{new} and {x.axes}",
-                           help='write the new axis as "C=10" beside named axes, as 10 beside anonymous ones')
+                           help='write the new axis as "C=10" beside named axes, as 10 beside anonymous ones',
+                           expected="names on both, or on none")
     return new
 
 

@@ -183,7 +183,8 @@ class _Reader:
         here = self._x.shape[len(self._ranges):len(self._ranges) + mask.ndim]
         if any(equal(own, length) is not True for own, length in zip(here, mask.shape, strict=True)):
             raise ShapeMismatch("the mask has another shape than the dimensions it selects from", op="x[...]",
-                                got=mask.shape, expected=tuple(here))
+                                got=mask.shape, expected=tuple(here),
+                                help="a mask has the lengths of the dimensions it stands for")
         return [ops.Constant(index).output for index in np.nonzero(mask)]
 
     def _here(self) -> tuple[DimLike, Axis | None]:
@@ -207,7 +208,9 @@ def _listed(x: Tensor, item: Any) -> list[Any]:
             if at in taken or entry is None or entry is Ellipsis:
                 raise InvalidArgument("an axis is given twice" if at in taken
                                       else "an axis needs a position or a slice",
-                                      op="x[...]", operand=str(axis), got=repr(entry))
+                                      op="x[...]", operand=str(axis), got=repr(entry),
+                                      expected="{axis: position or slice}, each axis once",
+                                      help="leave out what stays whole")
             taken.add(at)
             entries[at] = entry
         return entries
@@ -224,7 +227,7 @@ def _read(entry: Any, x: Tensor) -> Any:
     if isinstance(entry, Tensor):
         if not (entry.dtype.is_integer or entry.dtype is bool_):
             raise WrongKind("an index is of integers or bool", op="x[...]", got=str(entry.type),
-                            help="convert it: index.astype(nv.int64)")
+                            help="convert it: index.astype(nv.int64)", expected="integers or booleans")
     elif isinstance(entry, (np.ndarray, list, range)):
         entry = _array(entry)
     else:
@@ -232,7 +235,8 @@ def _read(entry: Any, x: Tensor) -> Any:
         if position is not None:
             return position
         raise WrongKind("this is no index", op="x[...]", got=f"{type(entry).__name__} {entry!r:.60}",
-                        expected="an integer, a slice, None, ..., an array or a mask")
+                        expected="an integer, a slice, None, ..., an array or a mask",
+                        help="a float is converted by int(i), a tensor by index.astype(nv.int64)")
     if x.is_named and not isinstance(entry, int):
         raise WrongKind("a named tensor is not indexed by a tensor", op="x[...]",
                         got=f"{type(entry).__name__} {entry.shape}", expected="integers and slices",
@@ -262,7 +266,8 @@ def _completed(entries: list[Any], x: Tensor) -> list[Any]:
     """
     dots = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(dots) > 1:
-        raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}")
+        raise InvalidArgument("an index has one ellipsis at most", op="x[...]", got=f"{len(dots)}",
+                              expected="one", help="write : for each of the other axes")
     used = sum(_consumed(entry) for entry in entries)
     if used > x.ndim:
         raise InvalidArgument("too many indices", op="x[...]", operand="index", got=used,

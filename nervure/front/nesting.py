@@ -37,7 +37,8 @@ LEAF = Leaf()
 def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
     """The leaves in order, and the pattern (hashable, comparable) that holds everything else."""
     if depth > DEEPEST:
-        raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="flatten", help="does it hold itself?")
+        raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="flatten", help="does it hold itself?",
+                              got=f"{DEEPEST} levels and more", expected=f"at most {DEEPEST} levels")
     parts = _parts(value)
     if parts is None:
         return [value], LEAF

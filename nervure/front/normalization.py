@@ -123,7 +123,9 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
     own = as_tensor(x, "batch_norm")
     kept = _channels(own, channels)
     if (mean_of is None) != (variance_of is None):
-        raise InvalidArgument("mean and variance are given both or neither", op="batch_norm")
+        raise InvalidArgument("mean and variance are given both or neither", op="batch_norm", got="one of them",
+                              expected="mean_of and variance_of, or none",
+                              help="without them those of x itself are taken")
     by_channel = [None if entry is None else _over_channels(own, kept, entry)
                   for entry in (mean_of, variance_of, scale, shift)]
     centre = _spread(mean, own, kept) if by_channel[0] is None else by_channel[0]
@@ -133,7 +135,8 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
 
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
     if axis is not None and axes is not None:
-        raise InvalidArgument("axis= and normalization_axes= say the same", op=name, help="give one of them")
+        raise InvalidArgument("axis= and normalization_axes= say the same", op=name, help="give one of them",
+                              got="both", expected="one of them")
     own = as_tensor(x, name)
     along, _ = chosen_axes(own, axes if axis is None else axis, None, name)
     return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=tuple(sorted(along))), own._axes)

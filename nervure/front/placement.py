@@ -84,7 +84,8 @@ class Placement:
             if not variable.persistent:
                 raise InvalidArgument("it is read before it has a value", op=variable.name or "temporary",
                                       location=variable.location if op is None else op.location,
-                                      help="assign a temporary first; a placeholder must be a parameter")
+                                      help="assign a temporary first; a placeholder must be a parameter",
+                                      got="no value", expected="an assignment before it")
             value = self.entry[variable] = ReadVariable(variable).output
             value.op.name = variable.name
             value.labels = None if op is None else op.outputs[0].labels

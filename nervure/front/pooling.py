@@ -59,14 +59,15 @@ def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
         lengths = list(window.values())
     elif x.is_named:
         raise WrongKind("the window of a named tensor is a dict", op="pooling", operand="window", got=repr(window),
-                        expected="{axis: length}")
+                        expected="{axis: length}", help="write window={H: 3, W: 3}")
     else:
         places = list(range(2, x.ndim))
         lengths = list(window) if isinstance(window, (list, tuple)) else [window] * len(places)
     if len(lengths) != len(places) or not places:
         raise InvalidArgument("a window needs a length for each spatial axis", op="pooling", operand="window",
                               got=window,
-                              expected=f"{len(places)} lengths" if places else "at least one axis")
+                              expected=f"{len(places)} lengths" if places else "at least one axis",
+                              help="a window of 1 leaves an axis as it is")
     return places, [step("pooling", "window", length) for length in lengths]
 
 

@@ -84,7 +84,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     for position, number in enumerate(numbers):
         if not is_scalar(number) or isinstance(number, (complex, np.complexfloating)):
             raise WrongKind("arange takes real numbers", op="arange", operand=position + 1, got=f"{number!r:.60}",
-                            help="nv.iota(axis) counts along an axis")
+                            help="nv.iota(axis) counts along an axis", expected="a number")
     if step == 0:
         raise InvalidArgument("the step is 0", op="arange", operand="step", got=step, expected="a number but 0",
                               help="nv.full(axes, number) repeats a number")

@@ -104,7 +104,8 @@ def _probability(p: Any, op: str) -> float:
         raise WrongKind("a probability is a number", op=op, got=f"{p!r:.60}", expected="0 to 1",
                         help="nv.uniform(axes) < p compares with a tensor")
     if not 0 <= p <= 1:
-        raise InvalidArgument("a probability is from 0 to 1", op=op, got=p, expected="0 to 1")
+        raise InvalidArgument("a probability is from 0 to 1", op=op, got=p, expected="0 to 1",
+                              help="divide a count by how many there are")
     return float(p)
 
 
@@ -113,7 +114,8 @@ def _fans(axes: Any, out_axes: Any, op: str) -> tuple[int, int]:
     own = read_axes(axes)
     lengths = [length for length in own.lengths if not isinstance(length, Dim)]
     if len(lengths) < len(own):
-        raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own))
+        raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own),
+                              expected="integers", help="only placeholders have symbolic lengths")
     last = [len(own) - 1] if lengths else []
     chosen = positions_of(Tensor(ops.Full(0, float32, own.lengths), own), last if out_axes is None else out_axes, op)
     outputs = math.prod([lengths[at] for at in chosen])

@@ -45,14 +45,16 @@ def real(value: Any, op: str, operand: str, expected: str = "a number") -> float
     is_number = isinstance(value, (int, float, np.floating, np.integer, np.bool_)) or (
         isinstance(value, np.generic) and value.dtype.kind == "V" and hasattr(value, "__float__"))  # ml_dtypes' floats
     if not is_number or isinstance(value, np.timedelta64):
-        raise WrongKind(f"{operand} is a real number", op=op, operand=operand, got=shown(value), expected=expected)
+        raise WrongKind(f"{operand} is a real number", op=op, operand=operand, got=shown(value), expected=expected,
+                        help="tensors are computed by x.item()")
     return float(value)
 
 
 def truth(value: Any, op: str, operand: str) -> bool:
     """A switch; WrongKind for anything but a truth value or an integer."""
     if not isinstance(value, (bool, int, np.bool_)):
-        raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False")
+        raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False",
+                        help=f"write {operand}=True")
     return bool(value)
 
 
@@ -65,7 +67,8 @@ def members(value: Any, op: str, operand: str, expected: str = "a list") -> list
         raise
     except Exception:  # whatever a foreign object raises; an array without dimensions, too
         pass
-    raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(value), expected=expected)
+    raise WrongKind(f"{operand} is a list", op=op, operand=operand, got=shown(value), expected=expected,
+                    help="write [x] for one alone")
 
 
 def shown(value: Any) -> str:

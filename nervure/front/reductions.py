@@ -51,7 +51,8 @@ def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, 
     own = as_tensor(x, name)
     if axis is not None:
         if reduction_axes is not None:
-            raise InvalidArgument("axis= and reduction_axes= say the same", op=name, help="give one of them")
+            raise InvalidArgument("axis= and reduction_axes= say the same", op=name, help="give one of them",
+                                  got="both", expected="one of them")
         reduction_axes = axis
     reduced, kept = chosen_axes(own, reduction_axes, out_axes, name)
     value = own.value if dtype is None else converted_to(own.value, dtype(own.dtype))

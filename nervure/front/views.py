@@ -41,7 +41,7 @@ def broadcast(x: Operand, axes: Any) -> Tensor:
         shape = alignment.broadcast_shape([target.lengths, own.shape], "broadcast")
         if shape != target.lengths:
             raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
-                                expected=str(target.lengths))
+                                expected=str(target.lengths), help="reduce the tensor, or index it")
         return Tensor(alignment.broadcast_anonymous(own.value, shape, "broadcast"),
                       target if not target.is_anonymous else None)
     if not own.is_named:
@@ -62,7 +62,8 @@ def axes_with_order(x: Operand, axes: Any) -> Tensor:
     order = positions_of(own, axes.axes if isinstance(axes, Tensor) else axes, "axes_with_order")
     if len(order) != own.ndim:
         raise InvalidArgument("the new order must have every axis once", op="axes_with_order", got=str(axes),
-                              expected=str(own.axes))
+                              expected=str(own.axes),
+                              help="nv.broadcast adds axes, nv.sum and x[...] take them away")
     return permuted(own, order)
 
 
@@ -100,7 +101,8 @@ def transposed(x: Tensor) -> Tensor:
 def matrix_transposed(x: Tensor) -> Tensor:
     """``x.mT``: the last two axes swapped."""
     if x.ndim < 2:
-        raise ShapeMismatch("a matrix has two axes", op="mT", got=str(x.type), expected="two axes or more")
+        raise ShapeMismatch("a matrix has two axes", op="mT", got=str(x.type), expected="two axes or more",
+                            help="x.reshape(1, -1) makes a row of a vector")
     return permuted(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
@@ -109,7 +111,8 @@ def cast_axes(x: Operand, axes: Any) -> Tensor:
     own = as_tensor(x, "cast_axes")
     target = read_axes(axes)
     if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(own.shape, target.lengths, strict=True)):
-        raise AxisMismatch("the lengths must stay", op="cast_axes", got=str(target), expected=str(own.shape))
+        raise AxisMismatch("the lengths must stay", op="cast_axes", got=str(target), expected=str(own.shape),
+                           help="nv.broadcast, nv.pad and x[...] change lengths")
     value = alignment.assume_shape(own.value, target.lengths, "cast_axes")
     return Tensor(value, None if target.is_anonymous and len(target) else target)
 
@@ -119,7 +122,7 @@ def map_roles(x: Operand, roles: Mapping[Any, Any]) -> Tensor:
     own = as_tensor(x, "map_roles")
     if not isinstance(roles, Mapping):
         raise WrongKind("map_roles takes a mapping", op="map_roles", operand=2, got=type(roles).__name__,
-                        expected="{old: new}")
+                        expected="{old: new}", help="nv.map_roles(x, {\"H\": \"W\"})")
     axes = list(own.axes)
     for old, new in roles.items():
         at = position_of(own, old, "map_roles")
@@ -158,7 +161,8 @@ def squeeze(x: Operand, axes: Any = None) -> Tensor:
     for at in chosen:
         if at not in ones:
             raise ShapeMismatch("only an axis of length 1 can be dropped", op="squeeze",
-                                got=str(own.axes[at]), expected=1)
+                                got=str(own.axes[at]), expected=1,
+                                help="x[...] with an integer takes an axis away, nv.sum reduces one")
     kept = [at for at in range(own.ndim) if at not in chosen]
     return Tensor(ops.Reshape(own.value, tuple([own.shape[at] for at in kept])),
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
@@ -199,7 +203,8 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
     rest = product([entry for entry in lengths if not (isinstance(entry, int) and entry == -1)])
     if len(wild) > 1 or (isinstance(rest, int) and rest == 0):
         raise InvalidArgument("one length at most may be -1, and the others must say what it is", op="reshape",
-                              got=str(tuple(lengths)))
+                              got=str(tuple(lengths)), expected="one -1, and no 0 beside it",
+                              help="write the other lengths out")
     lengths[wild[0]] = own.size // rest
     return lengths
 
@@ -223,7 +228,7 @@ def flatten_at(x: Operand, index: int) -> Tensor:
     own = as_tensor(x, "flatten_at")
     if not isinstance(index, int) or not 0 <= index <= own.ndim:
         raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index,
-                              expected=f"0 to {own.ndim}")
+                              expected=f"0 to {own.ndim}", help="0 and the rank flatten all axes")
     if index in (0, own.ndim):
         return flatten(own)
     parts = own.axes[:index], own.axes[index:]
@@ -272,7 +277,8 @@ def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[Any, Any], ...]:
     listed = list(paddings) if isinstance(paddings, (list, tuple)) else [paddings] * own.ndim
     if len(listed) != own.ndim:
         raise InvalidArgument("a padding is needed for each axis", op="pad", got=f"{len(listed)} paddings",
-                              expected=f"{own.ndim} for {own.axes}")
+                              expected=f"{own.ndim} for {own.axes}",
+                              help="a dict {axis: padding} names those that are padded")
     return tuple([_pair(entry) for entry in listed])
 
 
@@ -281,7 +287,8 @@ def _pair(padding: Any) -> tuple[Any, Any]:
     for amount in (before, after):
         if isinstance(amount, bool) or not (isinstance(amount, Dim) or hasattr(amount, "__index__")):
             raise WrongKind("a padding is an int or a pair of ints", op="pad", operand="paddings",
-                            got=f"{padding!r:.60}")
+                            got=f"{padding!r:.60}", expected="an int, or (before, after)",
+                            help="nv.pad(x, [(1, 1), 0]) pads the first axis")
     return before, after
 
 
@@ -332,7 +339,8 @@ def new_position(x: Tensor, position: Any, op: str) -> int:
     """Where a new axis goes: 0 to the rank; negative counts from the end of the result."""
     if isinstance(position, bool) or not isinstance(position, int) or not -x.ndim - 1 <= position <= x.ndim:
         raise InvalidArgument("there is no such position for a new axis", op=op, got=repr(position),
-                              expected=f"{-x.ndim - 1} to {x.ndim}")
+                              expected=f"{-x.ndim - 1} to {x.ndim}",
+                              help="positions count from 0; negative ones from the end")
     return position % (x.ndim + 1)
 
 

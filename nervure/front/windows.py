@@ -81,7 +81,7 @@ def setting(op: str, entry: Any) -> Mapping[str, Any]:
     """The settings of one axis; None for none of its own."""
     if entry is not None and not isinstance(entry, Mapping):
         raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
-                        expected='{"strides": 2, "padding": 1}')
+                        expected='{"strides": 2, "padding": 1}', help='spatial={H: {"stride": 2}}')
     return entry or {}
 
 
@@ -94,12 +94,14 @@ def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> l
         unknown = set(table) - set(places)
         if unknown:
             raise AxisMismatch(f"{name} is given for an axis that is not spatial", op=op, operand=name,
-                               got=str(x.axes[min(unknown)]), expected=", ".join(str(x.axes[at]) for at in places))
+                               got=str(x.axes[min(unknown)]), expected=", ".join(str(x.axes[at]) for at in places),
+                               help="list the axis among the spatial ones")
         return [table.get(at, 0 if "padding" in name else 1) for at in places]
     if isinstance(value, (list, tuple)) and not is_pair:
         if len(value) != len(places):
             raise InvalidArgument(f"{name} needs an entry for each spatial axis", op=op, operand=name, got=value,
-                                  expected=f"{len(places)} entries")
+                                  expected=f"{len(places)} entries",
+                                  help="a single number holds for all of them")
         return list(value)
     return [value] * len(places)
 

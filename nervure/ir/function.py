@@ -104,7 +104,7 @@ class Function:
         """The results as an expression over other values in place of the parameters (inlining, not running)."""
         if len(operands) != len(self.parameters):
             raise InvalidArgument("wrong number of operands", op=self.name, got=len(operands),
-                                  expected=len(self.parameters))
+                                  expected=len(self.parameters), help="give a value for each parameter")
         table = {op.outputs[0]: as_value(new) for op, new in zip(self.parameters, operands, strict=True)}
         rebuild([op for op in self.operations if type(op) is not Parameter], table)
         return tuple([table.get(value, value) for value in self.results])
@@ -156,7 +156,8 @@ def _parameter(entry: Any) -> Parameter:
     op = entry.op if isinstance(entry, Value) else entry
     if not isinstance(op, Parameter):
         raise WrongKind("a parameter must be a Parameter op", op="Function", got=type(entry).__name__,
-                        expected="Parameter")
+                        expected="Parameter",
+                        help="nv.Parameter(dtype, shape) makes one; nv.computation takes placeholders")
     return op
 
 
@@ -188,20 +189,25 @@ def _check_parameters(function: Function) -> None:
     for position, parameter in enumerate(function.parameters):
         if parameter in listed:
             raise InvalidArgument("a parameter is listed twice", op="Function", operand=position + 1, got=parameter,
-                                  location=parameter.location, help="list each Parameter once")
+                                  location=parameter.location, help="list each Parameter once",
+                                  expected="each parameter once")
         listed.add(parameter)
     for op in function.operations:
         if type(op) is Parameter and op not in listed:
             raise InvalidArgument("a parameter is needed by the results but not listed", op="Function", got=op,
-                                  operand=op.name, location=op.location, help="add it to the list of parameters")
+                                  operand=op.name, location=op.location, help="add it to the list of parameters",
+                                  expected="every parameter below the results")
 
 
 def _check_updates(function: Function) -> None:
     seen: set[Variable] = set()
     for variable, value in function.updates:
         if variable in seen:
-            raise InvalidArgument("a variable is updated twice", op="Function", operand=variable.name)
+            raise InvalidArgument("a variable is updated twice", op="Function", operand=variable.name,
+                                  got="two updates", expected="one new value",
+                                  help="combine them into one value")
         seen.add(variable)
         if value.type.dtype is not variable.type.dtype or value.type.shape != variable.type.shape:
             raise InvalidArgument("an update must have the variable's type", op="Function", operand=variable.name,
-                                  got=value.type, expected=variable.type)
+                                  got=value.type, expected=variable.type,
+                                  help="insert ops.Convert, or a reshape")

@@ -115,7 +115,8 @@ def name_scope(name: str) -> Iterator[Scope]:
     """Names what is built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``."""
     if not isinstance(name, str) or not name or name.strip("/") != name:
         raise InvalidArgument("a name scope needs a name that neither starts nor ends with /", op="name_scope",
-                              got=repr(name), expected="a non-empty string")
+                              got=repr(name), expected="a non-empty string",
+                              help='with nv.name_scope("encoder/dense"): ...')
     before = _context.scope
     for part in name.split("/"):
         _context.scope = _context.scope.child(part)

@@ -55,7 +55,8 @@ class Variable:
         shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])
         if len(shape) < len(self.type.shape):
             raise InvalidArgument("a variable needs a shape of numbers", op=self.name or "variable", got=self.type,
-                                  location=self.location, help="give every axis of a variable a length")
+                                  location=self.location, help="give every axis of a variable a length",
+                                  expected="integers")
         size, limit = math.prod(shape) * self.type.dtype.itemsize, flags.allowed_bytes()
         if size > limit:
             raise InvalidArgument("this variable needs more memory than there is", op=self.name or "variable",
@@ -66,7 +67,7 @@ class Variable:
         value = np.asarray(0 if initial is None else initial)
         if value.ndim and value.shape != shape:
             raise ShapeMismatch("the initial value has another shape", op=self.name or "variable", got=value.shape,
-                                expected=shape, location=self.location)
+                                expected=shape, location=self.location, help="a single number fills any shape")
         array = np.empty(shape, self.type.dtype.numpy)
         with np.errstate(all="ignore"):
             array[...] = value.astype(self.type.dtype.numpy)

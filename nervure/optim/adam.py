@@ -38,11 +38,11 @@ class Adam:
         for name, value in (("beta1", beta1), ("beta2", beta2)):
             if not 0 <= real(value, "Adam", name) < 1:
                 raise InvalidArgument(f"{name} is no decay rate", op="Adam", operand=name, got=value,
-                                      expected="0 <= rate < 1")
+                                      expected="0 <= rate < 1", help="0.9 and 0.999 are usual")
         for name, entry in (("learning_rate", learning_rate), ("epsilon", epsilon)):
             if not isinstance(entry, Tensor) and not real(entry, "Adam", name) >= 0:
                 raise InvalidArgument(f"{name} is not negative", op="Adam", operand=name, got=entry,
-                                      expected="0 or more")
+                                      expected="0 or more", help="the step is subtracted already")
         self.learning_rate, self.beta1, self.beta2, self.epsilon = learning_rate, beta1, beta2, epsilon
         self.steps = persistent_tensor((), 0.0).named("adam_steps")
         self.slots: dict[AssignableTensorOp, tuple[AssignableTensorOp, AssignableTensorOp]] = {}
@@ -52,7 +52,7 @@ class Adam:
         chosen = variables_below(loss) if variables is None else list(variables)
         if not chosen:
             raise InvalidArgument("the loss depends on no variable", op="Adam", got=repr(loss),
-                                  help="nv.variable makes one")
+                                  help="nv.variable makes one", expected="variables below the loss")
         gradients = deriv(loss, chosen)
         steps = self.steps + 1.0
         scales = 1.0 - power(self.beta1, steps), 1.0 - power(self.beta2, steps)

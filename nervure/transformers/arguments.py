@@ -64,7 +64,8 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
     except Exception as error:  # whatever __array__ of a foreign object raises
         found = f"{type(value).__name__} ({error})"
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
-                    expected="an array, or lists of numbers that are equally long")
+                    expected="an array, or lists of numbers that are equally long",
+                    help="pad shorter lists, and compute tensors first: x.numpy()")
 
 
 def _check_memory(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:

@@ -80,7 +80,8 @@ class Cell:
         array = as_array(value, self.type.dtype, "set", self.name)
         if array.shape != self.type.shape:
             raise ShapeMismatch("the value has another shape than the variable", op="set", operand=self.name,
-                                got=array.shape, expected=self.type.shape)
+                                got=array.shape, expected=self.type.shape,
+                                help="reshape or broadcast it to the variable's shape")
         with self.turn.lock:
             self.store(np.array(array, order="C", copy=True))
 

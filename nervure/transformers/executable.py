@@ -92,7 +92,8 @@ class Executable(ABC):
             return self._owned(values, {id(array) for array in (*arrays, *states.values())}, bindings)
         except MemoryError:
             raise InvalidArgument("there is not enough memory for this call", op=self.function.name,
-                                  help="nothing was changed by it") from None
+                                  help="nothing was changed by it", got="MemoryError",
+                                  expected="enough memory for arguments and results") from None
 
     def _find_cells(self) -> list[Cell]:
         self._cells = self.transformer.cells.of(self._variables)
@@ -133,11 +134,13 @@ class Executable(ABC):
             numbers = [operator.index(number) for number in donate]
         except TypeError:
             raise WrongKind("donate lists the numbers of arguments", op=self.function.name, operand="donate",
-                            got=repr(donate), expected="a tuple of ints") from None
+                            got=repr(donate), expected="a tuple of ints",
+                            help="donate=(0,) gives away the first argument") from None
         for number in numbers:
             if not 0 <= number < count:
                 raise InvalidArgument("a donated argument does not exist", op=self.function.name, operand="donate",
-                                      got=number, expected=f"numbers from 0 to {count - 1}")
+                                      got=number, expected=f"numbers from 0 to {count - 1}",
+                                      help="arguments are numbered from 0")
 
     def __repr__(self) -> str:
         return f"<executable on {self.transformer.name}: {self.function!r}>"
@@ -153,11 +156,13 @@ class Executable(ABC):
         results = self.function.results
         if not isinstance(out, (np.ndarray, list, tuple)):
             raise WrongKind("out is a list of arrays", op=self.function.name, operand="out", got=_kind(out),
-                            expected="a list with an array or None for each result")
+                            expected="a list with an array or None for each result",
+                            help="write out=[array], with None where there is none")
         targets = [out] if isinstance(out, np.ndarray) else list(out)
         if len(targets) != len(results):
             raise InvalidArgument("wrong number of result arrays", op=self.function.name, operand="out",
-                                  got=len(targets), expected=len(results))
+                                  got=len(targets), expected=len(results),
+                                  help="None stands for a result without an array")
         count = len(self.function.parameters)
         known = [(f"argument {self._binder.name(number % count)}", array) for number, array in enumerate(arguments)
                  if isinstance(array, np.ndarray)]

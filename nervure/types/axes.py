@@ -71,7 +71,8 @@ class Axes:
             return self._axes[operator.index(item)]
         except IndexError:
             raise IndexOutOfRange("no axis at this position", op="Axes[...]", got=item,
-                                  expected=f"a position in {self}") from None
+                                  expected=f"a position in {self}",
+                                  help="positions count from 0; negative ones from the end") from None
         except (TypeError, ValueError):
             raise WrongKind("axes are indexed by position", op="Axes[...]", got=type(item).__name__,
                             expected="an int or a slice of ints",
@@ -91,7 +92,7 @@ class Axes:
         """The axis of this name. AxisMismatch where there is none, or where several bear it."""
         if not isinstance(name, str):
             raise WrongKind("a name is a string", op="Axes.find_by_name", got=type(name).__name__,
-                            expected="str")
+                            expected="str", help="axes.index(axis) finds an axis by matching")
         found = [one for one in self._axes if one.name == name]
         if len(found) == 1:
             return found[0]
@@ -124,7 +125,8 @@ class Axes:
         common = self & added
         if common:
             raise InvalidArgument(f"{list_text(one.label for one in common)} would occur twice", op="Axes +",
-                                  got=f"{self} + {added}", help="a | b joins axes that overlap")
+                                  got=f"{self} + {added}", help="a | b joins axes that overlap",
+                                  expected="axes without a common one")
         return Axes((*self._axes, *added._axes))
 
     def __radd__(self, other: object) -> Axes:
@@ -231,7 +233,7 @@ class Axes:
     def _sole(self, found: Axes, op: str) -> Axis | None:
         if len(found) > 1:
             raise InvalidArgument("several axes have the class asked for", op=f"Axes.{op}", got=found,
-                                  expected="one")
+                                  expected="one", help="axes.batch_axes() and its like give all of them")
         return found[0] if found else None
 
     def __str__(self) -> str:

@@ -303,7 +303,8 @@ def axis_tuple(axes: object, op: str) -> tuple[Axis, ...]:
     """Axes as a tuple. WrongKind for a set, for what is no list, and for a member that is no axis."""
     members = ordered_members(axes, op)
     if members is None:
-        raise WrongKind("a list of axes is needed", op=op, got=type(axes).__name__, expected="a list of axes")
+        raise WrongKind("a list of axes is needed", op=op, got=type(axes).__name__, expected="a list of axes",
+                        help="one axis is written [axis]")
     for position, member in enumerate(members):
         if not isinstance(member, Axis):
             raise WrongKind("an axis is needed", op=op, operand=position, got=type(member).__name__,
@@ -322,7 +323,8 @@ def check_together(axes: Sequence[Axis], op: str) -> bool:
         return True  # each is of its own class; what they mean is their position
     if any(anonymous):
         raise InvalidArgument("axes are all named or all anonymous", op=op, got=list_text(axes),
-                              help='name the plain lengths too: nv.axis("H", 28)')
+                              help='name the plain lengths too: nv.axis("H", 28)',
+                              expected="names on all, or on none")
     if len({one.axis_class for one in axes}) == len(axes) == len({one.name for one in axes}):
         return False  # by far the most frequent case
     for position, one in enumerate(axes):
@@ -334,7 +336,8 @@ def check_together(axes: Sequence[Axis], op: str) -> bool:
             if one.name == other.name and one.axis_class != other.axis_class:
                 raise InvalidArgument(f"two axes named {one.name} have different classes", op=op,
                                       got=list_text(axes),
-                                      help=f"give both one class, axis_class={one.name!r}, or two names")
+                                      help=f"give both one class, axis_class={one.name!r}, or two names",
+                                      expected="one class for one name")
     return False
 
 
@@ -373,7 +376,8 @@ def checked_length(length: object) -> DimLike:
         length = _integer(length, "axis", "a length is an int or a symbolic dimension")
         is_negative = length < 0
     if is_negative:
-        raise InvalidArgument("a length cannot be negative", op="axis", got=length, expected="0 or more")
+        raise InvalidArgument("a length cannot be negative", op="axis", got=length, expected="0 or more",
+                              help="a length that is not known yet is nv.dim('n')")
     return length
 
 

@@ -80,5 +80,6 @@ def make_axis_class(name: str | None = None) -> AxisClass:
 def checked_name(name: object, op: str) -> str:
     """A name as it is; WrongKind for anything but a string."""
     if not isinstance(name, str):
-        raise WrongKind("a name is a string", op=op, operand="name", got=type(name).__name__, expected="str")
+        raise WrongKind("a name is a string", op=op, operand="name", got=type(name).__name__, expected="str",
+                        help='nv.make_axis_class("features")')
     return name

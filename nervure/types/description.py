@@ -55,7 +55,8 @@ class BasicTensorDescription:
                             help="row_major(shape) makes one")
         _put(self, "layout", layout)
         if layout is not None and layout.rank != len(self.shape):
-            raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides")
+            raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides",
+                                  help="row_major(shape) makes a layout")
 
     @property
     def rank(self) -> int:

@@ -99,7 +99,8 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
                         expected="an int for each dimension", help="one entry is written (3,)") from None
     if len(entries) != len(shape):
         raise IndexOutOfRange(f"an index into {len(shape)} dimensions has {len(shape)} entries", got=entries,
-                              expected=f"an index into {tuple(shape)}")
+                              expected=f"an index into {tuple(shape)}", op="index",
+                              help="an index has an entry for each dimension")
     checked = []
     for position, (entry, length) in enumerate(zip(entries, shape, strict=True)):
         number = _checked_integer(entry, "an index is an integer", None)
@@ -108,7 +109,8 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
             expected = "nothing, as the length is 0" if length == 0 else (
                 f"{-length} to {length - 1}, as the length is {length}")
             raise IndexOutOfRange(f"index {number} is out of range at position {position}", got=entries,
-                                  expected=expected)
+                                  expected=expected, op="index",
+                                  help="an index counts from the end once when negative")
         checked.append(number if number >= 0 else number + length)
     return tuple(checked)
 

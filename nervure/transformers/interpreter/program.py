@@ -88,7 +88,8 @@ class Program:
         except MemoryError:
             op = self._ops[position]
             raise op.fail(InvalidArgument, "there is not enough memory for the result", got=op,
-                          help="nothing was changed by this call") from None
+                          help="nothing was changed by this call",
+                          expected="enough memory for the result") from None
         except Exception as error:
             op = self._ops[position]
             error.add_note(f"while running {op!r}, built at {op.location}")
@@ -102,7 +103,8 @@ class Program:
         if any([_has_nan(values[self._slots[value]]) for value in op.operands]):
             return
         raise op.fail(NumericError, "the result has a NaN and no operand has one", got=op,
-                      help="nothing was changed by this call; flags.check_nan asks for this check")
+                      help="nothing was changed by this call; flags.check_nan asks for this check",
+                      expected="numbers and infinities")
 
 
 def _has_nan(value: Any) -> bool:

@@ -45,7 +45,9 @@ def make_step(op: Op, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step
     for kind, maker in _MAKERS.items():
         if isinstance(op, kind):
             return maker(op, inputs, outputs, bindings)
-    raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__)
+    raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
+                  expected="an elementwise op, a view, a structured op or an effect",
+                  help="give the op a decomposition, or write it as a HostCall")
 
 
 def supports(op_class: type[Op]) -> bool:
@@ -147,7 +149,7 @@ def _guard(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
         if not condition.all():
             at = tuple(int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape))
             raise op.fail(kind, op.message, got=f"false at position {at}" if at else None,
-                          help="nothing was changed by this call")
+                          help="nothing was changed by this call", expected="conditions that hold")
     return step
 
 
@@ -161,7 +163,7 @@ def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
             return
         if len(results) != len(declared):
             raise op.fail(WrongKind, "the host function returned another number of results", got=len(results),
-                          expected=len(declared))
+                          expected=len(declared), help="return a tuple with an array for each declared result")
         for slot, result, (dtype, shape) in zip(outputs, results, declared, strict=True):
             values[slot] = _returned(op, result, dtype, shape)
     return step
@@ -176,14 +178,16 @@ def _read_only(value: Any) -> np.ndarray:
 def _returned(op: Any, result: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     """What a host function returned, copied: the function may keep its array and write it later."""
     if result is None:
-        raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}")
+        raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}",
+                      help="return an array for each declared result")
     try:
         array = as_array(result, dtype, type(op).__name__, "result")
     except (WrongKind, InvalidArgument) as error:
         raise op.fail(type(error), f"what the host function returned does not fit: {error.message}", got=error.got,
                       expected=error.expected, help=error.help) from None
     if array.shape != shape:
-        raise op.fail(ShapeMismatch, "the host function returned another shape", got=array.shape, expected=shape)
+        raise op.fail(ShapeMismatch, "the host function returned another shape", got=array.shape, expected=shape,
+                      help="like= declares the results' axes and types")
     return np.array(array, order="C", copy=True)
 
 

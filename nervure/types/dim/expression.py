@@ -131,7 +131,7 @@ def parts(value: object, what: str = "dimension") -> tuple[Polynomial, Declared]
     number = integer(value)
     if number is None:
         raise WrongKind("this is not a dimension", op=what, got=f"{value!r} ({type(value).__name__})",
-                        expected="an int or a Dim")
+                        expected="an int or a Dim", help='a length that is not known yet is nv.dim("n")')
     return constant(number), {}
 
 
@@ -198,18 +198,20 @@ def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidArgument("a symbol of a dimension is named by an identifier", op="dim", operand="name",
-                              got=repr(name), expected="letters, digits and _, not starting with a digit")
+                              got=repr(name), expected="letters, digits and _, not starting with a digit",
+                              help='nv.dim("batch_size")')
     bounds = []
     for which, bound in (("min", min), ("max", max)):
         number = integer(bound)
         if bound is not None and number is None:
             raise WrongKind("a bound of a dimension is an integer or None", op="dim", operand=which,
-                            got=repr(bound), expected="int or None")
+                            got=repr(bound), expected="int or None", help='nv.dim("n", min=1, max=4096)')
         bounds.append(number)
     low, high = bounds
     if is_empty((low, high)):
         raise InvalidArgument(f"the bounds of the symbol {name} leave it no value", op="dim", operand=name,
-                              got=f"min={low}, max={high}", expected="min <= max")
+                              got=f"min={low}, max={high}", expected="min <= max",
+                              help="min is at most max, and both are 0 or more")
     return Dim(symbol(name), {name: (low, high)})
 
 
