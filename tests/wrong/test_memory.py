@@ -1,4 +1,6 @@
-"""What needs more memory than there is, or more than any machine can address, is refused before anything is allocated."""
+"""What needs more memory than there is, or more than any machine can address, is refused before anything is
+allocated.
+"""
 
 from __future__ import annotations
 
