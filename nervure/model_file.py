@@ -48,7 +48,7 @@ def save(path: str | os.PathLike[str], computation: Computation | Function) -> N
                            help="return a tensor, a list, or a dict with names as keys",
                            expected="names as keys")
     function = computation.function
-    state = {variable: computation.transformer.get(variable) for variable in function.variables}
+    state = computation.transformer.snapshot(function.variables)
     save_function(path, function, state, {_RESULTS: json.dumps(shape)})
 
 

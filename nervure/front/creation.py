@@ -29,6 +29,7 @@ from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64, is_same_kind
+from nervure.types.shape import check_room
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
          "persistent": (False, True, False, False), "variable": (False, True, True, False),
@@ -235,6 +236,7 @@ def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
             raise InvalidArgument(f"an element does not fit {element.name}", op=op,
                                   got=low if low < element.minimum else high,  # type: ignore[operator]
                                   expected=f"{element.minimum} to {element.maximum}", help="give a wider dtype=")
+    check_room(array.shape, element.itemsize, "this tensor", op=op)
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
 
@@ -263,6 +265,8 @@ def _is_weak(value: Any, dtype: DType, op: str) -> bool:
 def numpy_array(value: Any, op: str) -> np.ndarray:
     """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
     try:
+        if isinstance(value, np.ndarray):  # one may repeat few elements many times
+            check_room(value.shape, value.itemsize, "this array", op=op)
         array = np.array(value, copy=True)
     except NervureError:
         raise

@@ -10,17 +10,16 @@ array([1.5, 1.5], dtype=float32)
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from nervure import flags
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
+from nervure.types.shape import check_room
 
 
 class Variable:
@@ -57,12 +56,8 @@ class Variable:
             raise InvalidArgument("a variable needs a shape of numbers", op=self.name or "variable", got=self.type,
                                   location=self.location, help="give every axis of a variable a length",
                                   expected="integers")
-        size, limit = math.prod(shape) * self.type.dtype.itemsize, flags.allowed_bytes()
-        if size > limit:
-            raise InvalidArgument("this variable needs more memory than there is", op=self.name or "variable",
-                                  operand="shape", got=f"{size:,} bytes for {self.type}",
-                                  expected=f"at most {limit:,} bytes",
-                                  location=self.location, help="flags.memory_limit sets another limit")
+        check_room(shape, self.type.dtype.itemsize, "this variable", op=self.name or "variable", operand="shape",
+                   location=self.location)
         initial: Callable[[], Any] | Any = self.initial() if callable(self.initial) else self.initial
         value = np.asarray(0 if initial is None else initial)
         if value.ndim and value.shape != shape:

@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.transformers.convert import convert, limits, widen
 from nervure.types.dtype import DType, as_dtype, is_same_kind
+from nervure.types.shape import check_room
 
 
 def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
@@ -41,7 +41,7 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
     array, source = _read(value, op, operand)
     if source is dtype and array.dtype == dtype.numpy:
         return array
-    _check_memory(array, dtype, op, operand)
+    check_room(array.shape, dtype.itemsize, "the converted argument", op=op, operand=operand)
     if source is dtype:
         return array.astype(dtype.numpy)
     if not (is_same_kind(source, dtype) or _is_weak(value, array, source, dtype)):
@@ -66,16 +66,6 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
                     expected="an array, or lists of numbers that are equally long",
                     help="pad shorter lists, and compute tensors first: x.numpy()")
-
-
-def _check_memory(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
-    """InvalidArgument if a converted array would need more memory than there is: one may repeat few elements."""
-    size, limit = array.size * dtype.itemsize, flags.allowed_bytes()
-    if size > limit:
-        raise InvalidArgument("the converted array needs more memory than there is", op=op, operand=operand,
-                              got=f"{size:,} bytes for {dtype.short}{list(array.shape)}",
-                              expected=f"at most {limit:,} bytes",
-                              help=f"pass elements of {dtype.name}, or set flags.memory_limit")
 
 
 def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.passes.decompose import decompose
-from nervure.transformers.cells import Cell, Cells
+from nervure.transformers.cells import Cell, Cells, holding
 from nervure.transformers.executable import Executable
 
 __all__ = ["Executable", "Transformer"]
@@ -63,7 +64,8 @@ class Transformer(ABC):
         for op in ready.operations:
             if not self.supports(type(op)):
                 raise op.fail(NotSupported, f"{self.name} cannot run this op", got=type(op).__name__,
-                              help="give the op a decomposition, or write it as a HostCall")
+                              help="give the op a decomposition, or write it as a HostCall",
+                              expected="ops that it supports, or that decompose into such")
         return self.make_executable(ready)
 
     def computation(self, returns: Any, *parameters: Any) -> Any:
@@ -88,16 +90,28 @@ class Transformer(ABC):
             raise WrongKind("state is copied from a transformer", op="copy_state", got=type(other).__name__,
                             expected="a transformer", help="first.copy_state(second) takes over what second has")
         other.check_open()
-        theirs = other.cells.known()
-        mine = self.cells.of([variable for variable, _ in theirs], warn=False)
-        for (_, source), target in zip(theirs, mine, strict=True):
-            target.set(source.get())
+        theirs = other.snapshot([variable for variable, _ in other.cells.known()])
+        mine = self.cells.of(list(theirs), warn=False)
+        with holding([cell.turn for cell in mine]):
+            for target, value in zip(mine, theirs.values(), strict=True):
+                target.store(np.array(value, order="C", copy=True))
+
+    def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
+        """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
+        self.check_open()
+        cells = self.cells.of(variables)
+        with holding([cell.turn for cell in cells]):
+            return {variable: cell.array for variable, cell in zip(variables, cells, strict=True)}
 
     def _cell(self, variable: Any, warn: bool = True) -> Cell:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)
         if not isinstance(found, Variable):
             raise WrongKind("only a variable has a value on a transformer", op=self.name, got=type(variable).__name__,
-                            expected="a variable")
+                            expected="a variable", help="nv.evaluate(x) computes any tensor")
+        if variable is not found and not found.persistent:
+            raise InvalidArgument("only what is persistent has a value on a transformer", op=self.name,
+                                  operand=found.name, got=repr(variable), expected="a variable",
+                                  help="a placeholder's value comes with each call, a temporary's ends with it")
         return self.cells.of([found], warn)[0]
 
     def close(self) -> None:

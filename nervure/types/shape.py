@@ -9,9 +9,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
 from nervure.types.dim import Dim, DimLike, bounds, less_equal
 
@@ -113,6 +116,18 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
                                   help="an index counts from the end once when negative")
         checked.append(number if number >= 0 else number + length)
     return tuple(checked)
+
+
+def check_room(shape: Sequence[int], itemsize: int, what: str, **parts: Any) -> None:
+    """InvalidArgument if an array would take more bytes than ``flags.allowed_bytes()``; called before it is made.
+
+    ``parts`` are the fields of the error.
+    """
+    size, limit = math.prod(shape) * itemsize, flags.allowed_bytes()
+    if size > limit:
+        raise InvalidArgument(f"{what} needs more memory than there is", got=f"{size:,} bytes for {tuple(shape)}",
+                              expected=f"at most {limit:,} bytes", help="flags.memory_limit sets another limit",
+                              **parts)
 
 
 def at_least(length: DimLike, minimum: int) -> bool:

@@ -240,3 +240,12 @@ def test_initialisers():
     w = nv.variable(axes, lambda axes: nv.he(axes, out_axes="A")).numpy()
     assert abs(w.std() - np.sqrt(2 / 200)) < 0.002
     assert nv.variable("A=0, B=2", nv.glorot).numpy().shape == (0, 2)
+
+
+def test_arrays_that_repeat_an_element_too_often_are_refused_before_they_are_copied():
+    for repeated in (np.broadcast_to(np.float32(1), 2**45), np.broadcast_to(np.int8(1), 2**33)):
+        for make in (nv.constant, nv.tensor, lambda array: nv.variable(array.shape, initial_value=array)):
+            with nv.flags.overriding(memory_limit=2**32), pytest.raises(InvalidArgument, match="more memory than"):
+                make(repeated)
+    with nv.flags.overriding(memory_limit=2**20), pytest.raises(InvalidArgument, match="4,194,304 bytes"):
+        nv.constant(np.broadcast_to(np.int8(1), 2**20), dtype=nv.float32)

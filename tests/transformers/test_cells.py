@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import warnings
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.variable import Variable
+from nervure.transformers.cells import Cell
 from tests.transformers.build import compiled, parameter, read, variable
 
 ops = nv.ops
@@ -115,9 +117,8 @@ def test_unchanged_state_does_not_warn(transformer):
             assert other.get(w) == 0
 
 
-@pytest.mark.parametrize("kind", [{"is_local": True}, {"persistent": False}], ids=str)
-def test_state_that_is_each_transformers_own_does_not_warn(transformer, kind):
-    w = Variable(nv.BasicTensorDescription(nv.float32, ()), **kind)
+def test_state_that_is_each_transformers_own_does_not_warn(transformer):
+    w = Variable(nv.BasicTensorDescription(nv.float32, ()), is_local=True)
     transformer.set(w, 3)
     with warnings.catch_warnings(), nv.transformers.make_transformer("interpreter") as other:
         warnings.simplefilter("error")
@@ -135,6 +136,30 @@ def test_copy_state_takes_over_values(transformer):
             assert other.get(w).tolist() == [1, 2] and other.get(unused) == 1
             other.set(w, [3, 4])
             assert transformer.get(w).tolist() == [1, 2]
+
+
+def test_a_snapshot_is_of_one_moment(transformer, monkeypatch):
+    first, second = variable(0.0), variable(0.0)
+    step = compiled([], updates={first: read(first) + 1.0, second: read(second) + 1.0}, transformer=transformer)
+    store, is_half_done, may_go_on = Cell.store, threading.Event(), threading.Event()
+
+    def store_and_wait(cell, array):
+        store(cell, array)
+        is_half_done.set()
+        assert may_go_on.wait(60)
+
+    monkeypatch.setattr(Cell, "store", store_and_wait)
+    found = []
+    threads = [threading.Thread(target=step),
+               threading.Thread(target=lambda: found.extend(transformer.snapshot([first, second]).values()))]
+    threads[0].start()
+    assert is_half_done.wait(60)
+    threads[1].start()
+    threads[1].join(0.05)
+    may_go_on.set()
+    for thread in threads:
+        thread.join()
+    assert [float(value) for value in found] == [1, 1]
 
 
 def test_use_after_close_is_an_error():
