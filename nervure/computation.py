@@ -25,6 +25,7 @@ from nervure.front.placement import Placement
 from nervure.front.random_state import SEED, STEP, seed_words
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.function import Function
+from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
@@ -55,7 +56,7 @@ Shaper = Callable[[Sequence[Any]], Any] | Results
 """Makes what a call returns of the values of a Function's results, in order."""
 
 
-class Computation:
+class Computation(Identity):
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
     ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of
@@ -170,7 +171,8 @@ def _check_complete(results: Sequence[Value], placement: Placement) -> None:
     for op in postorder([*results, *[value for _, value in placement.updates()]]):
         if type(op) is ReadVariable and not op.variable.persistent:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
-                                  operand=op.variable.name, location=op.location)
+                                  operand=op.variable.name, location=op.location,
+                                  expected="every placeholder below the returns")
 
 
 def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
@@ -192,19 +194,22 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
     if len(parameters) == 1 and isinstance(parameters[0], str):
         if parameters[0] != "all":
             raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]),
-                                  expected="'all'")
+                                  expected="'all'",
+                                  help="list the parameters, or write 'all' for every placeholder")
         return placeholders_below(returns)
     for position, entry in enumerate(parameters):
         if not isinstance(entry, AssignableTensorOp):
             raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
-                            operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)")
+                            operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)",
+                            help="leave out what is computed or constant; numbers are put in place where the graph is built")
         if entry.is_constant or not entry.is_persistent:
             raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
                                   operand=position + 1, got=repr(entry),
                                   expected="a placeholder, a persistent tensor or a variable",
                                   help="leave it out; what a call shall set is made by nv.placeholder or nv.variable")
     if len(set(parameters)) != len(parameters):
-        raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)))
+        raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)),
+                              expected="each parameter once", help="leave out the second")
     _check_placeholders(parameters, returns)
     return list(parameters)
 
@@ -215,7 +220,8 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
                                   operand=needed.name, got=repr(needed),
                                   location=needed.variable.location if needed.variable else None,
-                                  help="add it: nv.computation(returns, x, y), or write 'all'")
+                                  help="add it: nv.computation(returns, x, y), or write 'all'",
+                                  expected="every placeholder below the returns")
 
 
 def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensorOp]:
@@ -235,7 +241,9 @@ def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
     for needed in placeholders_below(tensors):
         raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
                               got=repr(needed),
-                              help="nv.computation(returns, placeholder) takes its value at each call")
+                              help="nv.computation(returns, placeholder) takes its value at each call; nv.where, nv.if_ "
+                                   "and nv.scan choose, branch and loop by values that are not known yet",
+                              expected="tensors without placeholders below them")
     return list(computation(list(tensors))())
 
 

@@ -30,20 +30,22 @@ from nervure.front.creation import placeholder
 from nervure.front.effects import Effect
 from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, as_tensor, is_scalar, tracing
+from nervure.ir.identity import Identity
 from nervure.ir.provenance import fresh_scope
 from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes
+from nervure.types.axis import Axis
 from nervure.types.dim import dim
 from nervure.types.dtype import as_dtype
 
 
-class Jitted:
+class Jitted(Identity):
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
     Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers
     become placeholders; strings, None and the arguments named in ``static`` are part of the key. ``dynamic``
-    keeps lengths symbolic: axis names (for tensors with names), or a mapping from an argument to positions, or
-    to ``{position: symbol}``.
+    keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions
+    or axes, or to ``{position: symbol}``.
     """
 
     __name__: str
@@ -114,17 +116,20 @@ class Jitted:
         axes = leaf.axes if isinstance(leaf, Tensor) and leaf.is_named else None
         shape: list[Any] = list(array.shape)
         for position in range(array.ndim):
-            symbol = self._symbol(owner, position, axes)
+            symbol = self._symbol(owner, position, array.ndim, axes)
             if symbol is not None:
                 shape[position] = dim(symbol)
-        labels = axes and tuple([(axis.label, axis.axis_class) for axis in axes])
+        labels = axes and tuple([(axis.label, axis.axis_class, axis.is_flattened and axis.full_length)
+                                 for axis in axes])
         return as_dtype(array.dtype), tuple(shape), labels, axes
 
-    def _symbol(self, owner: str, position: int, axes: Axes | None) -> str | None:
-        if isinstance(self._dynamic, Mapping):
-            return self._dynamic.get(owner, {}).get(position)
+    def _symbol(self, owner: str, position: int, rank: int, axes: Axes | None) -> str | None:
+        """The symbol that stands for a length; None where the length is part of the key."""
         name = axes[position].name if axes is not None else None
-        return name if name in self._dynamic else None
+        if not isinstance(self._dynamic, Mapping):
+            return name if name in self._dynamic else None
+        table = self._dynamic.get(owner, {})
+        return next((table[place] for place in (position, position - rank, name) if place in table), None)
 
     def _specialise(self, pattern: Any, leaves: list[Any], traced: Sequence[int], specs: Sequence[Any]) -> Any:
         parameters = [placeholder(shape if axes is None else _resized(axes, shape), element)
@@ -286,19 +291,30 @@ def _read(leaf: Any, owner: str) -> np.ndarray:
 
 
 def _read_dynamic(dynamic: Any) -> Any:
-    """Axis names as a set; or argument -> {position: symbol}."""
-    if isinstance(dynamic, str):
-        return {dynamic}
+    """Axis names as a set; or argument -> {position or axis name: symbol}."""
     if not isinstance(dynamic, Mapping):
-        return set(_words(dynamic, "dynamic"))
+        return set(_words(_places(dynamic), "dynamic"))
     table = {}
     for name, entry in dynamic.items():
         if isinstance(entry, Mapping):
-            table[name] = {integer(position, "jit", "dynamic"): str(symbol) for position, symbol in entry.items()}
+            table[name] = {place: str(symbol) for place, symbol in zip(_places(entry), entry.values(), strict=True)}
         else:
-            positions = [entry] if isinstance(entry, int) else members(entry, "jit", "dynamic")
-            table[name] = {integer(position, "jit", "dynamic"): f"{name}_{position}" for position in positions}
+            table[name] = {place: _symbol_name(name, place) for place in _places(entry)}
     return table
+
+
+def _symbol_name(argument: str, place: int | str) -> str:
+    """``N`` for an axis, ``x_0`` for the first length of an argument, ``x_end1`` for its last."""
+    if isinstance(place, str):
+        return place
+    return f"{argument}_{place}" if place >= 0 else f"{argument}_end{-place}"
+
+
+def _places(entry: Any) -> list[Any]:
+    """One or several axes of an argument: by name, as an Axis, or by position."""
+    listed = [entry] if isinstance(entry, (str, int, Axis)) else members(entry, "jit", "dynamic", "axes")
+    return [place.name if isinstance(place, Axis) else place if isinstance(place, str)
+            else integer(place, "jit", "dynamic", "an axis, its name or its position") for place in listed]
 
 
 def _words(names: Any, operand: str) -> list[str]:
@@ -306,7 +322,7 @@ def _words(names: Any, operand: str) -> list[str]:
     listed = [names] if isinstance(names, str) else members(names, "jit", operand, "names")
     for name in listed:
         if not isinstance(name, str):
-            raise WrongKind(f"{operand} names arguments", op="jit", operand=operand, got=f"{name!r:.60}",
+            raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}",
                             expected="a string",
                             help="an axis of an array without names is written dynamic={argument: position}")
     return listed

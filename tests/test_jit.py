@@ -64,6 +64,32 @@ def test_dynamic_axis_names():
     assert mean.specialisations == ["f32[N, 3]"]
 
 
+@pytest.mark.parametrize("dynamic", [
+    nv.axis("N"), [nv.axis("N", 9)], nv.make_axes("N=9"), {nv.axis("N", 9)}, {"x": nv.axis("N", 9)}, {"x": ["N"]},
+    {"x": {"N": "N"}}, {"x": {0: "N"}}, {"x": {-2: "N"}}], ids=str)
+def test_ways_to_say_which_lengths_are_dynamic(dynamic):
+    double = nv.jit(lambda x: x * 2, dynamic=dynamic)
+    for length in (2, 5, 0):
+        assert double(nv.constant(np.ones((length, 3)), axes={"N": length, "H": 3})).shape == (length, 3)
+    assert double.specialisations == ["f32[N, 3]"]
+
+
+def test_dynamic_positions_from_the_end():
+    double = nv.jit(lambda x: x * 2, dynamic={"x": -1})
+    assert [double(np.ones((2, length), F32)).shape for length in (3, 4)] == [(2, 3), (2, 4)]
+    assert double.specialisations == ["f32[2, x_end1]"]
+
+
+def test_flattened_axes_of_other_parts_are_compiled_anew():
+    @nv.jit
+    def parts(x):
+        return nv.unflatten(x)
+
+    for shape in ((2, 6), (3, 4)):
+        x = nv.flatten(nv.constant(np.ones(shape), axes={"H": shape[0], "W": shape[1]}))
+        assert parts(x).shape == shape
+
+
 def test_nested_arguments_and_results():
     @nv.jit
     def apply(layer, inputs, *, scale):

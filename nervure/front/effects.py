@@ -22,13 +22,14 @@ from nervure.front.elementwise import converted_to
 from nervure.front.index_items import choose
 from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
 from nervure.front.views import base_of
+from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.order import Assign, DoAll, Sequential
 from nervure.types.index_map import IndexMap
 
 
-class Effect:
+class Effect(Identity):
     """Something to be done that has no value: an assignment, or several side by side.
 
     As an operand it is an error that says so, on either side of every operator.

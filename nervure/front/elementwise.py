@@ -18,7 +18,7 @@ from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.promotion import floating, promote, weak_type
-from nervure.front.tensor import Tensor, as_tensor, is_scalar, value_only
+from nervure.front.tensor import Tensor, as_tensor, compared, is_scalar, value_only
 from nervure.ir.op import Op, Value
 from nervure.types.dtype import DType, as_dtype, bool_
 
@@ -76,11 +76,11 @@ def bitcast(x: Operand, dtype: Any) -> Tensor:
     return Tensor(ops.Bitcast(tensor.value, as_dtype(dtype)), tensor._axes)
 
 
-def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
-    """x where the condition holds, else y, element by element. Numbers count as true when they are not 0."""
-    dtype = common_dtype((x, y), "where")
+def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
+    """a where the condition holds, else b, element by element. Numbers count as true when they are not 0."""
+    dtype = common_dtype((a, b), "where")
     tensors = [_truth(condition), *[as_tensor(entry, "where", 2 + k, _scalar_type(entry, dtype))
-                                    for k, entry in enumerate((x, y))]]
+                                    for k, entry in enumerate((a, b))]]
     values, axes, _ = alignment.aligned(tensors, "where")
     return Tensor(ops.Where(values[0], *[converted_to(value, dtype) for value in values[1:]]), axes)
 
@@ -173,6 +173,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict
     if ufunc.__name__ == "matmul" and method == "__call__" and not keywords:
         from nervure.front.contraction import matmul_operator
         return matmul_operator(*inputs)
+    if name in ("equal", "not_equal"):  # an array on the left of == and != comes here
+        raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
     if method != "__call__" or keywords or name not in _BY_NAME:
         raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
                         help="use the function of nv, or x.numpy() for an array")

@@ -53,11 +53,11 @@ def tensor_slice(x: Any, slices: Sequence[Any], axes: Any = None) -> Tensor:
     return renamed(get_item(own, tuple(listed)), axes)
 
 
-def slice_along_axis(x: Any, axis: Any, idx: Any) -> Tensor:
+def slice_along_axis(x: Any, axis: Any, slice: Any) -> Tensor:
     """x with an integer or a slice for one axis."""
     own = as_tensor(x, "slice_along_axis")
     at = position_of(own, axis, "slice_along_axis")
-    return tensor_slice(own, [FULL] * at + [idx])
+    return tensor_slice(own, [FULL] * at + [slice])
 
 
 class At:

@@ -139,7 +139,7 @@ def _along(x: Tensor, axis: Any, op: str) -> int:
     """The position of the axis of this class in a tensor; InvalidArgument where two have it."""
     if not isinstance(axis, Axis):
         return position_of(x, axis, op)
-    found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class and own.level == axis.level]
+    found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class]
     if len(found) > 1:
         raise InvalidArgument(f"two axes have the class of {axis.label}", op=op, got=str(x.axes),
                               help="rename one with nv.map_roles")

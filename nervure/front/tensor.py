@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.ir.identity import Identity
 from nervure.ir.op import Op, Value, as_value
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim, DimLike, product
@@ -100,7 +101,7 @@ def _operator(name: str, swap: bool = False) -> Any:
     return method
 
 
-class Tensor:
+class Tensor(Identity):
     """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules)."""
 
     __slots__ = ("_value", "_axes", "__weakref__")
@@ -170,7 +171,8 @@ class Tensor:
     def named(self, name: str) -> Tensor:
         """Gives the op a label for printing and look-up, and returns this tensor."""
         if not isinstance(name, str) or not name:
-            raise WrongKind("a name is a non-empty string", op="named", got=repr(name), expected="str")
+            raise WrongKind("a name is a non-empty string", op="named", got=repr(name), expected="str",
+                            help="x.named(\"logits\")")
         self._value.op.name = name
         return self
 
@@ -178,20 +180,25 @@ class Tensor:
 
     def numpy(self) -> np.ndarray:
         """The elements, computed now, as an array of the caller's own."""
-        if _state.tracing is not None:
-            raise WrongKind(f"a tensor has no numbers while {_state.tracing} is traced", op="numpy", got=repr(self),
-                            help="use nv.where for a choice of elements, nv.if_ for a branch, nv.scan for a loop")
+        self._check_not_traced("numpy", "a tensor has no numbers",
+                               "use nv.where for a choice of elements, nv.if_ for a branch, nv.scan for a loop")
         if evaluate is None:
             importlib.import_module("nervure.computation")
         assert evaluate is not None
         return evaluate([self])[0]
+
+    def _check_not_traced(self, op: str, what: str, help: str) -> None:
+        """WrongKind while a function is traced, where what was asked for would be that of one specialisation alone."""
+        if _state.tracing is not None:
+            raise WrongKind(f"{what} while {_state.tracing} is traced", op=op, got=repr(self),
+                            expected="what can be known without numbers", help=help)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
         array = self.numpy()
         if array.size != 1:
             raise InvalidArgument("only a tensor of one element is a number", op="item", got=str(self.type),
-                                  expected="one element")
+                                  expected="one element", help="x.tolist() and x.numpy() give all elements")
         return array.item()
 
     def tolist(self) -> Any:
@@ -200,7 +207,9 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
-            raise InvalidArgument("a tensor becomes an array by being computed, never without a copy", op="np.asarray")
+            raise InvalidArgument("a tensor becomes an array by being computed, never without a copy", op="np.asarray",
+                                  got="copy=False", expected="copy=None or True",
+                                  help="x.numpy() gives an array of your own")
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
@@ -218,20 +227,23 @@ class Tensor:
 
     def __index__(self) -> int:
         if not (self.dtype.is_integer and self.ndim == 0):
-            raise WrongKind("only an integer tensor without axes is an index", op="index", got=str(self.type))
+            raise WrongKind("only an integer tensor without axes is an index", op="index", got=str(self.type),
+                            expected="an integer without axes", help="convert it: int(x.item())")
         return int(self.item())
 
     def __len__(self) -> int:
+        self._check_not_traced("len", "a tensor has no len()", "x.shape[0] is its first length; nv.scan loops over it")
         if not self.shape:
-            raise WrongKind("a tensor without axes has no length", op="len", got=str(self.type))
+            raise WrongKind("a tensor without axes has no length", op="len", got=str(self.type),
+                            expected="one axis or more", help="x.size counts the elements")
         if isinstance(self.shape[0], Dim):
-            raise InvalidArgument("the length is symbolic", op="len", got=str(self.shape[0]), help="use x.shape[0]")
+            raise InvalidArgument("the length is symbolic", op="len", got=str(self.shape[0]), help="use x.shape[0]",
+                                  expected="a length that is a number")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        if _state.tracing is not None and self.shape and isinstance(self.shape[0], Dim):
-            raise WrongKind("a loop over a symbolic length cannot be unrolled", op="iter", got=str(self.type),
-                            help="use nv.scan")
+        self._check_not_traced("iter", "a tensor is not iterated",
+                               "nv.scan loops over an axis; [x[i] for i in range(x.shape[0])] unrolls it")
         return (self[position] for position in range(len(self)))
 
     def __contains__(self, item: Any) -> bool:
@@ -242,30 +254,15 @@ class Tensor:
         label = f" {self.name!r}" if self.name else ""
         return f"<{type(self).__name__} {self.type.describe(names)} {type(self._value.op).__name__}{label}>"
 
-    # -- comparison is identity; copies are refused ------------------------------------------------
+    # -- comparison is identity --------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (bool, int, float, complex, np.ndarray, np.generic)):
-            raise WrongKind("== compares handles, not elements", op="==", got=type(other).__name__,
-                            expected="a tensor", help="nv.equal(x, y) compares elements")
+            raise compared(other)
         return self is other
 
     def __ne__(self, other: object) -> bool:
         return not self == other
-
-    def __copy__(self) -> Tensor:
-        raise WrongKind("a tensor handle is not copied: it is immutable", op="copy", got=repr(self),
-                        help="use the tensor itself; nv.save keeps values in a file")
-
-    def __deepcopy__(self, memo: Any) -> Tensor:
-        return self.__copy__()
-
-    def __reduce__(self) -> Any:
-        raise WrongKind("a tensor handle cannot be pickled", op="pickle", got=repr(self),
-                        help="nv.save keeps values in a file")
-
-    def __reduce_ex__(self, protocol: Any) -> Any:  # pickle asks this one first
-        return self.__reduce__()
 
     # -- operators, and functions as methods -------------------------------------------------------
 
@@ -329,6 +326,12 @@ def is_scalar(value: object) -> bool:
 def is_operand(value: object) -> bool:
     """Whether a value may stand in an expression: a tensor, a scalar, an array."""
     return isinstance(value, (Tensor, np.ndarray)) or is_scalar(value)
+
+
+def compared(other: object) -> WrongKind:
+    """What ``==`` with a number or an array raises."""
+    return WrongKind("== compares handles, not elements", op="==", got=type(other).__name__, expected="a tensor",
+                     help="nv.equal(x, y) compares elements")
 
 
 def value_only(operand: Any, op: str, position: int) -> None:

@@ -15,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
+from nervure.ir.names import find_operation
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
@@ -35,7 +37,7 @@ class Assumption(NamedTuple):
         return f"{self.left} = {self.right}"
 
 
-class Function:
+class Function(Identity):
     """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
 
     Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every
@@ -108,6 +110,20 @@ class Function:
         table = {op.outputs[0]: as_value(new) for op, new in zip(self.parameters, operands, strict=True)}
         rebuild([op for op in self.operations if type(op) is not Parameter], table)
         return tuple([table.get(value, value) for value in self.results])
+
+    def find_by_name(self, name: str) -> Op:
+        """The op that the function's text calls ``%name``: a label is made unique there (``logits``, ``logits_1``)."""
+        found = find_operation(self, name) if isinstance(name, str) else None
+        if found is None:
+            known = [op.name for op in self.operations if op.name is not None]
+            raise InvalidArgument(f"no op is named {name!r:.60}", op=self.name, got=f"{name!r:.60}",
+                                  expected=", ".join(known[:8]) or "a label, given by x.named(...)",
+                                  help=did_you_mean(str(name), known) or "print(function) shows all names")
+        return found
+
+    def __str__(self) -> str:
+        from nervure.ir.printer import print_function  # the printer stands on this file
+        return print_function(self, elide=True)
 
     def __repr__(self) -> str:
         parameters = ", ".join(str(op.value.type) for op in self.parameters)

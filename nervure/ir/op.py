@@ -26,6 +26,7 @@ from nervure.errors import (
     did_you_mean,
 )
 from nervure.ir.field import REQUIRED, Field
+from nervure.ir.identity import Identity
 from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
 from nervure.types.description import BasicTensorDescription
@@ -51,7 +52,7 @@ def as_value(operand: Any, op: str = "operand", position: int | None = None) -> 
                     help="nv.constant and nv.placeholder belong to the front; use its functions for them")
 
 
-class Operand:
+class Operand(Identity):
     """What values and ops with one output share: a type, and strict operators.
 
     The operators demand equal element types and shapes; a Python number becomes a constant of the other's type.

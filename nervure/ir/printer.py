@@ -26,6 +26,7 @@ import numpy as np
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
+from nervure.ir.names import Names, operation_names
 from nervure.ir.notation import ROWS, array_text, format_attribute, type_text
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import Provenance
@@ -49,29 +50,6 @@ def print_function(function: Function, *, arrays: dict[str, np.ndarray] | None =
     table = _ArrayTable(arrays) if arrays is not None else None
     long_array = table.reference if table is not None else _elided if elide else None
     return "".join([line + "\n" for line in Printer(function, long_array, variables, locations).lines()])
-
-
-class Names:
-    """Unique names: a label as it is or with ``_1, _2, ...``, and numbers for what has none."""
-
-    __slots__ = ("taken", "repeats", "unnamed")
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-        self.repeats: dict[str, int] = {}
-        self.unnamed = 0
-
-    def choose(self, label: str | None) -> str:
-        """A name that has not been chosen before, as it stands in text."""
-        if label is None:
-            self.unnamed += 1
-            return str(self.unnamed - 1)
-        name = label
-        while name in self.taken:
-            self.repeats[label] = number = self.repeats.get(label, 0) + 1
-            name = f"{label}_{number}"
-        self.taken.add(name)
-        return name_text(name)
 
 
 class Printer:
@@ -155,24 +133,20 @@ class Printer:
         return f"variable ${name}: {type_text(variable.type, None, self)}{kind}"
 
     def _function(self, function: Function) -> Iterator[str]:
-        names = Names()
-        references: dict[Value, str] = {}
-        for parameter in function.parameters:
-            references[parameter.outputs[0]] = f"%{names.choose(self._label(parameter.name))}"
+        names = operation_names(function, self.anonymous)
+        references = {parameter.outputs[0]: f"%{names[parameter]}" for parameter in function.parameters}
         parameters = [f"{name}: {self._type(value)}" for value, name in references.items()]
         yield f"function {self._function_names[function]}({', '.join(parameters)}) {{"
         for assumption in function.assumptions:
             by = "" if self.anonymous else f" in {name_text(assumption.op)}"
             yield f"  assume {self._dim(assumption.left)} = {self._dim(assumption.right)}{by}"
-        known: dict[Op, str] = {}
         for op in function.operations:
             if type(op) is not Parameter:
-                known[op] = name = f"%{names.choose(self._label(op.name))}"
-                yield self._operation(op, name, references)
+                yield self._operation(op, f"%{names[op]}", references)
         for variable, value in function.updates:
             yield f"  update {self.variable(variable)}: {self._type(value)} = {references[value]}"
         for op in function.effects:
-            yield f"  effect {known[op]}"
+            yield f"  effect %{names[op]}"
         yield f"  return {', '.join([references[value] for value in function.results])}".rstrip()
         yield "}"
 

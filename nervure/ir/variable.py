@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.ir.identity import Identity
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.shape import check_room
 
 
-class Variable:
+class Variable(Identity):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 import pickle
 import warnings
 
@@ -127,6 +128,9 @@ def test_cells_are_read_written_and_copied(transformer):
     other = nv.transformers.make_transformer("interpreter")
     other.copy_state(transformer)
     assert other.get(w).tolist() == [3.0, 4.0]
+    for scratch in (nv.placeholder((2,)), nv.temporary((2,))):
+        with pytest.raises(ValueError, match="persistent"):
+            other.get(scratch)
     other.close()
     with pytest.raises(nv.NervureError, match="closed"):
         other.computation(w)()
@@ -182,6 +186,11 @@ def test_scopes_names_and_metadata():
     provenance = y.value.op.provenance
     assert (provenance.scope, provenance.metadata["layer"], y.name) == ("encoder/dense", "dense", "logits")
     assert provenance.location.file == __file__
+    function = nv.computation([y, nv.exp(x).named("logits")], x).function
+    assert type(function.find_by_name("logits")).__name__ == "Multiply"
+    assert type(function.find_by_name("logits_1")).__name__ == "Exp" and "%logits_1 = Exp" in str(function)
+    with pytest.raises(ValueError, match="did you mean logits"):
+        function.find_by_name("logit")
     with pytest.raises(ValueError):
         nv.name_scope("/a").__enter__()
 
@@ -190,9 +199,12 @@ def test_equality_is_identity():
     """A251: tensors are keys; numbers and arrays are refused."""
     x, y = nv.constant(1.0), nv.constant(1.0)
     assert x == x and x != y and len({x, y}) == 2
-    for other in (1.0, np.ones(2)):
-        with pytest.raises(TypeError, match="nv.equal"):
-            x == other  # noqa: B015  # the comparison is what raises
+    for other in (1.0, np.ones(2), np.float32(1), np.array(1.0)):
+        for compare in (operator.eq, operator.ne):
+            for pair in ((x, other), (other, x)):
+                with pytest.raises(TypeError, match="nv.equal"):
+                    compare(*pair)
+    assert (x == None, x != "x") == (False, True)  # noqa: E711  # equality is meant
 
 
 def test_numbers_of_tensors():
@@ -208,14 +220,24 @@ def test_numbers_of_tensors():
         with pytest.raises(TypeError, match="traced") as caught:
             nv.jit(lambda t, ask=ask: ask(nv.sum(t)))(np.ones(2, np.float32))
         assert all(name in caught.value.help for name in ("nv.where", "nv.if_", "nv.scan"))
+    for ask in (len, list, lambda t: [*t], lambda t: 1.0 in t):
+        with pytest.raises(TypeError, match="traced") as caught:
+            nv.jit(lambda t, ask=ask: ask(t))(np.ones(2, np.float32))
+        assert "nv.scan" in caught.value.help
+    with pytest.raises(ValueError, match="nv.where") as caught:
+        bool(nv.placeholder(()) > 0)
 
 
 def test_handles_are_not_copied():
     """A253: copy, deepcopy and pickle are TypeErrors that name nv.save."""
     x = nv.variable((), 1.0)
-    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="nv.save"):
-            attempt(x)
+    call = nv.computation(x + 1)
+    handles = [x, x + 1, nv.constant(1.0), nv.assign(x, 2.0), call, call.function, nv.jit(lambda y: y), x.variable,
+               x.value, x.value.op, [x]]
+    for handle in handles:
+        for attempt in (copy.deepcopy, pickle.dumps, lambda entry: copy.copy(entry[0] if entry == [x] else entry)):
+            with pytest.raises(nv.WrongKind, match="nv.save"):
+                attempt(handle)
 
 
 def test_seed_starts_anew():

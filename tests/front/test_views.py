@@ -232,6 +232,8 @@ def test_concatenate():
     check(nv.concatenate([p, p]), np.concatenate([c, c]))
     with pytest.raises(InvalidArgument, match="two axes have the class of H"):
         nv.concat_along_axis([tensor(H, axis("H", 2))[0]] * 2, H)
+    with pytest.raises(InvalidArgument, match="two axes have the class of H"):
+        nv.concat_along_axis([tensor(H, H.offset(-1))[0]] * 2, H)
     with pytest.raises(AxisMismatch, match="no axis"):
         nv.concat_along_axis([x, y], C)
     with pytest.raises(AxisMismatch, match="axis W is not in every tensor"):
