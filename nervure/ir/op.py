@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from nervure.errors import (
     DtypeMismatch,
     InvalidArgument,
@@ -55,10 +57,11 @@ def as_value(operand: Any, op: str = "operand", position: int | None = None) -> 
 class Operand(Identity):
     """What values and ops with one output share: a type, and strict operators.
 
-    The operators demand equal element types and shapes; a Python number becomes a constant of the other's type.
+    The operators demand equal element types and shapes; a number becomes a constant of the other's type.
     """
 
     __slots__ = ()
+    __array_ufunc__ = None  # a NumPy number on the left leaves the operator to us, an array is a TypeError
 
     @property
     def value(self) -> Value:
@@ -90,7 +93,7 @@ class Operand(Identity):
         return registry["Full"](number, self.dtype, self.shape).outputs[0]
 
     def _binary(self, name: str, other: Any, swap: bool = False) -> Value:
-        if isinstance(other, (bool, int, float, complex)):
+        if isinstance(other, (bool, int, float, complex, np.generic)):
             other = self.full(other)
         elif not isinstance(other, Operand):
             return NotImplemented

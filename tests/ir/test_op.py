@@ -1,0 +1,48 @@
+"""The operators of core values: strict, with numbers of Python and NumPy on either side."""
+
+from __future__ import annotations
+
+import operator
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
+
+X = nv.Parameter(nv.float32, (2,))
+
+
+@pytest.mark.parametrize("number", [2, 2.0, True, np.float32(2), np.float64(2), np.int64(2), ml_dtypes.bfloat16(2)])
+@pytest.mark.parametrize("operation", [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow])
+def test_a_number_becomes_a_constant_on_either_side(operation, number):
+    for left, right, position in ((X, number, 1), (number, X, 0)):
+        result = operation(left, right)
+        assert result.type == X.type
+        constant = result.op.operands[position].op
+        assert type(constant) is nv.ops.Full and constant.number == float(number)
+
+
+@pytest.mark.parametrize("other", [np.ones(2, np.float32), np.float32([[1, 2]]), "2", None, [1.0, 2.0]])
+def test_anything_else_is_a_type_error(other):
+    for left, right in ((X, other), (other, X)):
+        with pytest.raises(TypeError):
+            left + right
+
+
+def test_nothing_is_promoted_or_broadcast():
+    with pytest.raises(DtypeMismatch):
+        X + nv.Parameter(nv.float64, (2,))
+    with pytest.raises(ShapeMismatch):
+        X * nv.Parameter(nv.float32, (1,))
+    with pytest.raises(InvalidArgument):
+        nv.Parameter(nv.int32, (2,)) + 0.5
+    with pytest.raises(WrongKind):
+        bool(X < 1)
+
+
+def test_two_equal_expressions_are_two_nodes():
+    first, second = X + X, X + X
+    assert first is not second and first != second and len({first, second, first}) == 2
+    assert (np.ones(2) == X) is False
