@@ -39,7 +39,7 @@ pytestmark = pytest.mark.parametrize("transformer", TRANSFORMERS)
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_first_and_second_derivatives(name, transformer):
-    """O30: derivatives are graphs, and so are theirs."""
+    """O50: derivatives are graphs, and so are theirs."""
     for number, sample in enumerate(smooth_samples(name)):
         for repeat in repeats(5):
             rng = generator(name, number, repeat)
@@ -53,7 +53,7 @@ def test_first_and_second_derivatives(name, transformer):
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_in_every_type(name, transformer):
-    """O31: a derivative has the type of its operand, and is as exact as that type lets it be."""
+    """O51: a derivative has the type of its operand, and is as exact as that type lets it be."""
     for dtype in [entry for entry in types_of(name) if entry in FLOATS and entry is not float64]:
         for sample, exact in zip(samples_of(name, dtype), samples_of(name, float64), strict=False):
             if not sample.is_smooth or not sample.operands:

@@ -34,7 +34,7 @@ def kind_of(cls: type[Op]) -> str:
 
 
 def test_core_classes_are_those_of_the_golden_list():
-    """O26: a class that is not written in terms of others is a reviewed line of the golden list."""
+    """O9: a class that is not written in terms of others is a reviewed line of the golden list."""
     core = sorted(f"{kind_of(cls)} {name}" for name, cls in built_in().items() if kind_of(cls) != "composite")
     lines = (GOLDEN / "core_classes.txt").read_text(encoding="utf-8").splitlines()
     listed = [line for line in lines if line and not line.startswith("#")]
@@ -43,7 +43,7 @@ def test_core_classes_are_those_of_the_golden_list():
 
 
 def test_composites_have_a_decomposition():
-    """O26: a composite has one, and nothing that a backend would have to know."""
+    """O9: a composite has one, and nothing that a backend would have to know."""
     composites = [cls for cls in built_in().values() if kind_of(cls) == "composite"]
     assert composites and all(cls.decompose is not Composite.decompose for cls in composites)
 
@@ -56,7 +56,7 @@ def test_every_op_has_samples_or_a_reason():
 
 @pytest.mark.parametrize("name", built_in())
 def test_every_op_has_a_derivative_or_a_reason(name):
-    """O32: what has no derivative says so: the error names the op."""
+    """O52: what has no derivative says so: the error names the op."""
     if name in WITHOUT_DERIVATIVE:
         assert len(WITHOUT_DERIVATIVE[name]) > 10
         assert not differentiable(name), f"{name} has a derivative: remove its line"

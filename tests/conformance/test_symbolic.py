@@ -29,7 +29,7 @@ def numbered(name: str) -> list[tuple[int, Sample]]:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if numbered(name)])
 def test_symbols_in_shapes(name, transformer):
-    """O24: one function serves all sizes."""
+    """O7: one function serves all sizes."""
     for number, sample in numbered(name):
         ready = None
         for sizes in sizes_of(sample, name):
@@ -49,7 +49,7 @@ def sizes_of(sample: Sample, name: str) -> list[Any]:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if numbered(name) and name not in WITHOUT_DERIVATIVE])
 def test_derivatives_with_symbols(name, transformer):
-    """O24: a derivative with symbols is the derivative with numbers."""
+    """O7: a derivative with symbols is the derivative with numbers."""
     for number, sample in numbered(name):
         cases = [make(sample, generic(sample), generator(name, number)) for make in (symbolic, concrete)]
         mine, theirs = [slopes(case, transformer) for case in cases]
@@ -67,7 +67,7 @@ def slopes(case: Case, transformer: str) -> list[np.ndarray]:
 
 
 def test_a_length_that_differs_is_an_error(transformer):
-    """O25: lengths that are equal for some sizes alone do not fit."""
+    """O8: lengths that are equal for some sizes alone do not fit."""
     n, m = nv.dim("N"), nv.dim("M")
     with pytest.raises(nv.errors.ShapeMismatch) as caught:
         nv.ops.Add(nv.Parameter(float32, (n,)), nv.Parameter(float32, (m,)))

@@ -12,7 +12,7 @@ import scipy.special
 import nervure as nv
 from nervure import ops
 from nervure.autodiff.reverse import gradients
-from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch
+from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.kinds import Composite, Elementwise, Pointwise
 from nervure.ir.op import registry
 from nervure.ir.provenance import on_behalf_of
