@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.names import find_operation
@@ -62,7 +62,7 @@ class Function(Identity):
         if unlisted:  # they count as listed: the order of a function is that of its text, which lists all effects
             self.effects += unlisted
             self.operations = self._ordered()
-        self.assumptions = _unique([*assumptions, *_assumed(self.operations)])
+        self.assumptions = _unique([*_several(assumptions), *_assumed(self.operations)])
         _check_parameters(self)
         _check_updates(self)
 
@@ -153,6 +153,10 @@ def _effect(entry: Any) -> Op:
         raise WrongKind("an effect is an op", op="Function", operand="effects", got=type(entry).__name__,
                         expected="Op",
                         help="ops.PrintOp, ops.Guard and ops.HostCall are effects")
+    if not is_effect(entry):
+        raise InvalidArgument("an op is listed among the effects but has none", op="Function", operand="effects",
+                              got=entry, expected="ops.PrintOp, ops.Guard or an effectful ops.HostCall",
+                              location=entry.location, help="list its value among the results")
     return entry
 
 
@@ -179,9 +183,12 @@ def _parameter(entry: Any) -> Parameter:
 
 def _moved(op: Op, table: Mapping[Value, Value]) -> Op:
     """The op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
-    if op.outputs and op.outputs[0] in table:
-        return table[op.outputs[0]].op
-    return op.with_operands([table.get(value, value) for value in op.operands])
+    if not op.outputs or op.outputs[0] not in table:
+        return op.with_operands([table.get(value, value) for value in op.operands])
+    moved = table[op.outputs[0]].op
+    if not is_effect(moved):
+        raise InternalError(f"an effect has been replaced by {moved!r}, which has none: {op!r} at {op.location}")
+    return moved
 
 
 def _assumed(operations: Iterable[Op]) -> list[Assumption]:
