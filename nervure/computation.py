@@ -201,7 +201,7 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
         if not isinstance(entry, AssignableTensorOp):
             raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
                             operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)",
-                            help="leave out what is computed or constant; numbers are put in place where the graph is built")
+                            help="leave out what is computed or constant; numbers stand where the graph is built")
         if entry.is_constant or not entry.is_persistent:
             raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
                                   operand=position + 1, got=repr(entry),
@@ -241,8 +241,8 @@ def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
     for needed in placeholders_below(tensors):
         raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
                               got=repr(needed),
-                              help="nv.computation(returns, placeholder) takes its value at each call; nv.where, nv.if_ "
-                                   "and nv.scan choose, branch and loop by values that are not known yet",
+                              help="nv.computation(returns, placeholder) takes its value at each call; nv.where, "
+                                   "nv.if_ and nv.scan choose, branch and loop by values that are not known yet",
                               expected="tensors without placeholders below them")
     return list(computation(list(tensors))())
 
@@ -265,4 +265,4 @@ def seed(value: int, transformer: Any = None) -> None:
     chosen = transformers.chosen(transformer)
     chosen.set(SEED, np.array(words, np.uint32))
     chosen.set(STEP, np.uint64(0))
-    current_scope().counters.pop("stream", None)
+    current_scope().root.restart("stream")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import DtypeMismatch, InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, compared, is_scalar, value_only
@@ -56,7 +56,13 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
         values, axes, shape = alignment.aligned(tensors, name)
     converted = iter([converted_to(value, dtype) for value in values])
     arguments = [ops.Full(operand, dtype, shape) if is_scalar(operand) else next(converted) for operand in operands]
-    return Tensor(core(*arguments, **attributes), axes)
+    try:
+        return Tensor(core(*arguments, **attributes), axes)
+    except DtypeMismatch as error:
+        if not dtype.storage_only:
+            raise
+        raise WrongKind(error.message, op=name, operand=error.operand, got=error.got, expected=error.expected,
+                        help="convert it first: x.astype(nv.float32)") from None
 
 
 def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:

@@ -32,19 +32,20 @@ class Provenance(NamedTuple):
 
 
 class Scope:
-    """A name scope: a path, its children by name, and counters of what was built in it."""
+    """A name scope: a path, its children by name, and counters of what was built in it. ``root`` holds them all."""
 
-    __slots__ = ("path", "children", "counters")
+    __slots__ = ("path", "root", "children", "counters")
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, root: Scope | None = None) -> None:
         self.path = path
+        self.root = self if root is None else root
         self.children: dict[str, Scope] = {}
         self.counters: dict[str, int] = {}
 
     def child(self, name: str) -> Scope:
         """The scope of that name inside this one, made at its first use."""
         if name not in self.children:
-            self.children[name] = Scope(f"{self.path}/{name}" if self.path else name)
+            self.children[name] = Scope(f"{self.path}/{name}" if self.path else name, self.root)
         return self.children[name]
 
     def count(self, what: str) -> int:
@@ -52,6 +53,13 @@ class Scope:
         number = self.counters.get(what, 0)
         self.counters[what] = number + 1
         return number
+
+    def restart(self, what: str) -> None:
+        """Counts one kind of thing from 0 again, here and in all scopes inside."""
+        scopes = [self]
+        for scope in scopes:  # the list grows by the scopes inside
+            scope.counters.pop(what, None)
+            scopes.extend(scope.children.values())
 
 
 class _Context(threading.local):

@@ -248,6 +248,14 @@ def test_seed_starts_anew():
         return [x.numpy().tolist(), x.numpy().tolist()]
     first = draws(1)
     assert first == draws(1) and first != draws(2) and first[0] != first[1]
+    def draws_in_scopes():
+        nv.seed(1)
+        with nv.name_scope("encoder"), nv.name_scope("dense"):
+            inner = nv.uniform((5,)).numpy()
+        return [inner.tolist(), nv.uniform((5,)).numpy().tolist()]
+    assert draws_in_scopes() == draws_in_scopes()
+    with nv.name_scope("decoder"):
+        assert draws_in_scopes() == draws_in_scopes()
     for wrong in (-1, 2**64):
         with pytest.raises(ValueError):
             nv.seed(wrong)

@@ -102,7 +102,13 @@ def test_narrow_types_never_promote(dtype, other):
 
 
 def test_narrow_types_alone():
-    """A89: float8 with its own kind computes; converting goes everywhere."""
+    """A89: float8 with its own kind computes, 4-bit types are stored and moved alone; converting goes everywhere."""
+    small = nv.constant(np.array([3, -2]).astype(ml_dtypes.int4))
+    for use in (lambda: small + small, lambda: small * 2, lambda: -small, lambda: nv.equal(small, small)):
+        with pytest.raises(TypeError, match="int4") as caught:
+            use()
+        assert "convert it first" in caught.value.help
+    assert nv.where([True, False], small, small[::-1]).tolist() == [3, 3]
     x = nv.constant(np.array([1.0, 2.0]).astype(ml_dtypes.float8_e4m3fn))
     assert (x + x).dtype is nv.float8_e4m3fn and (x + x).astype(nv.float32).tolist() == [2.0, 4.0]
     assert nv.constant([3.0, -2.0]).astype(nv.int4).astype(nv.int32).tolist() == [3, -2]
