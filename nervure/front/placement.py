@@ -26,7 +26,7 @@ from nervure.errors import InternalError, InvalidArgument
 from nervure.ir.function import is_effect
 from nervure.ir.leaves import Full, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.provenance import on_behalf_of, set_override
+from nervure.ir.provenance import current_provenance, on_behalf_of, set_override
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops import UpdateView
@@ -86,7 +86,8 @@ class Placement:
                                       location=variable.location if op is None else op.location,
                                       help="assign a temporary first; a placeholder must be a parameter",
                                       got="no value", expected="an assignment before it")
-            value = self.entry[variable] = ReadVariable(variable).output
+            with on_behalf_of(current_provenance() if op is None else op.provenance):
+                value = self.entry[variable] = ReadVariable(variable).output
             value.op.name = variable.name
             value.labels = None if op is None else op.outputs[0].labels
         return value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,16 @@ def test_each_mention_is_a_new_read():
     x = scalar(1.0)
     assert x.value is not x.value
     assert (x + x).value.op.operands[0] is not (x + x).value.op.operands[1]
+
+
+def test_a_read_stands_at_the_line_of_the_mention():
+    w = nv.variable("H=2").named("w")
+    with nv.name_scope("layer"):
+        mentioned = w + 1
+        line = inspect.currentframe().f_lineno - 1
+    function = nv.computation([mentioned, nv.assign(w, mentioned)]).optimised
+    read = next(op for op in function.operations if type(op) is nv.ops.ReadVariable)
+    assert read.location == (__file__, line) and read.provenance.scope == "layer" and read.name == "w"
 
 
 def test_a_derivative_uses_the_reads_of_its_function():
