@@ -94,7 +94,8 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
 def clip(x: Operand, low: Operand = None, high: Operand = None) -> Tensor:
     """x limited to [low, high]; a bound of None does not limit. NaN stays."""
     if low is None and high is None:
-        raise InvalidArgument("clip needs a bound", op="clip", help="nv.clip(x, low, high)")
+        raise InvalidArgument("clip needs a bound", op="clip", help="nv.clip(x, low, high)", got="no bound",
+                              expected="low, high, or both")
     if low is None:
         return operate("clip", ops.Minimum, (x, high))
     if high is None:
@@ -183,7 +184,8 @@ def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict
         raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
     if method != "__call__" or keywords or name not in _BY_NAME:
         raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
-                        help="use the function of nv, or x.numpy() for an array")
+                        help="use the function of nv, or x.numpy() for an array", got="a tensor",
+                        expected="arrays")
     return _BY_NAME[name](*inputs)
 
 

@@ -49,7 +49,8 @@ def tensor_slice(x: Any, slices: Sequence[Any], axes: Any = None) -> Tensor:
     for entry in listed:
         if not isinstance(entry, slice) and not is_integer(entry):
             raise WrongKind("tensor_slice takes integers and slices", op="tensor_slice", operand="slices",
-                            got=f"{entry!r:.60}", help="x[...] takes arrays too")
+                            got=f"{entry!r:.60}", help="x[...] takes arrays too",
+                            expected="integers and slices")
     return renamed(get_item(own, tuple(listed)), axes)
 
 

@@ -29,6 +29,9 @@ from nervure.types.dim import equal
 
 Operand = Any
 
+MOST_PARTS = 1 << 16
+"""``split`` makes a tensor for each part. An empty axis, and one of symbolic length, would have any number of them."""
+
 
 def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
     """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number."""
@@ -39,7 +42,7 @@ def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
     at = new_position(first, pos, "stack")
     if isinstance(axis, Axis) and axis.has_length and equal(axis.length, len(tensors)) is False:
         raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(axis),
-                           expected=len(tensors))
+                           expected=len(tensors), help="leave out the length: it is how many tensors there are")
     dtype = common_dtype(tuple(tensors), "stack")
     parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
     shape = (*first.shape[:at], 1, *first.shape[at:])
@@ -48,7 +51,8 @@ def stack(xs: Sequence[Operand], axis: Any = None, pos: int = 0) -> Tensor:
         return Tensor(op)
     if not first.is_named and first.ndim:
         raise AxisMismatch("a named axis among anonymous ones", op="stack", got=str(first.type),
-                           expected="named tensors")
+                           expected="named tensors",
+                           help="give the tensors names with nv.cast_axes, or the axis none")
     return Tensor(op, Axes([*first.axes[:at], _stacking_axis(axis, len(tensors)), *first.axes[at:]]))
 
 
@@ -97,9 +101,14 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
     count = as_integer(parts)
     if count is not None:
         parts = count
+        if parts > MOST_PARTS:
+            raise InvalidArgument("these are too many parts for a list of tensors", op="split", operand="parts",
+                                  got=parts, expected=f"at most {MOST_PARTS}",
+                                  help="a reshape makes an axis of parts: x.reshape(parts, -1)")
         if parts < 1 or equal(length % parts, 0) is False:
             raise ShapeMismatch("the length does not divide into equal parts", op="split",
-                                got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length")
+                                got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length",
+                                help="a list of positions cuts anywhere: nv.split(x, [3, 5])")
         size = length // parts
         shape = (*own.shape[:at], size * parts, *own.shape[at + 1:])
         own = Tensor(alignment.assume_shape(own.value, shape, "split"), own._axes)
@@ -111,14 +120,17 @@ def split(x: Operand, parts: Any, axis: Any = 0) -> list[Tensor]:
 
 def _listed(xs: Any, op: str) -> list[Tensor]:
     if isinstance(xs, Tensor) or not isinstance(xs, (list, tuple)):
-        raise WrongKind(f"{op} takes a list of tensors", op=op, got=type(xs).__name__, expected="a list")
+        raise WrongKind(f"{op} takes a list of tensors", op=op, got=type(xs).__name__, expected="a list",
+                        help=f"write nv.{op}([x, y], ...)")
     if not xs:
-        raise InvalidArgument("there is nothing to join", op=op, expected="one tensor or more")
+        raise InvalidArgument("there is nothing to join", op=op, expected="one tensor or more",
+                              got="no tensors", help="nv.zeros(axes) is an empty tensor where a length is 0")
     tensors = [as_tensor(entry, op, position + 1) for position, entry in enumerate(xs)]
     if len({entry.is_named for entry in tensors if entry.ndim}) > 1:
         raise AxisMismatch("named and anonymous tensors do not join", op=op,
                            got=", ".join(str(entry.axes) for entry in tensors),
-                           help="give the anonymous ones names with nv.cast_axes")
+                           help="give the anonymous ones names with nv.cast_axes",
+                           expected="names on all, or on none")
     return tensors
 
 
@@ -127,11 +139,12 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
     if first.is_named:
         if len(other.axes) != len(first.axes) or len(alignment.pairing(other.axes, first.axes)) < len(first.axes):
             raise AxisMismatch("the tensors differ in axes", op=op, operand=position, got=str(other.axes),
-                               expected=str(first.axes))
+                               expected=str(first.axes),
+                               help="nv.broadcast adds axes, nv.map_roles renames them")
         return alignment.move_to(other.value, other.axes, first.axes, op)
     if other.ndim != first.ndim or any(equal(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
         raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type),
-                            expected=str(first.type))
+                            expected=str(first.type), help="pad, slice or broadcast them to one shape")
     return alignment.assume_shape(other.value, first.shape, op)
 
 
@@ -142,7 +155,7 @@ def _along(x: Tensor, axis: Any, op: str) -> int:
     found = [at for at, own in enumerate(x.axes) if own.axis_class == axis.axis_class]
     if len(found) > 1:
         raise InvalidArgument(f"two axes have the class of {axis.label}", op=op, got=str(x.axes),
-                              help="rename one with nv.map_roles")
+                              help="rename one with nv.map_roles", expected="one")
     return found[0] if found else position_of(x, axis, op)
 
 
@@ -151,12 +164,13 @@ def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int
     op = "concat_along_axis"
     if other.ndim != first.ndim:
         raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes),
-                            expected=str(first.axes))
+                            expected=str(first.axes), help="nv.expand_dims adds an axis")
     if not first.is_named:
         rest = [d for d in range(first.ndim) if d != at]
         if place != at or any(equal(first.shape[d], other.shape[d]) is False for d in rest):
             raise ShapeMismatch("the tensors differ in another axis", op=op, operand=position,
-                                got=str(other.type), expected=str(first.type))
+                                got=str(other.type), expected=str(first.type),
+                                help="only the axis along which they are joined may differ: slice or pad the others")
         return list(range(first.ndim))
     rest = [d for d in range(first.ndim) if d != at]
     others = [d for d in range(first.ndim) if d != place]
@@ -164,7 +178,8 @@ def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int
     if len(pairs) < len(rest):
         missing = next(first.axes[d] for here, d in enumerate(rest) if here not in pairs)
         raise AxisMismatch(f"axis {missing.label} is not in every tensor", op=op, operand=position,
-                           got=str(other.axes), expected=str(first.axes))
+                           got=str(other.axes), expected=str(first.axes),
+                           help="nv.expand_dims(x, axis) adds it, nv.map_roles(x, {old: new}) renames one")
     where = {rest[here]: others[there] for here, there in pairs.items()}
     return [where.get(d, place) for d in range(first.ndim)]
 

@@ -62,7 +62,7 @@ class Function(Identity):
         if unlisted:  # they count as listed: the order of a function is that of its text, which lists all effects
             self.effects += unlisted
             self.operations = self._ordered()
-        self.assumptions = _unique([*_several(assumptions), *_assumed(self.operations)])
+        self.assumptions = _unique([*map(_assumption, _several(assumptions)), *_assumed(self.operations)])
         _check_parameters(self)
         _check_updates(self)
 
@@ -146,6 +146,14 @@ def _several(entries: Any) -> Sequence[Any]:
         raise WrongKind("results, parameters and effects are lists", op="Function",
                         got=f"{type(entries).__name__} {entries!r:.60}",
                         expected="a list", help="write Function([result], [parameter])") from None
+
+
+def _assumption(entry: Any) -> Assumption:
+    if not isinstance(entry, Assumption):
+        raise WrongKind("an assumption says which dimensions are equal", op="Function", operand="assumptions",
+                        got=f"{entry!r:.60}", expected="Assumption(left, right, op, location)",
+                        help="ops.AssumeShape makes the assumptions of a graph")
+    return entry
 
 
 def _effect(entry: Any) -> Op:
