@@ -229,7 +229,7 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
         value = function(*bound.args, **bound.kwargs)
         if not isinstance(value, Tensor):
             raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__,
-                            expected="a scalar tensor")
+                            expected="a scalar tensor", help="sum what it gives, or use nv.deriv")
         found = iter(deriv(value, wanted))
         gradients = [nesting.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
         return value, tuple(gradients) if several else gradients[0]
