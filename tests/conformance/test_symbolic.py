@@ -9,7 +9,9 @@ import pytest
 
 import nervure as nv
 from nervure.ir.function import Function
+from nervure.ir.kinds import Composite
 from nervure.types.dtype import float32
+from tests.conformance.comparison import check
 from tests.conformance.differences import derivatives
 from tests.conformance.running import TRANSFORMERS, repeats, run
 from tests.conformance.samples import NAMES, golden_table, samples_of, types_of
@@ -38,6 +40,9 @@ def test_symbols_in_shapes(name, transformer):
             got = run(transformer, ready, case.arguments)
             known = concrete(sample, sizes, generator(name, number))
             expected = run(transformer, known.function, known.arguments)
+            if isinstance(case.op, Composite):  # whose products may be taken in another order where lengths are known
+                check(known, transformer, got, expected, f"with {sizes}")
+                continue
             for mine, theirs in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(mine, theirs, err_msg=f"{case.op!r} with {sizes}", strict=True)
 
