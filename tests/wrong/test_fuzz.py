@@ -75,6 +75,9 @@ def attempt(function: Callable[..., Any], /, *arguments: Any, **keywords: Any) -
             use(function(*arguments, **keywords))
     except nv.NervureError as error:
         assert str(error) and error.location is not None
+    except Exception as error:
+        if not any("built at" in note for note in getattr(error, "__notes__", ())):
+            raise  # but what a function of the host raises comes through, with a note that says where it was built
 
 
 def use(result: Any) -> None:
