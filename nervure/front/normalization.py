@@ -23,6 +23,7 @@ from nervure.front.choosing import positions_of
 from nervure.front.elementwise import (
     add,
     common_dtype,
+    convert,
     converted_to,
     multiply,
     rsqrt,
@@ -38,6 +39,7 @@ from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.front.views import reordered
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes
+from nervure.types.dtype import DType
 
 Operand = Any
 
@@ -59,7 +61,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     are probabilities or one-hot vectors over the same axes in any order. Where t is 0 nothing is counted,
     whatever y is.
     """
-    own, targets = _pair(y, t, "cross_entropy_multi")
+    own, targets, dtype = _pair(y, t, "cross_entropy_multi")
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
     logits, axes = _logits(own.value)
     if logits is None:
@@ -72,7 +74,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     else:
         logarithms = ops.LogSoftmax(converted_to(logits, targets.dtype), axes).output
         loss = Tensor(-_weighed(targets, logarithms), own._axes)
-    return _in_unit(sum_over(loss, out_axes=list(kept)), usebits)
+    return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits), dtype)
 
 
 def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
@@ -80,15 +82,16 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
 
     y are probabilities; a sigmoid is recognised and its logits used. t has the same axes in any order.
     """
-    own, targets = _pair(y, t, "cross_entropy_binary")
+    own, targets, dtype = _pair(y, t, "cross_entropy_binary")
     _, kept = chosen_axes(own, None, out_axes, "cross_entropy_binary")
-    if isinstance(own.value.op, ops.Sigmoid):
-        logits = converted_to(own.value.op.operands[0], targets.dtype)
+    sigmoid, order = _made_by(own.value, ops.Sigmoid)
+    if sigmoid is not None:
+        logits = converted_to(reordered(sigmoid.operands[0], order), targets.dtype)
         losses = ops.SigmoidCrossEntropy(logits, targets).output
     else:
         value = converted_to(own.value, targets.dtype)
         losses = -(_weighed(targets, _safe_log(value)) + _weighed(1 - targets, _safe_log(1 - value)))
-    return _in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits)
+    return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
 
 
 def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = None, epsilon: float = 1e-5) -> Tensor:
@@ -96,20 +99,21 @@ def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = Non
 
     ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
     """
-    own = as_tensor(x, "layer_norm")
+    (own, scale, shift), dtype = _computing("layer_norm", x, scale, shift)
     kept = _kept(own, axes, "layer_norm")
-    return _standardized(own, _spread(mean, own, kept), _spread(variance, own, kept), scale, shift, epsilon)
+    return convert(_standardized(own, _spread(mean, own, kept), _spread(variance, own, kept), scale, shift, epsilon),
+                   dtype)
 
 
 def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6) -> Tensor:
     """x over the root of its mean square along some axes (absent: all but N and REC); then times scale (Zhang
     and Sennrich 2019).
     """
-    own = as_tensor(x, "rms_norm")
+    (own, scale), dtype = _computing("rms_norm", x, scale)
     kept = _kept(own, axes, "rms_norm")
     size = _spread(mean, square(own), kept)
     result = multiply(own, rsqrt(add(size, epsilon)))
-    return result if scale is None else multiply(result, scale)
+    return convert(result if scale is None else multiply(result, scale), dtype)
 
 
 def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = None, variance_of: Any = None,
@@ -120,17 +124,16 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
     and ``variance_of``, tensors over the channels, these are used, as in inference. A tensor over the channels
     has their axes; for anonymous x it is reshaped to them.
     """
-    own = as_tensor(x, "batch_norm")
+    (own, *given), dtype = _computing("batch_norm", x, mean_of, variance_of, scale, shift)
     kept = _channels(own, channels)
     if (mean_of is None) != (variance_of is None):
         raise InvalidArgument("mean and variance are given both or neither", op="batch_norm", got="one of them",
                               expected="mean_of and variance_of, or none",
                               help="without them those of x itself are taken")
-    by_channel = [None if entry is None else _over_channels(own, kept, entry)
-                  for entry in (mean_of, variance_of, scale, shift)]
+    by_channel = [None if entry is None else _over_channels(own, kept, entry) for entry in given]
     centre = _spread(mean, own, kept) if by_channel[0] is None else by_channel[0]
     width = _spread(variance, own, kept) if by_channel[1] is None else by_channel[1]
-    return _standardized(own, centre, width, by_channel[2], by_channel[3], epsilon)
+    return convert(_standardized(own, centre, width, by_channel[2], by_channel[3], epsilon), dtype)
 
 
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
@@ -142,8 +145,17 @@ def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis:
     return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=tuple(sorted(along))), own._axes)
 
 
-def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value]:
-    """Probabilities, and targets on their axes in the element type that both promote to."""
+def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[list[Any], DType]:
+    """Operands in the type in which arithmetic takes place, and the type that the result is rounded to at the end."""
+    given = [entry if entry is None or is_scalar(entry) else as_tensor(entry, op, position + 2)
+             for position, entry in enumerate(others)]
+    own = as_tensor(x, op)
+    dtype = floating(common_dtype((own, *[entry for entry in given if entry is not None]), op))
+    return [convert(entry, dtype.compute) if isinstance(entry, Tensor) else entry for entry in (own, *given)], dtype
+
+
+def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
+    """Probabilities; targets on their axes, in the type in which arithmetic takes place; the type of the result."""
     dtype = floating(common_dtype((y, t), op))
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)
@@ -151,19 +163,28 @@ def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value]:
         raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes),
                            expected=str(own.axes),
                            help="nv.one_hot(labels, axis) makes vectors of class numbers")
-    return own, converted_to(alignment.fitted(targets, own, op), dtype)
+    return own, converted_to(alignment.fitted(targets, own, op), dtype.compute), dtype
+
+
+def _made_by(y: Value, *classes: type[Op]) -> tuple[Op | None, tuple[int, ...]]:
+    """The op of one of these classes that a value is made by, and the order of its dimensions in the value.
+
+    It is looked for through permutations and conversions between float types.
+    """
+    order: tuple[int, ...] = tuple(range(y.rank))
+    while isinstance(y.op, (ops.Permute, ops.Convert)) and y.dtype.is_float and y.op.operands[0].dtype.is_float:
+        if isinstance(y.op, ops.Permute):
+            order = tuple([y.op.order[at] for at in order])
+        y = y.op.operands[0]
+    return (y.op if isinstance(y.op, classes) else None), order
 
 
 def _logits(y: Value) -> tuple[Value | None, tuple[int, ...]]:
-    """The logits of a softmax or log-softmax and the axes it goes along, also through a permutation; None for
-    other values.
-    """
-    order: tuple[int, ...] = tuple(range(y.rank))
-    if isinstance(y.op, ops.Permute):
-        order, y = y.op.order, y.op.operands[0]
-    if not isinstance(y.op, (ops.Softmax, ops.LogSoftmax)):
+    """The logits of a softmax or log-softmax and the axes it goes along; None for other values."""
+    softmax, order = _made_by(y, ops.Softmax, ops.LogSoftmax)
+    if not isinstance(softmax, (ops.Softmax, ops.LogSoftmax)):
         return None, ()
-    return reordered(y.op.operands[0], order), tuple(sorted([order.index(at) for at in y.op.axes]))
+    return reordered(softmax.operands[0], order), tuple(sorted([order.index(at) for at in softmax.axes]))
 
 
 def _safe_log(x: Value) -> Value:

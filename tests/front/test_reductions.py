@@ -286,3 +286,36 @@ def test_normalisation():
     with pytest.raises(AxisMismatch, match="no channel axis"):
         nv.batch_norm(nv.placeholder("N=2, H=3"))
     nv.testing.check_grads(lambda x: nv.layer_norm(x, H), [X], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t),
+    lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t, usebits=True, out_axes=()),
+    lambda x, t: nv.cross_entropy_multi(t, t),
+    lambda x, t: nv.cross_entropy_binary(nv.sigmoid(x), t, usebits=True),
+    lambda x, t: nv.cross_entropy_binary(t, t),
+    lambda x, t: nv.layer_norm(x, scale=t, shift=2), lambda x, t: nv.rms_norm(x, scale=t),
+    lambda x, t: nv.batch_norm(x, channels="C")], ids=range(8))
+def test_low_precision_is_rounded_once(function):
+    """A95, A173, A175, A177: half precision gives what float32 gives, rounded at the end."""
+    rng = np.random.default_rng(0)
+    arrays = [entry.astype(np.float16) for entry in (rng.standard_normal((4, 6)), rng.random((4, 6)))]
+    results = {}
+    for dtype in (nv.float16, nv.float32):
+        inputs = [nv.placeholder("N=4, C=6", dtype) for _ in arrays]
+        results[dtype] = nv.computation(function(*inputs), *inputs)(*arrays)
+    assert results[nv.float16].dtype == np.float16
+    np.testing.assert_array_equal(results[nv.float16], results[nv.float32].astype(np.float16))
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda y: y.astype(nv.float64), lambda y: nv.axes_with_order(y, "C=2, N=2"),
+    lambda y: nv.axes_with_order(nv.axes_with_order(y.astype(nv.float64), "C=2, N=2"), "N=2, C=2")], ids=range(3))
+def test_what_made_the_probabilities_is_seen_through_permutations_and_conversions(wrap):
+    """A174, A175: logits of 10,000 are safe, and log-probabilities are not taken for probabilities."""
+    logits = nv.constant([[1e4, 0.0], [0.0, 1e4]], axes="N=2, C=2")
+    truth = nv.constant([[0.0, 1.0], [0.0, 1.0]], axes="N=2, C=2")
+    for probabilities in (nv.softmax(logits), nv.log_softmax(logits)):
+        assert nv.cross_entropy_multi(wrap(probabilities), truth).tolist() == [1e4, 0.0]
+    binary = nv.cross_entropy_binary(wrap(nv.sigmoid(logits)), truth)
+    np.testing.assert_allclose(binary.numpy(), [1e4 + np.log(2), np.log(2)], rtol=1e-6)
