@@ -111,8 +111,7 @@ class _Walk:
 
     def _inline(self, op: Composite, received: Sequence[Value | None]) -> None:
         """Puts the decomposition of a composite in its place: same operands, the cotangents moved to its results."""
-        results = op.decompose(*op.operands)
-        results = [as_value(entry) for entry in (results if isinstance(results, (tuple, list)) else (results,))]
+        results = op.decomposed()
         self.enter(postorder(results, {operand.op for operand in op.operands}))
         for result, cotangent in zip(results, received, strict=True):
             if cotangent is not None and result in self.active:

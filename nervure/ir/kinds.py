@@ -24,8 +24,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from nervure.errors import DtypeMismatch
-from nervure.ir.op import Labels, Op, Value, same_types
+from nervure.errors import DtypeMismatch, ShapeMismatch
+from nervure.ir.op import Labels, Op, Value, as_value, same_types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType, all_dtypes
@@ -205,6 +205,19 @@ class Composite(Op, abstract=True):
     def decompose(self, *operands: Value) -> Any:
         """The value (a tuple where there are several outputs) in terms of other ops."""
         raise NotImplementedError
+
+    def decomposed(self) -> tuple[Value, ...]:
+        """The decomposition of this node: one value an output, of its type (else DtypeMismatch or ShapeMismatch)."""
+        results = self.decompose(*self.operands)
+        values = [as_value(entry, type(self).__name__) for entry in
+                  (results if isinstance(results, (tuple, list)) else (results,))]
+        got, expected = [value.type for value in values], [output.type for output in self.outputs]
+        if got != expected:
+            kind = ShapeMismatch if [x.dtype for x in got] == [x.dtype for x in expected] else DtypeMismatch
+            raise self.fail(kind, "the decomposition has another type than the op", operand="decompose",
+                            got=", ".join(map(str, got)), expected=", ".join(map(str, expected)),
+                            help="correct the op's decompose, or its type rule")
+        return tuple(values)
 
     def infer(self, *types: BasicTensorDescription) -> Any:
         results = self.decompose(*self.operands)

@@ -277,6 +277,11 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             raise error.within(type(self).__name__, location=self.provenance.location) from None
         if type(types) is not tuple:
             types = (types,)
+        for entry in types:
+            if type(entry) is not BasicTensorDescription:
+                raise self.fail(WrongKind, "infer gives the type of each output", operand="infer",
+                                got=f"{type(entry).__name__} {entry!r:.60}", expected="a BasicTensorDescription",
+                                help="return x.with_(shape=...), or a tuple of such types")
         labels: tuple[Labels | None, ...] | None = None
         for operand in operands:
             if operand.labels is not None:
@@ -330,7 +335,8 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     def infer(self, *types: BasicTensorDescription) -> Any:
         """The type of each output, from the operands' types; raises where they do not fit. Here: by the signature."""
         if self.type_rule is None:
-            raise TypeError(f"{type(self).__name__} declares neither a signature nor infer")
+            raise self.fail(WrongKind, "the op has no type rule", operand="infer", got="neither a signature nor infer",
+                            expected="one of them", help='signature = "A[i j] -> B[i]", or a method infer')
         results = self.type_rule.infer(self, types)
         return results[0] if len(results) == 1 else results
 

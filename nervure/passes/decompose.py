@@ -35,7 +35,7 @@ class Decomposition(Rule):
         return issubclass(op_class, Composite) and not (self._supports is not None and self._supports(op_class))
 
     def apply(self, op: Any) -> Any:
-        return op.decompose(*op.operands)
+        return op.decomposed()
 
 
 def decompose(function: Function, supports: Supports | None = None) -> Function:

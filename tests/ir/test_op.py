@@ -10,6 +10,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir.op import Op
 
 X = nv.Parameter(nv.float32, (2,))
 
@@ -46,3 +47,26 @@ def test_two_equal_expressions_are_two_nodes():
     first, second = X + X, X + X
     assert first is not second and first != second and len({first, second, first}) == 2
     assert (np.ones(2) == X) is False
+
+
+class Ruleless(Op):
+    """An op whose author has forgotten the type rule."""
+
+    operand_names = "x"
+
+
+class Misled(Op):
+    """An op whose type rule gives something else."""
+
+    operand_names = "x"
+
+    def infer(self, *types):
+        return types[0].shape
+
+
+@pytest.mark.parametrize("op", [Ruleless, Misled])
+def test_a_type_rule_that_is_wrong_is_explained(op):
+    with pytest.raises(WrongKind) as caught:
+        op(X)
+    assert (caught.value.op, caught.value.operand) == (op.__name__, "infer")
+    assert caught.value.location.file == __file__ and caught.value.help

@@ -7,7 +7,8 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.errors import InternalError
+from nervure.autodiff.reverse import gradients
+from nervure.errors import DtypeMismatch, InternalError
 from nervure.ir.function import Function
 from nervure.ir.kinds import Composite
 from nervure.passes.decompose import decompose
@@ -83,6 +84,26 @@ def test_a_chain_of_composites(x):
         value = ops.Square(value).output
     after = decompose(Function([value], [x]))
     assert classes(after) == ["Multiply"] * 20_000
+
+
+class Wrong(Composite):
+    """Decomposes into another type than its rule says."""
+
+    operand_names = "x"
+
+    def infer(self, *types):
+        return types[0]
+
+    def decompose(self, *operands):
+        return ops.Convert(operands[0], nv.float64)
+
+
+def test_a_decomposition_of_another_type_is_the_mistake_of_who_wrote_the_op(x):
+    wrong = Wrong(x)
+    for use in (lambda: decompose(Function([wrong], [x])), lambda: gradients([wrong], [x], [None])):
+        with pytest.raises(DtypeMismatch, match="the decomposition has another type") as error:
+            use()
+        assert error.value.op == "Wrong" and error.value.location == wrong.location
 
 
 @pytest.mark.parametrize("kind", [Endless, Branching])
