@@ -138,6 +138,6 @@ def test_every_target_makes_its_environment_first(checkout):
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
     for target in ("run", "test", "check", "bench", "test-deep", "fuzz"):
-        plan = subprocess.run([shutil.which("make"), "-n", target], cwd=checkout, text=True, capture_output=True,
-                              check=True)
+        plan = subprocess.run([shutil.which("make"), "--no-print-directory", "-n", target], cwd=checkout, text=True,
+                              capture_output=True, check=True)
         assert plan.stdout.startswith("scripts/environment "), target
