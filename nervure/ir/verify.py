@@ -14,6 +14,7 @@ nervure.errors.InternalError: function: Add at ...: it reads Parameter before th
 from __future__ import annotations
 
 from collections.abc import Set
+from types import NoneType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,6 +25,7 @@ from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.printer import nested_functions
+from nervure.ir.provenance import Provenance
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.types.index_map import IndexMap
@@ -37,7 +39,13 @@ def verify(function: Function, known: Set[Op] = frozenset()) -> None:
     the effects are all ops that have one. The functions that ops hold are verified too. Ops in ``known`` have been
     verified before; nodes never change, so that only their place in the function is checked.
     """
+    _check_lists(function)
     for entry in nested_functions(function):
+        if entry is not function:
+            _check_lists(entry)
+        for op in entry.operations:
+            if op not in known:
+                _check_slots(entry, op)
         _check_order(entry)
         for op in entry.operations:
             if op not in known:
@@ -46,6 +54,31 @@ def verify(function: Function, known: Set[Op] = frozenset()) -> None:
         _check_parameters(entry)
         _check_updates(entry)
         _check_effects(entry)
+        _check_assumptions(entry)
+
+
+def _check_lists(function: Function) -> None:
+    """The lists of a function hold what all other checks take them to hold."""
+    for op in (*function.operations, *function.parameters, *function.effects):
+        if not isinstance(op, Op):
+            raise InternalError(f"{function.name}: {op!r:.80} stands among its ops")
+    for op in function.parameters:
+        if type(op) is not Parameter:
+            _fail(function, op, "it is listed as a parameter")
+    for value in function.roots:
+        if type(value) is not Value:
+            raise InternalError(f"{function.name}: {value!r:.80} is given as a value")
+
+
+def _check_slots(function: Function, op: Op) -> None:
+    """The parts of a node are of the classes that every node's are."""
+    for name, entries in (("operands", op.operands), ("outputs", op.outputs)):
+        if type(entries) is not tuple or not all([type(entry) is Value for entry in entries]):
+            _fail(function, op, f"its {name} are {entries!r:.80}, not a tuple of values")
+    if type(op).arity not in (None, len(op.operands)):
+        _fail(function, op, f"it has {len(op.operands)} operands, not {type(op).arity}")
+    if not isinstance(op.name, (str, NoneType)) or not isinstance(op.provenance, Provenance):
+        _fail(function, op, "its name or its provenance is of another kind")
 
 
 def _check_order(function: Function) -> None:
@@ -75,10 +108,12 @@ def _is_output(value: Value) -> bool:
 
 def _check_fields(function: Function, op: Op) -> None:
     for name, field in type(op).fields.items():
-        value = getattr(op, name)
+        value = getattr(op, name, _ABSENT)
         if not (value is None and field.optional) and not _is_normal(field, value):
             _fail(function, op, f"its attribute {name} is {value!r:.80}, not a normal {field.kind}")
 
+
+_ABSENT = object()
 
 _CLASSES: dict[str, type[Any]] = {"function": Function, "variable": Variable, "index_map": IndexMap,
                                   "array": np.ndarray}
@@ -94,10 +129,15 @@ def _is_normal(field: Field, value: Any) -> bool:
 
 
 def _check_types(function: Function, op: Op) -> None:
+    attributes = op.attributes
     try:
         inferred = op.infer(*[operand.type for operand in op.operands])
     except Exception as error:  # whatever a rule raises, the op at fault must be named
         raise InternalError(_text(function, op, f"its type rule fails: {error}")) from error
+    for name, value in attributes.items():  # a rule brings attributes into their normal form
+        normal = getattr(op, name)
+        if normal is not value and not same_attribute(type(op).fields[name].kind, normal, value):
+            _fail(function, op, f"its attribute {name} was {value!r:.80}, and should be {normal!r:.80}")
     types = inferred if isinstance(inferred, tuple) else (inferred,)
     if types != tuple([value.type for value in op.outputs]):
         _fail(function, op, f"its type rule gives {', '.join(map(str, types))}")
@@ -106,6 +146,8 @@ def _check_types(function: Function, op: Op) -> None:
             _fail(function, op, f"its output {index} belongs to another op")
         if value.labels is not None and len(value.labels) != value.rank:
             _fail(function, op, f"its output {index} has {len(value.labels)} labels for {value.rank} dimensions")
+        if value.labels is not None and not all([isinstance(label, (str, NoneType)) for label in value.labels]):
+            _fail(function, op, f"its output {index} has the labels {value.labels!r:.80}")
 
 
 def _check_parameters(function: Function) -> None:
@@ -139,12 +181,21 @@ def _check_effects(function: Function) -> None:
             _fail(function, op, "its effect is not listed")
 
 
+def _check_assumptions(function: Function) -> None:
+    kept = {(entry.left, entry.right) for entry in function.assumptions}
+    for op in function.operations:
+        for entry in op.assumptions() if hasattr(op, "assumptions") else ():
+            if (entry.left, entry.right) not in kept:
+                _fail(function, op, f"its assumption {entry} is lost")
+
+
 def _fail(function: Function, op: Op, problem: str) -> NoReturn:
     raise InternalError(_text(function, op, problem))
 
 
 def _text(function: Function, op: Op, problem: str) -> str:
-    place = f" at {op.location}" if op.location else ""
+    location = getattr(op.provenance, "location", None)
+    place = f" at {location}" if location else ""
     return f"{function.name}: {_describe(op)}{place}: {problem}"
 
 

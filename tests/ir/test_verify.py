@@ -117,7 +117,46 @@ def repeated_effect(function):
     function.effects = function.effects * 2
 
 
+def too_few_operands(function):
+    replace(function, "Multiply", operands=function.operations[0].outputs)
+
+
+def no_tuple_of_operands(function):
+    op = replace(function, "Multiply")
+    op.operands = list(op.operands)
+
+
+def an_op_as_operand(function):
+    op = replace(function, "Multiply")
+    op.operands = (function.parameters[0], op.operands[1])
+
+
+def no_attribute(function):
+    del replace(function, "Sum").axes
+
+
+def attribute_in_another_form(function):
+    replace(function, "Sum", axes=(-2, -1))
+
+
+def label_of_another_kind(function):
+    replace(function, "Multiply").outputs[0].labels = (5, None)
+
+
+def name_of_another_kind(function):
+    replace(function, "Sum", name=5)
+
+
+def another_op_as_parameter(function):
+    function.parameters = (*function.parameters, replace(function, "Multiply"))
+
+
 @pytest.mark.parametrize(("damage", "problem"), [
+    (too_few_operands, "it has 1 operands, not 2"), (no_tuple_of_operands, "not a tuple of values"),
+    (an_op_as_operand, "not a tuple of values"), (no_attribute, "its attribute axes is"),
+    (attribute_in_another_form, r"was \(-2, -1\), and should be \(0, 1\)"),
+    (label_of_another_kind, r"its output 0 has the labels \(5, None\)"), (name_of_another_kind, "its name"),
+    (another_op_as_parameter, "it is listed as a parameter"),
     (reversed_order, "before that is computed"), (twice, "it stands twice"), (missing, "before that is computed"),
     (unneeded, "nothing needs it"), (wrong_result, "does not compute it"),
     (foreign_parameter, "it is no parameter of this function"), (repeated_parameter, "a parameter is listed twice"),
@@ -134,6 +173,23 @@ def test_damage_is_found(damage, problem):
     with pytest.raises(InternalError, match=problem) as caught:
         verify(function)
     assert __file__ in str(caught.value) and str(caught.value).startswith("function: ")
+
+
+@pytest.mark.parametrize(("part", "value"), [("effects", (5,)), ("results", (3,)), ("operations", (None,))])
+def test_what_is_no_part_of_a_function_is_named(part, value):
+    function = function_of_sum()
+    setattr(function, part, value)
+    with pytest.raises(InternalError, match="^function: "):
+        verify(function)
+
+
+def test_a_lost_assumption_is_found():
+    x = ops.Parameter(float32, (dim("N"),))
+    function = Function([ops.AssumeShape(x, (7,))], [x])
+    verify(function)
+    function.assumptions = ()
+    with pytest.raises(InternalError, match="AssumeShape.*its assumption N = 7 is lost"):
+        verify(function)
 
 
 def test_damage_inside_a_held_function_is_found():
