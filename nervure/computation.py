@@ -103,7 +103,8 @@ class Computation(Identity):
             raise InvalidArgument(f"{unknown!r} in feed_dict is no parameter", op="computation",
                                   got=f"{unknown!r:.60}",
                                   expected=self._names(),
-                                  help=did_you_mean(str(unknown), [str(entry.name) for entry in self.parameters]))
+                                  help=did_you_mean(str(unknown), [str(entry.name) for entry in self.parameters],
+                                                    "a key is a parameter, or its name"))
         return tuple(ordered)
 
     def _names(self) -> str:

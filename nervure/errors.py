@@ -144,11 +144,11 @@ class InternalError(Exception):
     """A mistake of ours. Please report it with the text."""
 
 
-def did_you_mean(name: str, choices: Iterable[str]) -> str | None:
-    """A help line with the closest known names, or None.
+def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:
+    """A help line with the closest known names; ``otherwise`` where none is close.
 
     >>> did_you_mean("hight", ["height", "width"])
     'did you mean height?'
     """
     close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=3)
-    return f"did you mean {' or '.join(close)}?" if close else None
+    return f"did you mean {' or '.join(close)}?" if close else otherwise

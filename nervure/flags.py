@@ -132,7 +132,7 @@ class _Flags(ModuleType):
 
 def _unknown(name: str) -> UnknownSwitch:
     return UnknownSwitch(f"there is no switch {name}", op="flags", got=name, expected=", ".join(SWITCHES),
-                         help=did_you_mean(name, SWITCHES))
+                         help=did_you_mean(name, SWITCHES, "print(nv.flags.describe()) shows all switches"))
 
 
 sys.modules[__name__].__class__ = _Flags

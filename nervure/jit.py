@@ -155,7 +155,8 @@ class Jitted(Identity):
         for name in names:
             if name not in known:
                 raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", got=name,
-                                      expected=", ".join(known) or "no arguments", help=did_you_mean(name, known))
+                                      expected=", ".join(known) or "no arguments",
+                                      help=did_you_mean(name, known, "static= and dynamic= name arguments"))
 
 
 class _StaticKey:
@@ -254,7 +255,7 @@ def _argument_name(signature: inspect.Signature, argument: int | str, function: 
         return names[argument]
     raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op="grad",
                           got=repr(argument), expected=", ".join(names) or "no arguments",
-                          help=did_you_mean(str(argument), names))
+                          help=did_you_mean(str(argument), names, "an argument is given by its name or position"))
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:

@@ -57,7 +57,7 @@ def scatter(x: Operand, index: Operand, updates: Operand, axis: Any, mode: str =
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise InvalidArgument("unknown mode", op="scatter", operand="mode", got=repr(mode), expected=", ".join(MODES),
-                              help=did_you_mean(str(mode), MODES))
+                              help=did_you_mean(str(mode), MODES, "the mode says how an update meets what is there"))
     own = as_tensor(x, "scatter")
     plan = _plan(own, index, axis, "scatter")
     given = received(updates, own.dtype, "scatter", 3)

@@ -34,7 +34,8 @@ def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: An
     own = as_tensor(x, "pooling")
     if not isinstance(kind, str) or kind not in ("max", "avg"):
         raise InvalidArgument("unknown kind of pooling", op="pooling", operand="kind", got=repr(kind),
-                              expected="'max' or 'avg'", help=did_you_mean(str(kind), ["max", "avg"]))
+                              expected="'max' or 'avg'",
+                              help=did_you_mean(str(kind), ["max", "avg"], "'avg' takes the mean of each window"))
     places, lengths = _pooling_window(own, window)
     entries = window_settings("pooling", own, places, stride=lengths if strides is None else strides, dilation=1,
                               padding=padding)

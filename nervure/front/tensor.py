@@ -213,6 +213,9 @@ class Tensor(Identity):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
+    def __pos__(self) -> Tensor:
+        return self
+
     def __float__(self) -> float:
         return float(self.item())
 

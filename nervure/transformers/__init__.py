@@ -49,7 +49,8 @@ def make_transformer(name: str | None = None) -> Any:
     name = flags.transformer if name is None else name
     if not isinstance(name, str) or name not in _TABLE:
         raise InvalidArgument(f"there is no transformer {name}", op="make_transformer", got=name,
-                              expected=", ".join(transformer_choices()), help=did_you_mean(str(name), _TABLE))
+                              expected=", ".join(transformer_choices()),
+                              help=did_you_mean(str(name), _TABLE, "leave out the name for the default one"))
     module, _, attribute = _TABLE[name].partition(":")
     return getattr(importlib.import_module(module), attribute)()
 

@@ -182,13 +182,17 @@ class Executable(ABC):
     def _check_target(self, target: Any, name: str, type: Any, shape: tuple[int, ...]) -> None:
         parts: dict[str, Any] = {"op": self.function.name, "operand": name, "expected": type}
         if not isinstance(target, np.ndarray):
-            raise WrongKind("a result array is a NumPy array", got=_kind(target), **parts)
+            raise WrongKind("a result array is a NumPy array", got=_kind(target), **parts,
+                            help="None stands for an array that the call makes")
         if target.dtype != type.dtype.numpy:
-            raise WrongKind("a result array has another element type", got=target.dtype, **parts)
+            raise WrongKind("a result array has another element type", got=target.dtype, **parts,
+                            help=f"np.empty({shape}, {type.dtype.name!r}) makes one; the call makes them without out=")
         if target.shape != shape:
-            raise ShapeMismatch("a result array has another shape", got=target.shape, **parts)
+            raise ShapeMismatch("a result array has another shape", got=target.shape, **parts,
+                                help=f"np.empty({shape}, {type.dtype.name!r}) makes one")
         if not target.flags.writeable:
-            raise InvalidArgument("a result array is read-only", got="writeable=False", **parts)
+            raise InvalidArgument("a result array is read-only", got="writeable=False", **parts,
+                                  help="pass a copy: array.copy()")
         if _overlaps_itself(target):
             raise InvalidArgument(f"{name} shares memory with itself", op=self.function.name, operand=name,
                                   got=f"strides of {target.strides} bytes", expected="an element for each index",

@@ -100,7 +100,8 @@ class Axes:
             raise AxisMismatch(f"several axes are named {name}", op="Axes.find_by_name", got=list_text(found),
                                expected="one", help="use positions, axes[i], or axes.index(axis)")
         raise AxisMismatch(f"no axis is named {name!r}", op="Axes.find_by_name", got=name,
-                           expected=f"one of {self}", help=did_you_mean(name, self._known_names()))
+                           expected=f"one of {self}",
+                           help=did_you_mean(name, self._known_names(), "print the axes: names are case-sensitive"))
 
     def _known_names(self) -> list[str]:
         return [one.name for one in self._axes if one.name is not None]
@@ -115,7 +116,7 @@ class Axes:
                 return f"the offset differs: here it is {one.label}"
         if item.name in self._known_names():
             return f"the {item.name} here has another class; nv.axis(name, length) gives a name one class"
-        return did_you_mean(item.name or "", self._known_names())
+        return did_you_mean(item.name or "", self._known_names(), "nv.map_roles(x, {old: new}) renames axes")
 
     # As a set
 

@@ -394,7 +394,8 @@ def _class_of(name: str, axis_class: AxisClass | str | None) -> AxisClass:
         axis_class = AxisClass(axis_class)
     if not isinstance(axis_class, AxisClass):
         raise WrongKind("a class of axes is needed", op="make_axis", operand="axis_class",
-                        got=type(axis_class).__name__, expected="a string or nv.make_axis_class(name)")
+                        got=type(axis_class).__name__, expected="a string or nv.make_axis_class(name)",
+                        help="leave it out for a class of its own")
     if axis_class.is_flattened:
         raise InvalidArgument("the class of a flattened axis is that of its parts, no other axis has it",
                               op="make_axis", operand="axis_class", got=axis_class.name,
@@ -412,4 +413,5 @@ def _integer(value: object, op: str, message: str) -> int:
             return operator.index(value)  # type: ignore[arg-type]  # anything else is the TypeError below
         except TypeError:
             pass
-    raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer")
+    raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer",
+                    help="int(...) makes an integer; nv.dim('n') is a length that is not known yet")
