@@ -65,6 +65,8 @@ def draw(root: Path, count: int, seed: int, only: str = "") -> list[Place]:
 def stages(root: Path, path: Path) -> Iterator[list[str]]:
     """The pytest arguments of each stage for a changed file, the likeliest killers first."""
     mirror = Path("tests", *path.parent.parts[1:])
+    while not (root / mirror).is_dir():  # a package may be tested by files of the folder above
+        mirror = mirror.parent
     own = mirror / f"test_{path.stem.strip('_')}.py"
     if (root / own).exists():
         yield [str(own)]
