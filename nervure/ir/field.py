@@ -97,11 +97,15 @@ def _number(value: Any) -> Any:
 
 
 def _array(value: Any) -> np.ndarray:
-    """The array itself, read-only from now on for everyone who comes through the graph."""
+    """The array itself, read-only from now on for everyone who comes through the graph.
+
+    In a foreign byte order it is copied; subclasses, whose operators may mean something else, are seen as plain arrays.
+    """
     if not isinstance(value, np.ndarray):
         raise TypeError
-    as_dtype(value.dtype)
-    view = value.view()
+    native = as_dtype(value.dtype).numpy
+    view = np.asarray(value) if value.dtype == native else value.astype(native)
+    view = view.view()
     view.flags.writeable = False
     return view
 

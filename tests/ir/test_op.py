@@ -70,3 +70,25 @@ def test_a_type_rule_that_is_wrong_is_explained(op):
         op(X)
     assert (caught.value.op, caught.value.operand) == (op.__name__, "infer")
     assert caught.value.location.file == __file__ and caught.value.help
+
+
+class Matrix(np.ndarray):
+    """A subclass whose operators mean something else."""
+
+    def __mul__(self, other):
+        return self @ other
+
+
+@pytest.mark.parametrize("array", [np.arange(3, dtype=">f8"), np.ones((2, 2)).view(Matrix)],
+                         ids=lambda array: type(array).__name__)
+def test_constants_are_plain_arrays_in_this_machines_byte_order(array):
+    constant = nv.ops.Constant(array)
+    assert type(constant.array) is np.ndarray and constant.array.dtype.isnative
+    square, = nv.transformers.make_transformer("interpreter").compile(nv.Function([constant * constant.value]))()
+    np.testing.assert_array_equal(square, np.asarray(array) ** 2)
+
+
+def test_constants_hold_arrays_by_reference():
+    array = np.arange(3.0)
+    held = nv.ops.Constant(array).array
+    assert np.shares_memory(held, array) and array.flags.writeable and not held.flags.writeable
