@@ -1,0 +1,1 @@
+"""Loops: what a kernel is before it becomes machine code."""
