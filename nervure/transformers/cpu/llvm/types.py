@@ -70,7 +70,7 @@ class Type:
 
 
 @cache
-def make_type(scalar: str, lanes: int = 1) -> Type:
+def make_type(scalar: str, lanes: int) -> Type:
     """The one type of this scalar and number of lanes."""
     return Type(scalar, lanes)
 
@@ -82,6 +82,6 @@ def _as_float32(number: float) -> float:
         return float("inf") if number > 0 else -float("inf")
 
 
-I1, I8, I16, I32, I64 = [make_type(f"i{bits}") for bits in (1, 8, 16, 32, 64)]
-F16, BF16, F32, F64 = [make_type(name) for name in _FLOATS]
-PTR = make_type("ptr")
+I1, I8, I16, I32, I64 = [make_type(f"i{bits}", 1) for bits in (1, 8, 16, 32, 64)]
+F16, BF16, F32, F64 = [make_type(name, 1) for name in _FLOATS]
+PTR = make_type("ptr", 1)
