@@ -385,6 +385,18 @@ class Builder:
         return self.phi(left.type, (left, left_end), (right, right_end))
 
     @contextmanager
+    def while_(self, condition: Callable[[], Register]) -> Iterator[None]:
+        """What is built inside runs again and again, as long as the condition, asked before each turn, holds."""
+        head, body, done = self.label("while"), self.label("turn"), self.label("end")
+        self.block(head)
+        self.branch(condition(), body, done)
+        self.block(body)
+        yield
+        if self._is_open:
+            self.jump(head)
+        self.block(done)
+
+    @contextmanager
     def loop(self, start: Operand, end: Operand, step: Operand = 1,
              carried: Sequence[Register] = ()) -> Iterator[Loop]:
         """``for (index = start; index < end; index += step)``; zero turns where start >= end.

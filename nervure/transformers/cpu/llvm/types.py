@@ -58,6 +58,8 @@ class Type:
     def _scalar_literal(self, number: int | float | bool) -> str:
         if self.scalar == "i1":
             return "true" if number else "false"
+        if self.scalar == "ptr":
+            return f"inttoptr (i64 {int(number)} to ptr)" if number else "null"
         if not self.is_float:
             return str(int(number) - (1 << self.bits) if int(number) >= 1 << (self.bits - 1) else int(number))
         number = float(number)
