@@ -1,0 +1,125 @@
+"""A program: the kernels of one call, in order, for one binding of the sizes, and where their buffers lie.
+
+>>> import numpy as np
+>>> from nervure.transformers.cpu.runtime.records import KERNEL
+>>> @KERNEL
+... def double(buffers, sizes, begin, end, scratch, status):
+...     source, target = (ctypes.c_int64 * 2).from_address(buffers)
+...     for k in range(begin, end):
+...         ctypes.c_int64.from_address(target + 8 * k).value = 2 * ctypes.c_int64.from_address(source + 8 * k).value
+>>> step = Step(ctypes.cast(double, ctypes.c_void_p).value, buffers=[0, 1], extent=3)
+>>> program = Program([step], [argument(0), result(0)])
+>>> target = np.zeros(3, np.int64)
+>>> program.run([np.array([1, 2, 3])], [target]).code, target
+(0, array([2, 4, 6]))
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure.transformers.cpu.runtime import native, records
+from nervure.transformers.cpu.runtime.records import Kind, Status, StepFlag
+
+
+class Step(NamedTuple):
+    """One kernel: its address, the numbers of its buffers in the program, and its sizes.
+
+    ``extent`` is what is split over threads, at multiples of ``grain``; ``nanoseconds`` an estimate for all of it
+    on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
+    a variable, from where on a call runs to its end.
+    """
+
+    kernel: int
+    buffers: Sequence[int]
+    sizes: Sequence[int] = ()
+    extent: int = 1
+    grain: int = 1
+    nanoseconds: int = 0
+    scratch: int = 0
+    in_place: bool = False
+
+
+class Buffer(NamedTuple):
+    """Where a buffer lies; ``argument``, ``result``, ``variable``, ``arena`` and ``constant`` make one."""
+
+    kind: Kind
+    number: int
+    offset: int = 0
+    owner: Any = None
+
+
+def argument(number: int, offset: int = 0) -> Buffer:
+    """The memory of an argument, from ``offset`` bytes after its first element."""
+    return Buffer(Kind.ARGUMENT, number, offset)
+
+
+def result(number: int, offset: int = 0) -> Buffer:
+    """The memory of a result."""
+    return Buffer(Kind.RESULT, number, offset)
+
+
+def variable(number: int, offset: int = 0) -> Buffer:
+    """The memory of a variable as it is when the call starts."""
+    return Buffer(Kind.VARIABLE, number, offset)
+
+
+def arena(offset: int) -> Buffer:
+    """A place in the memory that belongs to one call."""
+    return Buffer(Kind.ARENA, 0, offset)
+
+
+def constant(array: np.ndarray) -> Buffer:
+    """The memory of an array, which the program keeps alive."""
+    return Buffer(Kind.CONSTANT, array.ctypes.data, 0, array)
+
+
+class Program:
+    """Steps in order, ready to run any number of times, by several threads at once."""
+
+    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0) -> None:
+        self._kept: list[Any] = [buffer.owner for buffer in buffers]
+        self.record = records.Program(
+            steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
+            buffers=self._table([records.Buffer(*buffer[:3]) for buffer in buffers], records.Buffer),
+            buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
+            arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
+            nanoseconds=sum([step.nanoseconds for step in steps]),
+            longest=max([step.nanoseconds for step in steps], default=0))
+        self.address = ctypes.addressof(self.record)
+
+    def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
+            variables: Sequence[np.ndarray] = ()) -> Status:
+        """Runs the steps on memory that is there; how it ended."""
+        status = Status()
+        _run()(self.address, _addresses(arguments), _addresses(results), _addresses(variables),
+               ctypes.addressof(status))
+        return status
+
+    def _step(self, step: Step) -> records.Step:
+        return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
+                            sizes=self._integers(step.sizes), extent=step.extent, grain=step.grain,
+                            nanoseconds=step.nanoseconds, flags=StepFlag.IN_PLACE if step.in_place else 0)
+
+    def _integers(self, numbers: Sequence[int]) -> int:
+        return self._table(numbers, ctypes.c_int64)
+
+    def _table(self, entries: Sequence[Any], kind: Any) -> int:
+        """The address of a table of such entries, which lives as long as the program."""
+        table = (kind * len(entries))(*entries)
+        self._kept.append(table)
+        return ctypes.addressof(table)
+
+
+@cache
+def _run() -> Any:
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(native.library().address("run"))
+
+
+def _addresses(arrays: Sequence[np.ndarray]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])

@@ -1,0 +1,159 @@
+"""The records that Python fills in and native code reads: one table of their fields for both sides.
+
+A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads and
+writes the same fields through :class:`At`, at the offsets of the same structures:
+
+>>> from nervure.transformers.cpu.llvm.builder import Builder
+>>> b = Builder("double_extent", [("step", PTR)])
+>>> step = At(Step, b.arguments[0])
+>>> step["extent"] = step["extent"] + step["extent"]
+>>> b.ret()
+>>> print(b.text())
+define void @double_extent(ptr %step) {
+entry:
+  %v0 = getelementptr inbounds i8, ptr %step, i64 32
+  %v1 = load i64, ptr %v0, align 8
+  %v2 = getelementptr inbounds i8, ptr %step, i64 32
+  %v3 = load i64, ptr %v2, align 8
+  %v4 = add i64 %v1, %v3
+  %v5 = getelementptr inbounds i8, ptr %step, i64 32
+  store i64 %v4, ptr %v5, align 8
+  ret void
+}
+<BLANKLINE>
+
+A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
+buffers, its sizes, which part of its parallel extent is due, memory that no other thread uses, and the record that
+takes a failure.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum, IntFlag
+
+from nervure.transformers.cpu.llvm.builder import Operand, Register
+from nervure.transformers.cpu.llvm.types import I8, I64, PTR
+
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
+                          ctypes.c_void_p)
+_integer, _address = ctypes.c_int64, ctypes.c_void_p
+
+
+class Kind(IntEnum):
+    """What the number of a buffer counts."""
+
+    ARGUMENT = 0
+    RESULT = 1
+    VARIABLE = 2
+    ARENA = 3       # the memory of one call; its number is 0
+    CONSTANT = 4    # the number is an address
+
+
+class StepFlag(IntFlag):
+    """What may happen while a step runs."""
+
+    IN_PLACE = 1    # it writes memory of a variable: from here on a call does not stop
+
+
+class Code(IntEnum):
+    """How a call ended; what is above 0 is a kernel's own."""
+
+    DONE = 0
+    INTERRUPTED = -1
+    NO_MEMORY = -2
+    FORKED = -3     # the process was forked by a signal handler in the middle of the call
+
+
+class Step(ctypes.Structure):
+    """One kernel in a program, with its buffers and sizes."""
+
+    _fields_ = [
+        ("kernel", _address),
+        ("buffers", _address),         # numbers in the program's buffers, i64 each
+        ("buffer_count", _integer),
+        ("sizes", _address),           # whatever the kernel reads there, i64 each
+        ("extent", _integer),          # begin and end lie between 0 and this
+        ("grain", _integer),           # slices start at multiples of this
+        ("nanoseconds", _integer),     # estimated, for the whole extent on one core
+        ("flags", _integer),
+    ]
+
+
+class Buffer(ctypes.Structure):
+    """Where a buffer of a program lies: ``offset`` bytes after the start of what ``kind`` and ``number`` say."""
+
+    _fields_ = [("kind", _integer), ("number", _integer), ("offset", _integer)]
+
+
+class Array(ctypes.Structure):
+    """The type and shape of an argument or a result."""
+
+    _fields_ = [
+        ("descr", _address),           # NumPy's dtype object
+        ("rank", _integer),
+        ("dims", _address),
+        ("bytes", _integer),
+        ("variable", _integer),        # a result: the variable that takes it, or -1: the caller does
+    ]
+
+
+class Program(ctypes.Structure):
+    """The kernels of one call, in order, for one binding of the sizes."""
+
+    _fields_ = [
+        ("steps", _address),
+        ("step_count", _integer),
+        ("buffers", _address),
+        ("buffer_count", _integer),
+        ("table_count", _integer),     # the most buffers that one step has
+        ("arena_bytes", _integer),
+        ("scratch_bytes", _integer),   # for one thread, a multiple of 64
+        ("nanoseconds", _integer),     # of all steps
+        ("longest", _integer),         # nanoseconds of the longest step
+        ("arguments", _address),
+        ("argument_count", _integer),
+        ("results", _address),
+        ("result_count", _integer),
+        ("variable_count", _integer),
+        ("owner", _address),           # the Python object that keeps all this alive
+    ]
+
+
+class Status(ctypes.Structure):
+    """How a call ended, and the first failure in the order of positions."""
+
+    _fields_ = [
+        ("lock", _integer),            # held while a failure is written
+        ("code", _integer),
+        ("op", _integer),              # which op failed, by a number that the kernel knows
+        ("position", _integer),        # the element at which it failed, counted in row-major order
+        ("value", _integer),           # what was found there
+        ("step", _integer),            # the step that was running
+    ]
+
+
+class At:
+    """A record at an address, in code that is being built: ``step["extent"]`` reads or writes a field."""
+
+    __slots__ = ("pointer", "record")
+
+    def __init__(self, record: type[ctypes.Structure], pointer: Register) -> None:
+        self.record, self.pointer = record, pointer
+
+    def place(self, name: str) -> Register:
+        """The address of a field."""
+        return self.pointer.builder.offset(self.pointer, getattr(self.record, name).offset, I8)
+
+    def __getitem__(self, name: str) -> Register:
+        kind = dict(self.record._fields_)[name]  # type: ignore[arg-type]  # no bit fields here
+        return self.pointer.builder.load(self.place(name), PTR if kind is _address else I64)
+
+    def __setitem__(self, name: str, value: Operand) -> None:
+        value = value if isinstance(value, Register) else self.pointer.builder.constant(I64, value)
+        self.pointer.builder.store(value, self.place(name))
+
+    def element(self, index: Register) -> At:
+        """The record that stands ``index`` places further in an array of them."""
+        distance = index * ctypes.sizeof(self.record)
+        return At(self.record, self.pointer.builder.offset(self.pointer, distance, I8))
