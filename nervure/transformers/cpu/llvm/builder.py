@@ -189,8 +189,8 @@ class Builder:
     """
 
     def __init__(self, name: str, arguments: Sequence[tuple[str, Type]] = (), result: Type | None = None,
-                 attributes: str = "") -> None:
-        self.name, self.result, self.attributes = name, result, attributes
+                 attributes: str = "", linkage: str = "") -> None:
+        self.name, self.result, self.attributes, self.linkage = name, result, attributes, linkage
         self.declarations: dict[str, str] = {}
         self.arguments = [Register(self, type, f"%{label}") for label, type in arguments]
         self._lines: list[str] = []
@@ -253,6 +253,17 @@ class Builder:
         """An intrinsic over operands of one type: ``intrinsic("floor", x)``, ``intrinsic("maxnum", x, y)``."""
         operands = [x, *[x._as(entry) for entry in rest]]
         return self.call(f"llvm.{name}.{x.type.suffix}", x.type, *operands)
+
+    def define(self, function: Builder) -> None:
+        """Puts a function that this one calls into the module, once."""
+        self.declarations.update(function.declarations)
+        self.declarations[function.name] = function.text()
+
+    def table(self, name: str, content: bytes) -> Register:
+        """The address of constant bytes, which are put into the module once."""
+        text = "".join([f"\\{byte:02X}" for byte in content])
+        self.declarations[name] = f'@{name} = internal constant [{len(content)} x i8] c"{text}", align 64'
+        return Register(self, PTR, f"@{name}")
 
     def fma(self, x: Register, y: Operand, z: Operand) -> Register:
         """x * y + z, rounded once."""
@@ -347,8 +358,9 @@ class Builder:
         self._is_open = False
 
     def branch(self, condition: Register, yes: str, no: str, unlikely: bool = False) -> None:
-        """Ends the block by a choice. ``unlikely`` is a hint in words alone: nothing is emitted for it yet."""
-        self.line(f"br i1 {condition.text}, label %{yes}, label %{no}")
+        """Ends the block by a choice. Registers are spilled in the ``unlikely`` branch rather than before it."""
+        weights = ', !prof !{!"branch_weights", i32 1, i32 4095}' if unlikely else ""
+        self.line(f"br i1 {condition.text}, label %{yes}, label %{no}{weights}")
         self._is_open = False
 
     def ret(self, x: Register | None = None) -> None:
@@ -370,10 +382,11 @@ class Builder:
         yield
         self.block(done)
 
-    def choose(self, condition: Register, yes: Callable[[], Register], no: Callable[[], Register]) -> Register:
-        """The value of one of two pieces of code, of which one runs."""
+    def choose(self, condition: Register, yes: Callable[[], Register], no: Callable[[], Register],
+               unlikely: bool = False) -> Register:
+        """The value of one of two pieces of code, of which one runs; ``unlikely`` the first."""
         first, second, done = self.label("then"), self.label("else"), self.label("done")
-        self.branch(condition, first, second)
+        self.branch(condition, first, second, unlikely)
         self.block(first)
         left = yes()
         left_end = self.current
@@ -413,7 +426,8 @@ class Builder:
     def text(self) -> str:
         """The definition."""
         arguments = ", ".join([f"{entry.type} {entry.text}" for entry in self.arguments])
-        head = f"define {'void' if self.result is None else self.result} @{self.name}({arguments})"
+        linkage = f"{self.linkage} " if self.linkage else ""
+        head = f"define {linkage}{'void' if self.result is None else self.result} @{self.name}({arguments})"
         body = "\n".join(["entry:", *self._allocations, *self._lines])
         return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from functools import cache
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "bfloat": 16, "float": 32, "double": 64,
+BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "bfloat": 16, "float": 32, "double": 64,
         "ptr": 64}
 _FLOATS = ("half", "bfloat", "float", "double")
 _SHORT = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
@@ -84,6 +84,6 @@ def _as_float32(number: float) -> float:
         return float("inf") if number > 0 else -float("inf")
 
 
-I1, I8, I16, I32, I64 = [make_type(f"i{bits}", 1) for bits in (1, 8, 16, 32, 64)]
+I1, I8, I16, I32, I64, I128 = [make_type(f"i{bits}", 1) for bits in (1, 8, 16, 32, 64, 128)]
 F16, BF16, F32, F64 = [make_type(name, 1) for name in _FLOATS]
 PTR = make_type("ptr", 1)
