@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -42,6 +42,7 @@ class UnknownSwitch(InvalidArgument, AttributeError):
 
 
 SWITCHES: dict[str, Switch] = {}
+_listeners: dict[str, list[Callable[[Any], None]]] = {}
 _WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 
@@ -72,10 +73,20 @@ def _switch(name: str, default: Setting, doc: str) -> Setting:
     return default if text is None else type(default)(parse(name, text))
 
 
+cache = _switch("cache", True, "whether machine code is kept on disk between processes")
+cache_directory = _switch("cache_directory", "", "where that is; '' stands for nervure in the user's cache directory")
+cache_limit = _switch("cache_limit", 256_000_000, "bytes that it may take on disk; what was not used for longest goes")
 check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
+cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '' stands for all that the machine has")
 debug = _switch("debug", "", "names of passes that print what they are given and give; 'passes' stands for all")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
+threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
+
+
+def on_change(name: str, tell: Callable[[Any], None]) -> None:
+    """From now on ``tell`` is given each new value of a switch."""
+    _listeners.setdefault(name, []).append(tell)
 
 
 def allowed_bytes() -> int:
@@ -123,6 +134,8 @@ class _Flags(ModuleType):
             raise WrongKind(f"the switch {name} has another kind", op="flags", operand=name, got=repr(value),
                             expected=type(SWITCHES[name].default).__name__)
         super().__setattr__(name, value)
+        for tell in _listeners.get(name, ()):
+            tell(value)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -1,0 +1,102 @@
+"""What code is made for: the instructions that this machine has, and the width of its vectors.
+
+Two levels, each with exactly the instructions named here, whatever else the processor can do: what would round
+differently on some machines only (native half precision, bfloat16 conversions that flush denormals) stays out, so that
+results are the same bits on both.
+
+>>> target = Target.avx2()
+>>> target.vector_bytes, "fma" in target.features, "avx512f" in target.features
+(32, True, False)
+>>> Target.host().vector_bytes >= 32
+True
+
+The description is read from the system, not from LLVM, which a program whose code is in the cache never loads.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+from typing import NamedTuple
+
+from nervure import flags
+from nervure.errors import InvalidArgument, NotSupported
+
+# LLVM's name of a feature: the name that Linux gives it. The level x86-64-v3, but for what every such processor has.
+_AVX2 = {"sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "avx": "avx", "avx2": "avx2",
+         "fma": "fma", "f16c": "f16c", "bmi": "bmi1", "bmi2": "bmi2", "lzcnt": "abm", "movbe": "movbe",
+         "popcnt": "popcnt", "cx16": "cx16", "xsave": "xsave"}
+_AVX512 = {"avx512f": "avx512f", "avx512bw": "avx512bw", "avx512cd": "avx512cd", "avx512dq": "avx512dq",
+           "avx512vl": "avx512vl"}
+_ALWAYS = ("64bit", "cmov", "cx8", "crc32", "fxsr", "mmx", "sahf", "sse", "sse2")  # crc32 comes with sse4.2
+_NEEDED = ("avx2", "fma", "f16c")
+
+
+class Target(NamedTuple):
+    """A kind of machine. Equal targets take the same code."""
+
+    name: str                   # "avx2" or "avx512"
+    vector_bytes: int
+    features: tuple[str, ...]   # LLVM's names of the instructions that may be used; all others may not
+    processor: str              # whose instructions are fast: a name of LLVM's, or this machine's as Linux gives it
+
+    @staticmethod
+    def host() -> Target:
+        """This machine; the switch ``cpu_features`` may cut it. NotSupported where the instructions are missing."""
+        if flags.cpu_features not in ("", "avx2"):
+            raise InvalidArgument("the switch cpu_features has no such level", op="flags", operand="cpu_features",
+                                  got=repr(flags.cpu_features), expected="'' for all that the machine has, or 'avx2'")
+        return Target.avx2() if flags.cpu_features else _host()
+
+    @staticmethod
+    def avx2() -> Target:
+        """This machine without AVX-512."""
+        return _without_avx512(_host())
+
+    @staticmethod
+    def avx512() -> Target:
+        """Any machine with AVX-512, also where this one has none: its code can be read, not run."""
+        return Target("avx512", 64, tuple(sorted([*_ALWAYS, *_AVX2, *_AVX512])), "x86-64-v4")
+
+    @property
+    def is_host(self) -> bool:
+        """Whether the processor is this machine's, which LLVM finds a name for."""
+        return " " in self.processor
+
+    @property
+    def key(self) -> str:
+        """What decides, besides the text, which code is made: equal keys, equal code."""
+        import llvmlite
+        return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvmlite.__version__}"
+
+
+def read_target(description: str) -> Target:
+    """The target for a machine from the text of /proc/cpuinfo, of which the first processor counts."""
+    fields = dict([tuple(part.strip() for part in line.split(":", 1))
+                   for line in description.partition("\n\n")[0].splitlines() if ":" in line])
+    flagged = set(fields.get("flags", "").split())
+    found = {name for name, flag in {**_AVX2, **_AVX512}.items() if flag in flagged}
+    missing = [name for name in _NEEDED if name not in found]
+    if missing:
+        raise NotSupported("this processor lacks instructions that all generated code uses", op="cpu transformer",
+                           got=f"no {', '.join(missing)}", expected=", ".join(_NEEDED), location=None,
+                           help="nv.transformers.make_transformer('interpreter') runs everywhere")
+    processor = " ".join([fields.get(name, "?") for name in ("vendor_id", "cpu family", "model", "stepping")])
+    target = Target("avx512", 64, tuple(sorted({*_ALWAYS, *found})), processor)
+    return target if found.issuperset(_AVX512) else _without_avx512(target)
+
+
+def _without_avx512(target: Target) -> Target:
+    features = tuple([name for name in target.features if name not in _AVX512])
+    return target._replace(name="avx2", vector_bytes=32, features=features)
+
+
+@cache
+def _host() -> Target:
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        raise NotSupported("the cpu transformer makes code for Linux on x86-64", op="cpu transformer",
+                           got=f"{sys.platform} on {platform.machine()}", location=None,
+                           help="nv.transformers.make_transformer('interpreter') runs everywhere")
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        return read_target(file.read(16_384))  # a processor takes some 2,000; there may be hundreds
