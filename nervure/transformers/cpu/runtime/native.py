@@ -1,25 +1,44 @@
 """The runtime's own machine code: made once for a process, and never unloaded, since its threads live in it.
 
->>> library().address("run") != 0
+>>> team().limit >= 1
 True
 """
 
 from __future__ import annotations
 
+import ctypes
+import threading
 from functools import cache
 from typing import Any
 
+from nervure import flags
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import call, slices
+from nervure.transformers.cpu.runtime import call, cores, records, slices
+from nervure.transformers.cpu.runtime import team as team_code
 
 
 def text() -> str:
     """The runtime in LLVM's language."""
-    return assemble([slices.run_slice(), call.bind(), call.run()])
+    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *call.functions()]
+    return assemble(functions, [f"@team = global [{ctypes.sizeof(records.Team)} x i8] zeroinitializer, align 128"])
 
 
 @cache
 def library() -> Any:
     """The runtime, loaded."""
-    return jit.load(jit.compile_object(text()))
+    loaded = jit.load(jit.compile_object(text()))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
+    _start(records.Team.from_address(loaded.address("team")))
+    return loaded
+
+
+def team() -> records.Team:
+    """The record of the process's team of threads."""
+    return records.Team.from_address(library().address("team"))
+
+
+def _start(record: records.Team) -> None:
+    record.main = threading.main_thread().ident
+    record.limit = cores.threads(flags.threads)
+    flags.on_change("threads", lambda value: setattr(record, "limit", cores.threads(value)))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure.transformers.cpu.runtime import native, records
-from nervure.transformers.cpu.runtime.records import Kind, Status, StepFlag
+from nervure.transformers.cpu.runtime.records import Kind, Status
 
 
 class Step(NamedTuple):
@@ -104,7 +104,7 @@ class Program:
     def _step(self, step: Step) -> records.Step:
         return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
                             sizes=self._integers(step.sizes), extent=step.extent, grain=step.grain,
-                            nanoseconds=step.nanoseconds, flags=StepFlag.IN_PLACE if step.in_place else 0)
+                            nanoseconds=step.nanoseconds, in_place=step.in_place)
 
     def _integers(self, numbers: Sequence[int]) -> int:
         return self._table(numbers, ctypes.c_int64)
@@ -118,7 +118,7 @@ class Program:
 
 @cache
 def _run() -> Any:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(native.library().address("run"))
+    return ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 5)(native.library().address("run_call"))
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:

@@ -30,10 +30,11 @@ takes a failure.
 from __future__ import annotations
 
 import ctypes
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 
 from nervure.transformers.cpu.llvm.builder import Operand, Register
-from nervure.transformers.cpu.llvm.types import I8, I64, PTR
+from nervure.transformers.cpu.llvm.shared import atomic_load, atomic_store
+from nervure.transformers.cpu.llvm.types import I8, I64, PTR, Type
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
                           ctypes.c_void_p)
@@ -48,12 +49,6 @@ class Kind(IntEnum):
     VARIABLE = 2
     ARENA = 3       # the memory of one call; its number is 0
     CONSTANT = 4    # the number is an address
-
-
-class StepFlag(IntFlag):
-    """What may happen while a step runs."""
-
-    IN_PLACE = 1    # it writes memory of a variable: from here on a call does not stop
 
 
 class Code(IntEnum):
@@ -76,7 +71,7 @@ class Step(ctypes.Structure):
         ("extent", _integer),          # begin and end lie between 0 and this
         ("grain", _integer),           # slices start at multiples of this
         ("nanoseconds", _integer),     # estimated, for the whole extent on one core
-        ("flags", _integer),
+        ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
     ]
 
 
@@ -133,6 +128,49 @@ class Status(ctypes.Structure):
     ]
 
 
+class Call(ctypes.Structure):
+    """What a running call knows beside its program."""
+
+    _fields_ = [
+        ("threads", _integer),         # that share its long steps
+        ("scratch", _address),         # of the first thread; the others' follow
+        ("scratch_bytes", _integer),
+        ("can_stop", _integer),        # on the main thread without the GIL, before anything is written in place
+        ("looked", _integer),          # when signals were looked for
+        ("unseen", _integer),          # estimated nanoseconds of steps since the clock was read
+    ]
+
+
+class Team(ctypes.Structure):
+    """The threads of the process and the step that they share; what different threads write lies 128 bytes apart."""
+
+    _fields_ = [
+        ("limit", _integer),           # threads that may share a step, the caller included
+        ("started", _integer),         # workers that there are
+        ("main", _integer),            # the main thread, as pthread_self names it
+        ("calls", _integer),           # calls that run without the GIL
+        ("lost", _integer),            # the process was forked while one did
+        ("_line0", _integer * 11),
+        ("lock", _integer),            # 1 while a call has the team
+        ("_line1", _integer * 15),
+        ("ticket", _integer),
+        ("_line2", _integer * 15),
+        ("done", _integer),            # slices that workers have run
+        ("_line3", _integer * 15),
+        ("woken", _integer),           # the word on which workers sleep; raised to wake them
+        ("sleepers", _integer),
+        ("_line4", _integer * 14),
+        ("step", _address),
+        ("table", _address),
+        ("count", _integer),
+        ("threads", _integer),
+        ("scratch", _address),
+        ("scratch_bytes", _integer),
+        ("status", _address),
+        ("_line5", _integer * 9),
+    ]
+
+
 class At:
     """A record at an address, in code that is being built: ``step["extent"]`` reads or writes a field."""
 
@@ -146,12 +184,23 @@ class At:
         return self.pointer.builder.offset(self.pointer, getattr(self.record, name).offset, I8)
 
     def __getitem__(self, name: str) -> Register:
-        kind = dict(self.record._fields_)[name]  # type: ignore[arg-type]  # no bit fields here
-        return self.pointer.builder.load(self.place(name), PTR if kind is _address else I64)
+        return self.pointer.builder.load(self.place(name), self._type(name))
 
     def __setitem__(self, name: str, value: Operand) -> None:
         value = value if isinstance(value, Register) else self.pointer.builder.constant(I64, value)
         self.pointer.builder.store(value, self.place(name))
+
+    def peek(self, name: str) -> Register:
+        """A field that another thread may be writing: some value that it had."""
+        return atomic_load(self.pointer.builder, self.place(name), self._type(name), "monotonic")
+
+    def poke(self, name: str, value: Operand) -> None:
+        """Writes a field that another thread may be reading."""
+        atomic_store(self.pointer.builder, value, self.place(name), "monotonic")
+
+    def _type(self, name: str) -> Type:
+        kind = dict(self.record._fields_)[name]  # type: ignore[arg-type]  # no bit fields here
+        return PTR if kind is _address else I64
 
     def element(self, index: Register) -> At:
         """The record that stands ``index`` places further in an array of them."""

@@ -10,9 +10,21 @@ A kernel's results do not depend on where it is cut; only time does.
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
+from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.llvm.types import I64, PTR
 from nervure.transformers.cpu.runtime.records import At, Step
+
+MOST = 4095
+"""Slices of a step; each has a number of 12 bits."""
+
+LONGEST = 20_000_000
+"""Estimated nanoseconds of a slice, so that a call can be interrupted soon."""
+
+SHARED_FROM = 20_000
+"""Estimated nanoseconds from which a step is shared with a team that is awake."""
+
+_WORTHWHILE = 32_000        # nanoseconds of a slice: a shorter one costs more to hand out than it balances
+_SLICES_PER_THREAD = 8      # enough that a thread which is late or slow costs little
 
 
 def bounds(extent: int, grain: int, index: int, count: int) -> tuple[int, int]:
@@ -20,6 +32,20 @@ def bounds(extent: int, grain: int, index: int, count: int) -> tuple[int, int]:
     begin = extent * index // count // grain * grain
     end = extent if index == count - 1 else extent * (index + 1) // count // grain * grain
     return begin, end
+
+
+def slice_count() -> Builder:
+    """``slice_count(step, threads)``: into how many slices a step is cut, at least 1."""
+    b = Builder("slice_count", [("record", PTR), ("threads", I64)], result=I64, attributes="nounwind")
+    step, threads = At(Step, b.arguments[0]), b.arguments[1]
+    time, grain = step["nanoseconds"], step["grain"]
+    most = least(b, divide(b, step["extent"] + grain - 1, grain), MOST)
+    bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
+    each = greatest(b, least(b, divide(b, time, threads * _WORTHWHILE), _SLICES_PER_THREAD), 1)
+    is_shared = (threads > 1) & (time >= SHARED_FROM)
+    count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
+    b.ret(greatest(b, least(b, count, most), 1))
+    return b
 
 
 def run_slice() -> Builder:
@@ -46,3 +72,13 @@ def _cut(b: Builder, extent: Register, grain: Register, index: Register, count: 
 def divide(b: Builder, x: Register, y: Register) -> Register:
     """x // y of integers that are not negative; y is not 0."""
     return b.emit(I64, f"udiv i64 {x.text}, {y.text}")
+
+
+def least(b: Builder, x: Register, y: Operand) -> Register:
+    """The smaller of two signed integers."""
+    return b.where(x < y, x, y)
+
+
+def greatest(b: Builder, x: Register, y: Operand) -> Register:
+    """The greater of two signed integers."""
+    return b.where(x > y, x, y)

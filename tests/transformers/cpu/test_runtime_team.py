@@ -1,0 +1,82 @@
+"""The team: every slice runs once, whatever the number of threads; calls side by side do not wait for each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from nervure import flags
+from nervure.transformers.cpu.runtime import Program, Step, cores, native, result
+from nervure.transformers.cpu.runtime.records import Code
+from tests.transformers.cpu.kernels import address
+
+ROUNDS = 200 if os.environ.get("NERVURE_DEEP") else 20
+
+
+def counting(turns: int, extent: int, grain: int = 1, steps: int = 1) -> Program:
+    """out[k] += 1 in each step, with estimates that have it cut into many slices."""
+    step = Step(address("spin"), [0], [turns], extent, grain, nanoseconds=2_000_000, scratch=8)
+    return Program([step] * steps, [result(0)])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_every_element_is_visited_once_in_each_step(threads):
+    out = np.zeros(1000, np.int64)
+    with flags.overriding(threads=threads):
+        for _ in range(ROUNDS):
+            counting(5, 1000, grain=7, steps=20).run([], [out])
+    assert set(out.tolist()) == {20 * ROUNDS}
+    assert native.team().lock == 0
+
+
+def test_the_first_failure_is_the_same_for_all_threads():
+    values = np.zeros(100_000, np.int64)
+    values[[777, 50_000, 99_999]] = -5
+    program = Program([Step(address("check_positive"), [0], extent=values.size, nanoseconds=3_000_000)], [result(0)])
+    for threads in (1, 2, 5):
+        with flags.overriding(threads=threads):
+            status = program.run([], [values])
+        assert (status.code, status.position, status.value) == (5, 777, -5)
+
+
+def test_eight_threads_side_by_side():
+    program = counting(20, 256, steps=3)
+    outs = [np.zeros(256, np.int64) for _ in range(8)]
+
+    def work(out: np.ndarray) -> None:
+        for _ in range(200):
+            assert program.run([], [out]).code == Code.DONE
+
+    workers = [threading.Thread(target=work, args=[out]) for out in outs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [set(out.tolist()) for out in outs] == [{600}] * 8
+
+
+def test_a_call_runs_alone_while_another_has_the_team():
+    team, out = native.team(), np.zeros(64, np.int64)
+    team.lock = 1
+    try:
+        counting(1, 64).run([], [out])
+        assert team.lock == 1
+    finally:
+        team.lock = 0
+    assert set(out.tolist()) == {1}
+
+
+def test_the_switch_sets_how_many_threads_there_are():
+    with flags.overriding(threads=3):
+        assert native.team().limit == 3
+        counting(1, 64).run([], [np.zeros(64, np.int64)])
+        assert native.team().started >= 2
+    assert native.team().limit == cores.threads(0)
+
+
+def test_quotas_of_time():
+    assert [cores.quota(text) for text in ("150000 100000", "20000 100000", "max 100000", "", "5")] == [1, 1, None,
+                                                                                                        None, None]
