@@ -8,10 +8,11 @@ Traceback (most recent call last):
 nervure.errors.InternalError: generated code does not compile: 1:28: error: expected type
    1 | define i64 @answer() { ret 42 }
 
-Loops arrive vectorised, unrolled and hoisted. LLVM's own pipelines take longer than making the code, and then vectorise
-and unroll once more; only what the code generation does not do by itself is run: promoting stack slots to registers and
-tidying the blocks. Position-independent code with near addresses is a fifth shorter than the kind that JITs use by
-default, whose every constant is reached through a 64-bit address.
+Loops arrive vectorised, unrolled and hoisted, values in registers: the text goes to code generation as it is. LLVM's
+default pipeline takes longer than that and then vectorises and unrolls once more; single passes (scalar replacement,
+simplification of blocks, combination, value numbering, rotation of loops) leave the same instructions or more, and what
+runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs use
+by default, whose every constant is reached through a 64-bit address.
 
 Compilations run side by side in as many threads as call. Each has its own context and its own machine description.
 """
@@ -54,7 +55,6 @@ def _compile(text: str, target: Target, form: int) -> bytes:
     with using_llvm() as llvm, _borrowed_machine(llvm, target) as machine, _module(llvm, text) as module:
         llvm.SetTarget(module, _TRIPLE)
         llvm.SetDataLayout(module, machine.layout)
-        _tidy(llvm, module, machine)
         with Message(llvm) as error:
             buffer = llvm.TargetMachineEmitToMemory(machine.pointer, module, form, error.place)
             if not buffer:
@@ -93,18 +93,6 @@ def _explain(text: str, message: str) -> str:
         wanted = [number for number, line in enumerate(lines, 1) if line.strip() and line.strip() in said]
     shown = [f"{number:4} | {lines[number - 1]}" for number in wanted if 0 < number <= len(lines)]
     return "\n".join([f"generated code does not compile: {message.strip()}", *shown])
-
-
-def _tidy(llvm: Any, module: Any, machine: _Machine) -> None:
-    """The passes. Builder and manager serve one run: a second one would end the process."""
-    options = llvm.CreatePipelineTuningOptions()
-    builder, manager = llvm.CreatePassBuilder(machine.pointer, options), llvm.CreateNewModulePassManager()
-    llvm.module_AddSROAPass(manager)
-    llvm.module_AddSimplifyCFGPass(manager)
-    llvm.RunNewModulePassManager(manager, module, builder)
-    llvm.DisposeNewModulePassManger(manager)
-    llvm.DisposePassBuilder(builder)
-    llvm.DisposePipelineTuningOptions(options)
 
 
 class _Machine(NamedTuple):

@@ -21,6 +21,7 @@ import mmap
 import struct
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 from nervure.errors import FormatError, InternalError, NotSupported
 from nervure.transformers.cpu.elf import ABSOLUTE, UNDEFINED, ObjectFile, Relocation, read_object
@@ -189,10 +190,16 @@ class _Image:
                               got=self._file.symbols[relocation.symbol].name) from None
 
 
+@cache
+def _mprotect() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function
+
+
 def _protect(address: int, size: int) -> None:
     """Makes memory executable and no longer writable."""
-    if size and ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), ctypes.c_size_t(size),
-                                                           mmap.PROT_READ | mmap.PROT_EXEC):
+    if size and _mprotect()(address, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise NotSupported("this system does not let a program run code that it has made", op="cpu transformer",
                            got=f"errno {ctypes.get_errno()} of mprotect", location=None,
                            help="nv.transformers.make_transformer('interpreter') runs everywhere")

@@ -54,16 +54,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "SetTarget": (None, _OBJECT, c_char_p),
     "SetDataLayout": (None, _OBJECT, c_char_p),
     "DisposeModule": (None, _OBJECT),
-    # passes
-    "CreatePipelineTuningOptions": (_OBJECT,),
-    "DisposePipelineTuningOptions": (None, _OBJECT),
-    "CreatePassBuilder": (_OBJECT, _OBJECT, _OBJECT),
-    "DisposePassBuilder": (None, _OBJECT),
-    "CreateNewModulePassManager": (_OBJECT,),
-    "module_AddSROAPass": (None, _OBJECT),
-    "module_AddSimplifyCFGPass": (None, _OBJECT),
-    "RunNewModulePassManager": (None, _OBJECT, _OBJECT, _OBJECT),
-    "DisposeNewModulePassManger": (None, _OBJECT),
     # machine code
     "TargetMachineEmitToMemory": (_OBJECT, _OBJECT, _OBJECT, c_int, _TEXT),
     "GetBufferStart": (c_void_p, _OBJECT),
