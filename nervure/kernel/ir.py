@@ -1,8 +1,8 @@
 """The loop IR: what a kernel is before it becomes machine code.
 
-A kernel is a nest of loops over flat buffers whose innermost statements are in single assignment. Sizes, strides and offsets
-are dimensions (:mod:`nervure.types.dim`): numbers, or expressions over the symbols of the function. The grammar, which the
-printer and the verifier follow:
+A kernel is a nest of loops over flat buffers whose innermost statements are in single assignment. Sizes, strides and
+offsets are dimensions (:mod:`nervure.types.dim`): numbers, or expressions over the symbols of the function. The
+grammar, which the printer and the verifier follow:
 
     kernel    ::= "kernel" name "(" buffer* ")" ":" statement*
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
@@ -20,18 +20,22 @@ printer and the verifier follow:
 
 The meaning, which :mod:`nervure.kernel.interpret` executes:
 
-* A **for** runs its body for each index from 0. *parallel*: the turns are independent, in any order. *vector*: the turns
-  may run in lanes; nothing in the body that a turn writes is read by another turn.
-* A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the given
-  scalars in the one order that depends on their number alone: in blocks of ``BLOCK`` points each lane k % ``LANES`` combines its
-  points in order, starting from the unit; the lanes are combined by halves (lane j with lane j + 32, then + 16, ... + 1); the blocks are
-  combined in order, starting from the unit. Lanes that have no point hold the unit.
-* A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least one.
-* A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for ``where``.
-  ``convert``, ``wrap``, ``bitcast`` and ``constant`` carry the type of their result. Functions take no low-precision floats (they are
-  converted to float32 and back by statements), but for ``convert``, ``bitcast`` and ``where``.
-* A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition writes
-  nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``, ``minimum``, ``and``, ``or``).
+* A **for** runs its body for each index from 0. *parallel*: the turns are independent, in any order. *vector*: the
+  turns may run in lanes; nothing in the body that a turn writes is read by another turn.
+* A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
+  given scalars in the one order that depends on their number alone: in blocks of ``BLOCK`` points each lane
+  k % ``LANES`` combines its points in order, starting from the unit; the lanes are combined by halves (lane j with lane
+  j + 32, then + 16, ... + 1); the blocks are combined in order, starting from the unit. Lanes that have no point hold
+  the unit.
+* A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
+  one.
+* A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for
+  ``where``. ``convert``, ``wrap``, ``bitcast`` and ``constant`` carry the type of their result. Functions take no
+  low-precision floats (they are converted to float32 and back by statements), but for ``convert``, ``bitcast`` and
+  ``where``.
+* A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition
+  writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
+  ``minimum``, ``and``, ``or``).
 * **check** reports failure ``number`` with a scalar, once for the call, where the scalar after it is false.
 
 Double every element of x, unless it is negative:
@@ -79,12 +83,18 @@ class Variable:
         return f"<{self.dtype.short} variable>"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Literal:
-    """A number of an element type."""
+    """A number of an element type; equal to another one with the same bits, so that 0.0 is not -0.0."""
 
     value: bool | int | float | complex
     dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self.dtype is other.dtype and repr(self.value) == repr(other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, repr(self.value)))
 
 
 Scalar = Variable | Literal
@@ -227,6 +237,21 @@ class Kernel:
         """The loop that threads share."""
         first = self.body[0] if len(self.body) == 1 else None
         return first if isinstance(first, For) and first.parallel else None
+
+
+def dims(statement: Statement) -> Iterator[DimLike]:
+    """The dimensions that a statement is written with, but for those of the statements inside it."""
+    if isinstance(statement, For):
+        yield statement.extent
+    elif isinstance(statement, (Reduce, Fold)):
+        yield from [extent for _, extent in statement.indices]
+    elif isinstance(statement, Index):
+        yield statement.expression
+    elif isinstance(statement, (Load, Store)):
+        address = statement.address
+        yield address.base
+        yield from [step for _, step in address.steps]
+        yield from [stride for stride, _ in address.terms]
 
 
 def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, uppe
 from nervure.types.dim.expression import Declared, Dim, DimLike, integer, made, merged, parts
 from nervure.types.dim.interval import EVERYTHING, Interval, intersect
 from nervure.types.dim.polynomial import Kind, Polynomial, constant
-from nervure.types.dim.values import ARRAYS, NUMBERS, compiled
+from nervure.types.dim.values import ARRAYS, NUMBERS, Arithmetic, compiled
 
 RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]
 
@@ -203,6 +204,14 @@ def evaluate_arrays(x: DimLike, bindings: Mapping[str, int | np.ndarray]) -> int
     except OverflowError:
         raise InvalidArgument("a number in this dimension does not fit 64 bits", op="evaluate_arrays",
                               got=str(x), expected="numbers below 2**63") from None
+
+
+def evaluate_with(x: DimLike, values: Mapping[str, Any], floor_divide: Any, remainder: Any, minimum: Any,
+                  maximum: Any) -> Any:
+    """The value of x over other numbers: what the symbols stand for has ``+ * **`` of its own, the rest is given."""
+    if not isinstance(x, Dim):
+        return x
+    return compiled(x._polynomial, Arithmetic(floor_divide, remainder, minimum, maximum))(values)
 
 
 def compile_dim(x: DimLike) -> Callable[[Mapping[str, int]], int]:

@@ -1,0 +1,129 @@
+"""Which stored or shared values an op reads, and how: directly, at its own index, or through views.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (8, 16))
+>>> total = nv.ops.Sum(x, [1])
+>>> centred = x - nv.ops.Broadcast(total, x.shape, [1])
+>>> readings = Readings(nv.Function([centred], [x])).of(centred.op)
+>>> [(type(entry.value.op).__name__, len(entry.views)) for entry in readings]
+[('Parameter', 0), ('Sum', 1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from nervure.ir.function import Function
+from nervure.ir.op import Op, Value
+from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.kinds import DENSE, ONCE, Facts
+
+_LOOPS = (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION, kinds.PIECES)
+_DEPTH = 16  # ops that are computed inside their reader, one inside the other
+
+
+class Reading(NamedTuple):
+    """A value that is read: through these views (the reader's own first), and whether by an expression in between.
+
+    ``in_place`` says that its element at the reader's own index is read, and no other.
+    """
+
+    value: Value
+    views: tuple[Op, ...]
+    in_place: bool
+
+
+class Use(NamedTuple):
+    """A reader of a value, through views."""
+
+    reader: Op | None
+    views: tuple[Op, ...]
+
+
+class Readings:
+    """What each op of a function reads, and which values are computed inside their only reader."""
+
+    def __init__(self, function: Function, facts: Facts | None = None) -> None:
+        self.facts = facts or Facts()
+        self._uses: dict[Value, list[Use]] = {}
+        for op in function.operations:
+            if self.facts.kind(op) != kinds.VIEW:
+                for operand in op.operands:
+                    self._note(operand, op)
+        for root in function.roots:
+            self._note(root, None)
+        self._depth: dict[Value, int] = {}
+        for op in function.operations:
+            self._decide(op)
+
+    def base(self, value: Value) -> tuple[Value, tuple[Op, ...]]:
+        """The value below a chain of views of one tensor, and the chain from the top."""
+        views: list[Op] = []
+        while self.facts.kind(value.op) == kinds.VIEW:
+            views.append(value.op)
+            value = value.op.operands[0]
+        return value, tuple(views)
+
+    def is_inlined(self, value: Value) -> bool:
+        """Whether a value is computed in the loops of its readers."""
+        return value in self._depth
+
+    def of(self, op: Op) -> Iterator[Reading]:
+        """The values that an op reads, those inside inlined ones included."""
+        kind = self.facts.kind(op)
+        if kind not in (kinds.MAPPED, kinds.SCATTER, kinds.REDUCTION):
+            yield from self.of_values(op.operands, kind != kinds.PIECES)
+            return
+        read = tuple([op.operands[number] for number in sorted(self.facts.operands_read(op))])
+        yield from self.of_values(read, self.facts.reads_in_place(op))
+
+    def of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Reading]:
+        """The readings of operands; ``aligned`` if they are read at the index itself."""
+        stack = [(operand, aligned) for operand in reversed(operands)]
+        while stack:
+            operand, aligned = stack.pop()
+            value, views = self.base(operand)
+            if value in self._depth:
+                inside = self.facts.kind(value.op) == kinds.POINTWISE and aligned and not views
+                stack.extend([(entry, inside) for entry in reversed(value.op.operands)])
+            else:
+                yield Reading(value, views if aligned else (), aligned and not views)
+
+    def uses(self, value: Value) -> list[Use]:
+        """Who reads a value; a reader of None stands for a root of the function."""
+        return self._uses.get(value, [])
+
+    def _note(self, operand: Value, reader: Op | None) -> None:
+        value, views = self.base(operand)
+        self._uses.setdefault(value, []).append(Use(reader, views))
+
+    def _decide(self, op: Op) -> None:
+        """Whether an op's value is computed inside its readers: numbers and counters always, else what is read once,
+        through views that repeat nothing."""
+        kind = self.facts.kind(op)
+        if kind == kinds.NUMBER or (kind == kinds.MAPPED and self._is_counter(op)):
+            self._depth[op.outputs[0]] = 1
+            return
+        if kind != kinds.POINTWISE or len(op.outputs) != 1:
+            return
+        value = op.outputs[0]
+        uses = self.uses(value)
+        reader = uses[0].reader if len(uses) == 1 else None
+        if reader is None or (at := self.facts.kind(reader)) not in _LOOPS:
+            return
+        use = uses[0]
+        if at in (kinds.MAPPED, kinds.REDUCTION) and not self.facts.reads_in_place(reader):
+            return
+        moved = at == kinds.PIECES or any([not isinstance(view, DENSE) for view in use.views])
+        once = all([isinstance(view, ONCE) for view in use.views])
+        depth = 1 + max([self._depth.get(self.base(operand)[0], 0) for operand in op.operands], default=0)
+        if (moved or use.views) and once and depth <= _DEPTH:
+            self._depth[value] = depth
+
+    def _is_counter(self, op: Op) -> bool:
+        """Whether an op is of indices alone, and loops are all that reads it."""
+        if len(op.outputs) != 1 or self.facts.operands_read(op):
+            return False
+        readers = [use.reader for use in self.uses(op.outputs[0])]
+        return all([reader is None or self.facts.kind(reader) != kinds.HOST for reader in readers])

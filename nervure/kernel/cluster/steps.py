@@ -1,0 +1,98 @@
+"""The kinds of steps that a function is divided into; each is lowered by a rule of its own.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (8,))
+>>> print(Host(nv.ops.PrintOp(x)))
+on the host: PrintOp
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nervure.ir.op import Op, Value
+from nervure.types.dim import DimLike
+from nervure.types.shape import Shape
+
+FULL, ROW = "full", "row"
+
+
+@dataclass(eq=False)
+class Loops:
+    """Ops that share the loops over one shape.
+
+    ``reduced`` are the axes of the shape that reductions in it run over; None as long as there is none. An op is of
+    level ``FULL`` if it has an element for each point of the shape, ``ROW`` if one for each index of the axes that
+    stay: reductions, and what is computed of their results. Reductions make the loops run several times: the phase of
+    an op over the whole shape is the run in which it can first be computed, that of a row value the run that may
+    first read it. ``stored`` are the values that get memory.
+    """
+
+    number: int
+    shape: Shape
+    reduced: tuple[int, ...] | None = None
+    levels: dict[Op, str] = field(default_factory=dict)
+    phases: dict[Op, int] = field(default_factory=dict)
+    stored: list[Value] = field(default_factory=list)
+
+    @property
+    def ops(self) -> list[Op]:
+        """The ops, operands first."""
+        return list(self.levels)
+
+    @property
+    def kept(self) -> tuple[DimLike, ...]:
+        """The lengths of the axes that stay."""
+        return tuple([length for axis, length in enumerate(self.shape) if axis not in (self.reduced or ())])
+
+    def __str__(self) -> str:
+        names = ", ".join([type(op).__name__ for op in self.levels]) or "copy"
+        over = "" if self.reduced is None else f" reducing {self.reduced}"
+        stored = ", ".join([type(value.op).__name__ for value in self.stored])
+        return f"loop over {self.shape}{over}: {names}; stores {stored}"
+
+
+@dataclass(eq=False)
+class Copy:
+    """A value that is stored once more, for the root of this number: a result that is also an argument, or twice a
+    result.
+    """
+
+    value: Value
+    root: int
+
+    def __str__(self) -> str:
+        return f"copy {type(self.value.op).__name__} for root {self.root}"
+
+
+@dataclass(eq=False)
+class Pieces:
+    """A view of several parts (pad, concatenate), each of which is written by loops of its own."""
+
+    op: Op
+
+    def __str__(self) -> str:
+        return f"pieces: {type(self.op).__name__}"
+
+
+@dataclass(eq=False)
+class Scattering:
+    """A structured op that writes at places of its own, into its initial value."""
+
+    op: Op
+
+    def __str__(self) -> str:
+        return f"scatter: {type(self.op).__name__}"
+
+
+@dataclass(eq=False)
+class Host:
+    """An op that runs as a call of Python."""
+
+    op: Op
+
+    def __str__(self) -> str:
+        return f"on the host: {type(self.op).__name__}"
+
+
+Step = Loops | Copy | Pieces | Scattering | Host

@@ -1,0 +1,107 @@
+"""Reductions with few rows: threads share the blocks of a row, whose totals are combined afterwards, in order.
+
+The first kernel runs over blocks and stores a total for each, the second combines the totals and computes what follows
+from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
+"""
+
+from __future__ import annotations
+
+from nervure.ir.op import Value
+from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, size_of, unit
+from nervure.kernel.lower.totals import Totals, note
+from nervure.kernel.points import Flat, Point, position, through
+from nervure.memory.storage import Storage
+from nervure.types.dim import DimLike, dim_min, index, product
+
+
+def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
+    """Two kernels."""
+    assert step.reduced is not None
+    first = _Blocks(step, memory)
+    return [first.lowered(), first.combined()]
+
+
+class _Blocks:
+    def __init__(self, step: Loops, memory: Memory) -> None:
+        self._step, self._memory = step, memory
+        self._reduced = step.reduced or ()
+        self._kept = [axis for axis in range(len(step.shape)) if axis not in self._reduced]
+        self._row_point = tuple([index(axis) for axis in self._kept])
+        self._size = product([step.shape[axis] for axis in self._reduced])
+        self._count = -(-self._size // BLOCK)
+        self._partial: list[tuple[Value, str, Storage]] = []
+
+    def lowered(self) -> Lowered:
+        """The totals of the blocks."""
+        step, rank = self._step, len(self._step.shape)
+        block, lane = index(rank), index(rank + 1)
+        length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block * BLOCK)
+        maker = Maker(self._memory, step.shape, step.levels, [(str(block), self._count), (str(lane), BLOCK)])
+        elements = maker.elements
+        point = self._point(block * BLOCK + lane)
+        with elements.body() as body:
+            with elements.body() as turn:
+                for op in step.ops:
+                    for value in op.outputs if step.levels[op] == FULL else ():
+                        elements.of(value, point)
+                for value in step.stored:
+                    if step.levels[value.op] == FULL:
+                        buffer = maker.buffer(self._memory.of(value), "out")
+                        maker.store(buffer, position(point, value.shape), elements.of(value, point))
+                ending = [op for op in step.ops if self._memory.facts.kind(op) == kinds.REDUCTION]
+                totals = Totals(maker, ending, point)
+            results = tuple([Variable(value.dtype) for value in totals.values])
+            elements.statements.add(Reduce(results, totals.combine, ((str(lane), length),), tuple(turn.list),
+                                           tuple(totals.values)))
+            for value, name, result in zip(totals.places, totals.combine, results, strict=True):
+                place = self._memory.temporary(result.dtype, (*step.kept, self._count))
+                self._partial.append((value, name, place))
+                maker.store(maker.buffer(place, "out"), position((*self._row_point, block), place.shape), result)
+        loops = [(str(block), self._count), *loops_over(step.shape, self._kept)]
+        return maker.finish("blocks", nested(loops, body.list, vector=False), size_of(step.shape), step.ops)
+
+    def combined(self) -> Lowered:
+        """The totals of the rows, and what is computed of them."""
+        step, rank = self._step, len(self._step.shape)
+        block = index(rank)
+        maker = Maker(self._memory, step.shape, step.levels, [(str(block), self._count)])
+        elements = maker.elements
+        scalars: list[Scalar] = []
+        with elements.body() as body:
+            for _, combine, place in self._partial:
+                total = maker.scratch(place.dtype, 1)
+                maker.store(total, 0, unit(combine, place.dtype))
+                with elements.body() as turn:
+                    part = elements.load(maker.buffer(place), position((*self._row_point, block), place.shape))
+                    maker.store(total, 0, part, combine)
+                elements.statements.add(For(str(block), self._count, tuple(turn.list)))
+                result = Variable(place.dtype)
+                elements.statements.add(Load(result, total, elements.address(0)))
+                scalars.append(result)
+            note(elements, [entry[0] for entry in self._partial], scalars)
+            self._row_ops(maker)
+        loops = loops_over(step.shape, self._kept)
+        nest = nested(loops, body.list, vector=False, parallel=False)
+        return maker.finish("totals", nest, size_of(step.kept), step.ops)
+
+    def _row_ops(self, maker: Maker) -> None:
+        step, elements = self._step, maker.elements
+        for op in step.ops:
+            if step.levels[op] == ROW and self._memory.facts.kind(op) == kinds.POINTWISE:
+                for value in op.outputs:
+                    elements.rows[value] = elements.of(value, self._row_point)
+        for value in step.stored:
+            if step.levels[value.op] == ROW:
+                buffer = maker.buffer(self._memory.of(value), "out")
+                maker.store(buffer, position(self._row_point, value.shape), elements.rows[value])
+
+    def _point(self, place: DimLike) -> Point:
+        """The point of the tensor at a place among the reduced axes."""
+        if not self._kept:
+            return Flat(place)
+        shape = tuple([self._step.shape[axis] for axis in self._reduced])
+        inner = dict(zip(self._reduced, through(Flat(place), shape), strict=True))
+        return tuple([inner[axis] if axis in inner else index(axis) for axis in range(len(self._step.shape))])

@@ -1,0 +1,159 @@
+"""What all lowering rules share: the memory of a function's values, a kernel being made, nests of loops.
+
+>>> from nervure.kernel.ir import Store
+>>> loops = nest([("%0", 8), ("%1", 4)], ())
+>>> (loops.index, loops.parallel, loops.vector), (loops.body[0].index, loops.body[0].parallel, loops.body[0].vector)
+(('%0', True, False), ('%1', False, True))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from nervure.errors import InternalError
+from nervure.ir.op import Op, Value
+from nervure.kernel.cluster.kinds import Facts
+from nervure.kernel.cluster.reading import Readings
+from nervure.kernel.ir import Buffer, For, Kernel, Literal, Scalar, Statement, Store
+from nervure.kernel.lower.elements import Elements
+from nervure.memory.storage import Storage
+from nervure.types.dim import Dim, DimLike, index, product
+from nervure.types.dtype import DType
+from nervure.types.index_map import indices
+from nervure.types.shape import Shape
+
+Indices = Sequence[tuple[str, DimLike]]
+
+
+class Lowered(NamedTuple):
+    """A kernel and the memory of its buffers (without scratch), in their order.
+
+    ``failures`` are the ops (and the numbers of their operands) that its checks speak of, ``points`` how often its
+    innermost statements run.
+    """
+
+    kernel: Kernel
+    storages: tuple[Storage, ...]
+    failures: tuple[tuple[Op, int], ...]
+    points: DimLike
+
+
+class Memory:
+    """Where the values of a function lie, as far as they have memory."""
+
+    def __init__(self, facts: Facts, readings: Readings) -> None:
+        self.facts, self.readings = facts, readings
+        self.places: dict[Value, Storage] = {}
+        self.roots: dict[int, Storage] = {}
+        self.temporaries: list[Storage] = []
+
+    def of(self, value: Value) -> Storage:
+        """The memory of a value that has some."""
+        storage = self.places.get(value)
+        if storage is None:
+            raise InternalError(f"{value.op!r} of {value.op.location} has no memory")
+        return storage
+
+    def temporary(self, dtype: DType, shape: Shape) -> Storage:
+        """New memory for the time of a call."""
+        storage = Storage("temporary", dtype, shape, len(self.temporaries))
+        self.temporaries.append(storage)
+        return storage
+
+
+class Maker:
+    """One kernel while it is being made."""
+
+    def __init__(self, memory: Memory, shape: Shape, computed: Mapping[Op, object], more: Indices = ()) -> None:
+        self.memory = memory
+        self._computed = computed
+        self._buffers: dict[Storage, Buffer] = {}
+        self._scratch: list[Buffer] = []
+        extents: dict[str, DimLike] = {f"%{axis}": length for axis, length in enumerate(shape)}
+        self.elements = Elements(memory.facts, self._loaded, {**extents, **dict(more)})
+
+    def _loaded(self, value: Value) -> Buffer | None:
+        storage = self.memory.places.get(value)
+        return None if storage is None or value.op in self._computed else self.buffer(storage)
+
+    def buffer(self, storage: Storage, role: str = "in") -> Buffer:
+        """The buffer of a storage. The first who asks says whether it is read, written or both."""
+        found = self._buffers.get(storage)
+        if found is None:
+            name = f"b{len(self._buffers)}"
+            found = self._buffers[storage] = Buffer(name, storage.dtype, storage.size, role)
+        return found
+
+    def scratch(self, dtype: DType, size: DimLike) -> Buffer:
+        """Memory of a thread."""
+        buffer = Buffer(f"s{len(self._scratch)}", dtype, size, "scratch")
+        self._scratch.append(buffer)
+        return buffer
+
+    def store(self, buffer: Buffer, offset: DimLike, value: Scalar, combine: str | None = None,
+              valid: Scalar | None = None) -> None:
+        """A store at an offset."""
+        address = self.elements.address(offset)
+        self.elements.statements.add(Store(buffer, address, value, combine, valid))
+
+    def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> Lowered:
+        """The kernel."""
+        buffers = (*self._buffers.values(), *self._scratch)
+        kernel = Kernel(name, buffers, tuple(body), tuple(origins))
+        return Lowered(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
+
+
+def here(shape: Shape) -> tuple[Dim, ...]:
+    """The loops' own index."""
+    return indices(len(shape))
+
+
+def nest(loops: Indices, body: Sequence[Statement], vector: bool = True, parallel: bool = True) -> For:
+    """Loops inside each other: threads share the outermost, the innermost runs in lanes."""
+    inner = tuple(body)
+    for position, (name, extent) in reversed(list(enumerate(loops))):
+        is_last = position == len(loops) - 1
+        inner = (For(name, extent, inner, parallel and position == 0, vector and is_last),)
+    return inner[0]  # type: ignore[return-value]  # there is a loop
+
+
+def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
+           parallel: bool = True) -> tuple[Statement, ...]:
+    """The same; without loops the body itself."""
+    return (nest(loops, body, vector, parallel),) if loops else tuple(body)
+
+
+def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[str, DimLike]]:
+    """Loops over some axes of a shape, all by default."""
+    return [(f"%{axis}", shape[axis]) for axis in (range(len(shape)) if axes is None else axes)]
+
+
+def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
+    """The row-major position among some axes."""
+    total: DimLike = 0
+    for axis in axes:
+        total = total * shape[axis] + index(axis)
+    return total
+
+
+def unit(combine: str | None, dtype: DType) -> Literal:
+    """What a combiner starts from."""
+    if combine == "multiply" or combine == "and":
+        return Literal(_one(dtype), dtype)
+    if combine in ("maximum", "minimum"):
+        worst = -float("inf") if combine == "maximum" else float("inf")
+        if dtype.is_float:
+            return Literal(worst, dtype)
+        bound = dtype.minimum if combine == "maximum" else dtype.maximum
+        return Literal(bound, dtype)  # type: ignore[arg-type]  # ordered types have bounds
+    return Literal(False if dtype.kind == "bool" else 0j if dtype.is_complex else 0.0 if dtype.is_float else 0, dtype)
+
+
+def _one(dtype: DType) -> bool | int | float | complex:
+    return True if dtype.kind == "bool" else 1 + 0j if dtype.is_complex else 1.0 if dtype.is_float else 1
+
+
+def size_of(shape: Shape) -> DimLike:
+    """The number of elements."""
+    return product(shape)

@@ -1,0 +1,66 @@
+"""Loops without reductions: every op at every point; copies and pieces are such loops, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nervure.ir.op import Value
+from nervure.kernel.cluster.steps import Copy, Loops, Pieces
+from nervure.kernel.ir import Literal
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, size_of
+from nervure.kernel.points import position
+from nervure.memory.storage import Storage
+from nervure.types.dim import DimLike
+from nervure.types.shape import Shape
+from nervure.types.view.complex import Piece
+
+
+def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
+    """One kernel."""
+    maker = Maker(memory, step.shape, step.levels)
+    elements, point = maker.elements, here(step.shape)
+    with elements.body() as body:
+        for op in step.ops:  # in order: a chain of ops is no chain of calls
+            for value in op.outputs:
+                elements.of(value, point)
+        for value in step.stored:
+            buffer = maker.buffer(memory.of(value), "out")
+            maker.store(buffer, position(point, value.shape), elements.of(value, point))
+    return [maker.finish("pointwise", nested(loops_over(step.shape), body.list), size_of(step.shape), step.ops)]
+
+
+def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
+    """One kernel, which writes a value where a root wants it."""
+    return [_stored(memory, step.value, step.value.shape, memory.roots[step.root])]
+
+
+def _stored(memory: Memory, value: Value, shape: Shape, target: Storage) -> Lowered:
+    maker = Maker(memory, shape, {})
+    point = here(shape)
+    with maker.elements.body() as body:
+        maker.store(maker.buffer(target, "out"), position(point, shape), maker.elements.of(value, point))
+    return maker.finish("copy", nested(loops_over(shape), body.list), size_of(shape), [value.op])
+
+
+def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
+    """One kernel a piece."""
+    output = step.op.outputs[0]
+    return [_piece(step, memory, piece, output) for piece in _pieces(step)]
+
+
+def _pieces(step: Pieces) -> Iterable[Piece]:
+    pieces: tuple[Piece, ...] = step.op.view.pieces  # type: ignore[attr-defined]  # it is a view of several
+    return pieces
+
+
+def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered:
+    maker = Maker(memory, piece.extents, {step.op: None})
+    point = here(piece.extents)
+    with maker.elements.body() as body:
+        if piece.index_map is None or piece.operand is None:
+            element = Literal(piece.constant, output.dtype)
+        else:
+            element = maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)  # type: ignore[assignment]
+        place: tuple[DimLike, ...] = tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
+        maker.store(maker.buffer(memory.of(output), "out"), position(place, output.shape), element)
+    return maker.finish("piece", nested(loops_over(piece.extents), body.list), size_of(piece.extents), [step.op])

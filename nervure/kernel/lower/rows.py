@@ -1,0 +1,182 @@
+"""Row kernels: loops over rows, and inside a row one run for each phase, with the row's data still in cache.
+
+A softmax is three runs over each row: the maximum; the exponentials and their sum; the quotients. What one run
+computes and a later one needs is computed again where that is cheap, else kept in the result itself or in scratch
+memory of the row's length.
+
+The last axis runs in lanes. Where it is reduced, the lanes share a row; else each lane has a row of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir.op import Op, Value
+from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.ir import Buffer, Fold, Reduce, Variable
+from nervure.kernel.lower.cost import cost_of
+from nervure.kernel.lower.kernels import (
+    Lowered,
+    Maker,
+    Memory,
+    here,
+    loops_over,
+    nested,
+    row_position,
+    size_of,
+)
+from nervure.kernel.lower.scalars import converted
+from nervure.kernel.lower.totals import Totals, note
+from nervure.kernel.points import position
+from nervure.types.dim import index, product
+
+CHEAP = 6
+"""What costs no more than this is computed again in a later run (see :mod:`nervure.kernel.lower.cost`)."""
+
+
+def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
+    """One kernel."""
+    return [_Rows(step, memory).lowered()]
+
+
+class _Rows:
+    def __init__(self, step: Loops, memory: Memory) -> None:
+        assert step.reduced is not None
+        self._step, self._memory = step, memory
+        self._maker = Maker(memory, step.shape, step.levels)
+        self._elements = self._maker.elements
+        self._reduced = list(step.reduced)
+        self._kept = [axis for axis in range(len(step.shape)) if axis not in step.reduced]
+        self._share_rows = not self._kept or len(step.shape) - 1 in step.reduced
+        self._row_point = tuple([index(axis) for axis in self._kept])
+        self._held = self._plan_held()
+
+    def lowered(self) -> Lowered:
+        with self._elements.body() as rows:
+            for phase in range(max(self._step.phases.values()) + 1):
+                self._row_ops(phase)
+                self._run(phase)
+            for value in self._step.stored:
+                if self._step.levels[value.op] == ROW:
+                    buffer = self._maker.buffer(self._memory.of(value), "out")
+                    self._maker.store(buffer, position(self._row_point, value.shape), self._elements.rows[value])
+        body = nested(loops_over(self._step.shape, self._kept), rows.list, vector=not self._share_rows)
+        return self._maker.finish("rows", body, size_of(self._step.shape), self._step.ops)
+
+    # -- rows and runs -------------------------------------------------------------------------------------
+
+    def _row_ops(self, phase: int) -> None:
+        """What is computed of the results of earlier runs."""
+        for op in self._ops(ROW, phase):
+            if self._memory.facts.kind(op) == kinds.POINTWISE:
+                for value in op.outputs:
+                    self._elements.rows[value] = self._elements.of(value, self._row_point)
+
+    def _ops(self, level: str, phase: int) -> list[Op]:
+        step = self._step
+        return [op for op in step.levels if step.levels[op] == level and step.phases[op] == phase]
+
+    def _run(self, phase: int) -> None:
+        """One run over the row: everything of this phase, the reductions that end with it."""
+        step, elements = self._step, self._elements
+        ending = [op for op in self._ops(ROW, phase + 1) if self._memory.facts.kind(op) == kinds.REDUCTION]
+        elements.held = {value: place for value, place in self._held.items() if step.phases[value.op] < phase}
+        loops = loops_over(step.shape, self._reduced) or [(f"%{len(step.shape)}", 1)]
+        with elements.body() as body:
+            point = here(step.shape)
+            for op in self._ops(FULL, phase):
+                for value in op.outputs:
+                    elements.of(value, point)
+            stores = self._stores(phase)
+            totals = Totals(self._maker, ending, point)
+        elements.held = {}
+        if totals.values:
+            results = tuple([Variable(value.dtype) for value in totals.values])
+            elements.statements.add(
+                Reduce(results, totals.combine, tuple(loops), tuple(body.list), tuple(totals.values)))
+            note(elements, totals.places, results)
+        elif stores:
+            for statement in nested(loops, body.list, vector=self._share_rows, parallel=False):
+                elements.statements.add(statement)
+        for op in totals.folds:
+            self._fold(op, loops)
+
+    def _stores(self, phase: int) -> bool:
+        """Stores what this phase computes for memory or for later runs; whether there is anything."""
+        step, point, count = self._step, here(self._step.shape), len(self._elements.statements.list)
+        for value in step.stored:
+            if step.levels[value.op] == FULL and step.phases[value.op] == phase:
+                buffer = self._maker.buffer(self._memory.of(value), "inout" if value in self._held else "out")
+                self._maker.store(buffer, position(point, value.shape), self._elements.of(value, point))
+        for value, (buffer, offset) in self._held.items():
+            if buffer.role == "scratch" and step.phases[value.op] == phase:
+                self._maker.store(buffer, offset, self._elements.of(value, point))
+        return len(self._elements.statements.list) > count
+
+    def _fold(self, op: Op, loops: list[tuple[str, Any]]) -> None:
+        """A reduction with a combiner of its own."""
+        elements, structure = self._elements, self._memory.facts.structure(op)
+        with elements.body() as body:
+            values = elements.body_at(op, here(self._step.shape))
+            values = values if isinstance(values, tuple) else (values,)
+        left, right, results = [tuple([Variable(value.dtype) for value in values]) for _ in range(3)]
+        with elements.body() as combine:
+            combined = structure.combine(elements.scalars(), left, right)  # type: ignore[operator,misc]
+            combined = tuple([converted(elements.statements, entry, value.dtype)
+                              for entry, value in zip(combined, values, strict=True)])
+        elements.statements.add(Fold(results, tuple(loops), tuple(body.list), values, left, right,
+                                     tuple(combine.list), combined))
+        finish = structure.finish
+        given = results if finish is None else finish(elements.scalars(), results)
+        for output, scalar in zip(op.outputs, given if isinstance(given, tuple) else (given,), strict=True):
+            elements.rows[output] = converted(elements.statements, scalar, output.dtype)
+
+    # -- what is kept between runs -------------------------------------------------------------------------
+
+    def _plan_held(self) -> dict[Value, tuple[Buffer, Any]]:
+        """The values of one run that a later one loads, and where from."""
+        step, requests = self._step, self._requests()
+        held: dict[Value, tuple[Buffer, Any]] = {}
+        for value in requests:
+            if value in step.stored:
+                buffer = self._maker.buffer(self._memory.of(value), "inout")
+                held[value] = buffer, position(here(step.shape), value.shape)
+            else:
+                size = product([step.shape[axis] for axis in self._reduced])
+                buffer = self._maker.scratch(value.dtype, size)
+                held[value] = buffer, row_position(step.shape, self._reduced)
+        return held
+
+    def _requests(self) -> list[Value]:
+        """The values that are computed in one run, needed in a later one, and not cheap to compute again."""
+        step, found = self._step, []
+        wanted: dict[Value, int] = {}  # the last run that needs a value
+        costs = self._costs()
+        for op in reversed(step.ops):
+            if step.levels[op] != FULL:
+                for value in self._operands(op) if self._memory.facts.kind(op) == kinds.REDUCTION else ():
+                    wanted[value] = max(wanted.get(value, 0), step.phases[op] - 1)
+                continue
+            last = max([wanted.get(value, 0) for value in op.outputs] + [step.phases[op]])
+            if last > step.phases[op]:
+                can_hold = self._share_rows or all([value in step.stored for value in op.outputs])
+                if can_hold and (costs[op] > CHEAP or any([value in step.stored for value in op.outputs])):
+                    found.extend([value for value in op.outputs if value in wanted])
+                    last = step.phases[op]
+            for value in self._operands(op):
+                wanted[value] = max(wanted.get(value, 0), last)
+        return found
+
+    def _costs(self) -> dict[Op, int]:
+        """What it costs to compute each op again, from what is in memory."""
+        costs: dict[Op, int] = {}
+        for op in self._step.ops:
+            below = sum([costs.get(value.op, 0) for value in self._operands(op)])
+            costs[op] = 0 if self._step.levels[op] == ROW else cost_of(op) + below
+        return costs
+
+    def _operands(self, op: Op) -> list[Value]:
+        """The values of this step that an op reads at its own point."""
+        readings = self._memory.readings.of(op)
+        return [entry.value for entry in readings if entry.value.op in self._step.levels]

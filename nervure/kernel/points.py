@@ -1,0 +1,83 @@
+"""Where an element is read, seen from the loops: coordinates as expressions over loop indices.
+
+A point is a tuple of coordinates, one a dimension, or ``Flat``: a position in row-major order, which is what
+reshapes keep.
+
+>>> from nervure.types.dim import index
+>>> through(Flat(index(0)), (4, 6)), position((index(0), 3), (4, 6))
+((%0//6, %0 % 6), 6*%0 + 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nervure.kernel.ir import Address, Scalar
+from nervure.types.dim import DimLike, affine, index_symbols, simplify, substitute
+from nervure.types.index_map import IndexMap, Ranges, indices
+from nervure.types.layout import row_major
+from nervure.types.shape import Shape
+
+
+class Flat(NamedTuple):
+    """A position in row-major order."""
+
+    position: DimLike
+
+
+Coordinates = tuple[DimLike, ...]
+Point = Coordinates | Flat
+
+
+def compose(map: IndexMap, coordinates: Coordinates) -> Coordinates:
+    """The coordinates below a view of what is read at these coordinates of it."""
+    if not map.coordinates:
+        return ()
+    table = {f"%{k}": entry for k, entry in enumerate(coordinates)}
+    whole: dict[DimLike, int] = {symbol: k for k, symbol in enumerate(indices(len(coordinates)))}
+    found: list[DimLike] = []
+    for entry in map.coordinates:
+        found.append(coordinates[whole[entry]] if entry in whole else substitute(entry, table))
+    return tuple(found)
+
+
+def position(point: Point, shape: Shape) -> DimLike:
+    """The position of a point in row-major order."""
+    if isinstance(point, Flat):
+        return point.position
+    total: DimLike = 0
+    for entry, stride in zip(point, row_major(shape).strides, strict=True):
+        total = total + entry * stride
+    return total
+
+
+def through(point: Point, shape: Shape, ranges: Ranges | None = None) -> Coordinates:
+    """The coordinates of a point in a tensor of this shape."""
+    if not isinstance(point, Flat):
+        return point
+    found: list[DimLike] = []
+    for axis, (length, stride) in enumerate(zip(shape, row_major(shape).strides, strict=True)):
+        if length == 1:
+            found.append(0)
+            continue
+        digit = point.position // stride
+        if any([entry != 1 for entry in shape[:axis]]):
+            digit = digit % length
+        found.append(digit if ranges is None else simplify(digit, ranges))
+    return tuple(found)
+
+
+def address(offset: DimLike, names: Sequence[str], ranges: Ranges,
+            extra: tuple[tuple[DimLike, Scalar], ...] = ()) -> Address:
+    """An offset in elements as an address: affine in the loop indices where it can be said so."""
+    if isinstance(offset, int) or not (used := [name for name in names if name in index_symbols(offset)]):
+        return Address(offset, (), extra)
+    parts = affine(offset, used)
+    if parts is None:
+        offset = simplify(offset, ranges)
+        parts = affine(offset, used)
+    if parts is None:
+        return Address(offset, (), extra)
+    steps = tuple([(name, parts[0][name]) for name in used if parts[0][name] != 0])
+    return Address(parts[1], steps, extra)
