@@ -1,0 +1,39 @@
+"""What a combine is: the function that it applies, and the unit that it starts from.
+
+>>> from nervure.types.dtype import float32, uint8
+>>> FUNCTIONS["and"], unit("and", uint8).value, unit("maximum", float32).value
+('bitwise_and', 255, -inf)
+"""
+
+from __future__ import annotations
+
+from nervure.errors import InternalError
+from nervure.kernel.ir import Literal
+from nervure.types.dtype import DType
+
+FUNCTIONS = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum",
+             "and": "bitwise_and", "or": "bitwise_or"}
+"""The function of the scalar namespace that each combine applies."""
+
+
+def unit(combine: str, dtype: DType) -> Literal:
+    """What combined with any number gives that number; for ``add`` of floats 0.0, which makes -0.0 a 0.0."""
+    if combine in ("maximum", "minimum"):
+        return Literal(_end(dtype, lowest=combine == "maximum"), dtype)
+    if combine == "and" and dtype.is_integer:
+        return Literal(-1 if dtype.is_signed else int(dtype.maximum or 0), dtype)
+    number = combine in ("multiply", "and")
+    if dtype.kind == "bool":
+        return Literal(number, dtype)
+    if dtype.is_integer:
+        return Literal(int(number), dtype)
+    return Literal(complex(number) if dtype.is_complex else float(number), dtype)
+
+
+def _end(dtype: DType, lowest: bool) -> bool | int | float:
+    if dtype.is_float:
+        return float("-inf") if lowest else float("inf")
+    end = dtype.minimum if lowest else dtype.maximum
+    if end is None:
+        raise InternalError(f"{dtype} has no order")
+    return end

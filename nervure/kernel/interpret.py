@@ -1,0 +1,269 @@
+"""The meaning of the loop IR: a kernel run statement by statement, point by point. Clarity over speed.
+
+>>> import numpy as np
+>>> from nervure.kernel.ir import Address, Buffer, Literal, Variable
+>>> from nervure.transformers.interpreter.scalar import NumPyScalars
+>>> from nervure.types.dtype import float32
+>>> x, y = Buffer("x", float32, 3, "in"), Buffer("y", float32, 1, "out")
+>>> element, total = Variable(float32), Variable(float32)
+>>> kernel = Kernel("sum", (x, y), (
+...     Reduce((total,), ("add",), (("%0", 3),), (Load(element, x, Address(0, (("%0", 1),))),), (element,)),
+...     Store(y, Address(0), total)))
+>>> buffers = {"x": np.float32([1, 2, 3]), "y": np.empty(1, np.float32)}
+>>> interpret(kernel, buffers, {}, NumPyScalars()), buffers["y"]
+([], array([6.], dtype=float32))
+
+What a kernel may not rely on is an InternalError here: a place outside of a buffer, and an element of a scratch or an
+``out`` buffer that has not been written in the same turn of the loop that threads share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from nervure.errors import InternalError
+from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.ir import (
+    BLOCK,
+    LANES,
+    Apply,
+    Buffer,
+    Check,
+    Fold,
+    For,
+    Index,
+    Kernel,
+    Literal,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.printer import describe
+from nervure.ops.scalar import ScalarNamespace
+from nervure.types.dim import DimLike, compile_dim
+from nervure.types.dtype import DType
+
+
+class Failure(NamedTuple):
+    """A check that did not hold."""
+
+    number: int
+    value: int
+
+
+def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
+              scalars: ScalarNamespace) -> list[Failure]:
+    """Runs a kernel on flat arrays, one for each buffer but the scratch ones, by name; writes into them.
+
+    ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
+    Gives all checks that did not hold, in order: a call reports one of them.
+    """
+    run = _Run(kernel, buffers, bindings, scalars)
+    with np.errstate(all="ignore"):
+        run.block(kernel.body)
+    return run.failures
+
+
+class Accumulator:
+    """The one order of reduction: combines numbers that come one after the other.
+
+    >>> from nervure.transformers.interpreter.scalar import NumPyScalars
+    >>> from nervure.types.dtype import float32
+    >>> numbers = Accumulator("add", float32, NumPyScalars())
+    >>> for number in (1e8, 1.0, -1e8):
+    ...     numbers.add(np.float32(number))
+    >>> float(numbers.result())        # (0 + (1e8 + -1e8)) + (1 + 0): lane 2 meets lane 0 before lane 1 does
+    1.0
+    """
+
+    def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace) -> None:
+        self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
+        self._unit = dtype.numpy.type(unit(combine, dtype).value)
+        self._blocks = self._unit
+        self._lanes = [self._unit] * LANES
+        self._count = 0
+
+    def add(self, value: Any) -> None:
+        """Takes the next point."""
+        if self._count == BLOCK:
+            self._end_block()
+        lane = self._count % LANES
+        self._lanes[lane] = self._combine(self._lanes[lane], value)
+        self._count += 1
+
+    def result(self) -> Any:
+        """What the points so far make."""
+        if self._count:
+            self._end_block()
+        return self._blocks
+
+    def _end_block(self) -> None:
+        lanes = self._lanes
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [self._combine(lanes[lane], lanes[lane + half]) for lane in range(half)]
+        self._blocks = self._combine(self._blocks, lanes[0])
+        self._lanes = [self._unit] * LANES
+        self._count = 0
+
+
+class _Memory:
+    """A buffer in a run. ``written`` are the places that this turn has written, None if all may be read."""
+
+    def __init__(self, array: np.ndarray, written: set[int] | None) -> None:
+        self.array, self.written = array, written
+
+
+class _Run:
+    def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
+                 scalars: ScalarNamespace) -> None:
+        self._kernel, self._scalars = kernel, scalars
+        self._names = dict(bindings)  # of symbols and loop indices
+        self._values: dict[Variable, Any] = {}
+        self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
+        self._memory = {buffer: self._open(buffer, buffers) for buffer in kernel.buffers}
+        self.failures: list[Failure] = []
+
+    def _open(self, buffer: Buffer, arrays: Mapping[str, np.ndarray]) -> _Memory:
+        size = self._number(buffer.size)
+        if buffer.role == "scratch":
+            return _Memory(np.zeros(size, buffer.dtype.numpy), set())
+        array = arrays[buffer.name]
+        if array.shape != (size,) or array.dtype != buffer.dtype.numpy:
+            raise InternalError(f"{self._kernel.name}: the buffer {buffer.name} has {size} elements of {buffer.dtype}, "
+                                f"not {array.shape} of {array.dtype}")
+        return _Memory(array, set() if buffer.role == "out" else None)
+
+    # -- numbers -----------------------------------------------------------------------------------------
+
+    def _number(self, x: DimLike) -> int:
+        if isinstance(x, int):
+            return x
+        compiled = self._compiled.get(x)
+        if compiled is None:
+            compiled = self._compiled[x] = compile_dim(x)
+        return compiled(self._names)
+
+    def _scalar(self, x: Scalar) -> Any:
+        return x.dtype.numpy.type(x.value) if isinstance(x, Literal) else self._values[x]
+
+    def _define(self, statement: Statement, variable: Variable, value: Any) -> None:
+        if value.dtype != variable.dtype.numpy:
+            self._fail(statement, f"it gives {value.dtype}, not {variable.dtype}")
+        self._values[variable] = value[()]  # a scalar, also from an array without dimensions
+
+    def _place(self, statement: Load | Store) -> int:
+        """Where a load or store goes, which is inside of its buffer."""
+        address = statement.address
+        place = self._number(address.base)
+        for index, step in address.steps:
+            place += self._number(step) * self._names[index]
+        for stride, variable in address.terms:
+            place += self._number(stride) * int(self._scalar(variable))
+        size = len(self._memory[statement.buffer].array)
+        if not 0 <= place < size:
+            self._fail(statement, f"place {place} is outside of {statement.buffer.name}, which has {size}")
+        return place
+
+    def _fail(self, statement: Statement, problem: str) -> NoReturn:
+        raise InternalError(f"{describe(self._kernel, statement)}: {problem}")
+
+    # -- statements --------------------------------------------------------------------------------------
+
+    def block(self, statements: Sequence[Statement]) -> None:
+        """Runs statements in order."""
+        for statement in statements:
+            _RUNS[type(statement)](self, statement)
+
+    def _for(self, loop: For) -> None:
+        for turn in range(self._number(loop.extent)):
+            if loop is self._kernel.parallel:
+                self._start_turn()
+            self._names[loop.index] = turn
+            self.block(loop.body)
+
+    def _start_turn(self) -> None:
+        for memory in self._memory.values():
+            if memory.written is not None:
+                memory.written.clear()
+
+    def _points(self, loop: Reduce | Fold) -> Any:
+        """Runs the body at each point, in row-major order, and gives the values there."""
+        names = [index for index, _ in loop.indices]
+        for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
+            self._names.update(zip(names, point, strict=True))
+            self.block(loop.body)
+            yield [self._scalar(value) for value in loop.values]
+
+    def _reduce(self, loop: Reduce) -> None:
+        accumulators = [Accumulator(combine, variable.dtype, self._scalars)
+                        for combine, variable in zip(loop.combine, loop.results, strict=True)]
+        for values in self._points(loop):
+            for accumulator, value in zip(accumulators, values, strict=True):
+                accumulator.add(value)
+        for variable, accumulator in zip(loop.results, accumulators, strict=True):
+            self._define(loop, variable, accumulator.result())
+
+    def _fold(self, loop: Fold) -> None:
+        total: list[Any] | None = None
+        for values in self._points(loop):
+            if total is None:
+                total = values
+                continue
+            self._values.update(zip((*loop.left, *loop.right), (*total, *values), strict=True))
+            self.block(loop.combine)
+            total = [self._scalar(value) for value in loop.combined]
+        if total is None:
+            self._fail(loop, "there is no point")
+        for variable, value in zip(loop.results, total, strict=True):
+            self._define(loop, variable, value)
+
+    def _apply(self, statement: Apply) -> None:
+        function = getattr(self._scalars, statement.function)
+        operands = [self._scalar(operand) for operand in statement.operands]
+        if statement.function in ("convert", "wrap", "bitcast", "constant"):
+            operands.append(statement.result.dtype)
+        self._define(statement, statement.result, function(*operands))
+
+    def _index(self, statement: Index) -> None:
+        self._define(statement, statement.result, np.int64(self._number(statement.expression)))
+
+    def _load(self, statement: Load) -> None:
+        if statement.valid is not None and not self._scalar(statement.valid):
+            assert statement.fill is not None
+            self._define(statement, statement.result, self._scalar(statement.fill))
+            return
+        self._define(statement, statement.result, self._read(statement, self._place(statement)))
+
+    def _read(self, statement: Load | Store, place: int) -> Any:
+        memory = self._memory[statement.buffer]
+        if memory.written is not None and place not in memory.written:
+            self._fail(statement, f"place {place} of {statement.buffer.name} has not been written in this turn")
+        return memory.array[place]
+
+    def _store(self, statement: Store) -> None:
+        if statement.valid is not None and not self._scalar(statement.valid):
+            return
+        memory, place = self._memory[statement.buffer], self._place(statement)
+        value = self._scalar(statement.value)
+        if statement.combine is not None:
+            value = getattr(self._scalars, FUNCTIONS[statement.combine])(self._read(statement, place), value)
+        memory.array[place] = value
+        if memory.written is not None:
+            memory.written.add(place)
+
+    def _check(self, statement: Check) -> None:
+        if not self._scalar(statement.condition):
+            self.failures.append(Failure(statement.failure, int(self._scalar(statement.value))))
+
+
+_RUNS: dict[type, Callable[[_Run, Any], None]] = {
+    For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Apply: _Run._apply, Index: _Run._index,
+    Load: _Run._load, Store: _Run._store, Check: _Run._check}

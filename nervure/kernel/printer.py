@@ -1,0 +1,242 @@
+"""Kernels as text, by the grammar of :mod:`nervure.kernel.ir`: the same for the same kernel each time.
+
+>>> from nervure.kernel.ir import Address, Buffer, Variable
+>>> from nervure.types.dim import dim
+>>> from nervure.types.dtype import float32
+>>> n = dim("N", min=1)
+>>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
+>>> element, double = Variable(float32), Variable(float32)
+>>> reverse = Address(n - 1, (("%0", -1),))
+>>> print(print_kernel(Kernel("double", (x, y), (For("%0", n, (
+...     Load(element, x, reverse),
+...     Apply(double, "add", (element, element)),
+...     Store(y, reverse, double)), parallel=True),))), end="")
+kernel double(in x: f32[N], out y: f32[N]):
+  symbol N:1..
+  for i < N parallel:
+    v0 = x[-i + N - 1]
+    v1 = add(v0, v0)
+    y[-i + N - 1] = v1
+
+Variables are ``v0, v1, ...`` in the order of the text, loop indices ``i, j, k, ...`` by how deep the loop stands.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from nervure.errors import InternalError
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Check,
+    Fold,
+    For,
+    Index,
+    Kernel,
+    Literal,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    dims,
+    walk,
+)
+from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols, substitute
+
+LETTERS = "ijklmnpqrst"
+TYPED = ("convert", "wrap", "bitcast", "constant")
+"""The functions that carry the type of their result."""
+
+_FACTOR = re.compile(r"\w+")
+
+
+def print_kernel(kernel: Kernel, anonymous: bool = False) -> str:
+    """The text of a kernel. With ``anonymous`` it has no name and its buffers are numbered: kernels that are
+    built alike have one text then, whatever their buffers, loop indices and variables are called.
+    """
+    return "".join([line + "\n" for _, line in _Printer(kernel, anonymous).lines()])
+
+
+def describe(kernel: Kernel, statement: Statement) -> str:
+    """The name of a kernel and the line of a statement in its text, as errors name it."""
+    for entry, line in _Printer(kernel, False).lines():
+        if entry is statement:
+            return f"{kernel.name}: {line.strip().removesuffix(':')}"
+    raise InternalError(f"{kernel.name} has no such {type(statement).__name__}")
+
+
+class _Printer:
+    """One printing: the names given so far. A line comes with the statement that begins in it."""
+
+    def __init__(self, kernel: Kernel, anonymous: bool) -> None:
+        self._kernel = kernel
+        self._name = "kernel" if anonymous else kernel.name
+        self._buffers = {buffer: f"b{number}" if anonymous else buffer.name
+                         for number, buffer in enumerate(kernel.buffers)}
+        self._symbols = self._declared()
+        self._free = _Free({*self._symbols, *self._buffers.values()})
+        self._variables: dict[Variable, str] = {}
+        self._indices: dict[str, str] = {}  # of the loops around
+        self._depths: dict[str, int] = {}
+
+    def _declared(self) -> dict[str, Dim]:
+        """The symbols by name, with the tightest bounds that any dimension knows."""
+        found = [buffer.size for buffer in self._kernel.buffers]
+        for statement in walk(self._kernel.body):
+            found.extend(dims(statement))
+        declared: dict[str, Dim] = {}
+        for x in found:
+            for symbol in declared_symbols(x):
+                name = str(symbol)
+                if not name.startswith("%"):
+                    known = declared.get(name, symbol)
+                    declared[name] = known + symbol - symbol  # type: ignore[assignment]  # a symbol again
+        return declared
+
+    def lines(self) -> Iterator[tuple[Statement | None, str]]:
+        """The text, line by line."""
+        buffers = ", ".join([f"{buffer.role} {name}: {buffer.dtype.short}[{buffer.size}]"
+                             for buffer, name in self._buffers.items()])
+        yield None, f"kernel {self._name}({buffers}):"
+        for name in sorted(self._symbols):
+            yield None, f"  symbol {declaration(self._symbols[name])}"
+        yield from self._block(self._kernel.body, "  ")
+
+    def _block(self, statements: Sequence[Statement], margin: str) -> Iterator[tuple[Statement | None, str]]:
+        for statement in statements:
+            if isinstance(statement, For):
+                opened = self._enter([(statement.index, statement.extent)])
+                flags = " parallel" * statement.parallel + " vector" * statement.vector
+                yield statement, f"{margin}for {opened}{flags}:"
+                yield from self._block(statement.body, margin + "  ")
+                self._leave([statement.index])
+            elif isinstance(statement, (Reduce, Fold)):
+                yield from self._combination(statement, margin)
+            else:
+                yield statement, margin + self._simple(statement)
+
+    def _combination(self, loop: Reduce | Fold, margin: str) -> Iterator[tuple[Statement | None, str]]:
+        how = f"reduce {', '.join(loop.combine)}" if isinstance(loop, Reduce) else "fold"
+        results = self._list(loop.results)
+        yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}:"
+        yield from self._block(loop.body, margin + "  ")
+        yield None, f"{margin}  give {self._list(loop.values)}"
+        self._leave([index for index, _ in loop.indices])
+        if isinstance(loop, Fold):
+            yield None, f"{margin}combine ({self._list(loop.left)}), ({self._list(loop.right)}):"
+            yield from self._block(loop.combine, margin + "  ")
+            yield None, f"{margin}  give {self._list(loop.combined)}"
+
+    def _simple(self, statement: Apply | Index | Load | Store | Check) -> str:
+        if isinstance(statement, Apply):
+            dtype = f" {statement.result.dtype.short}" if statement.function in TYPED else ""
+            operands = self._list(statement.operands)
+            return f"{self._scalar(statement.result)} = {statement.function}({operands}){dtype}"
+        if isinstance(statement, Index):
+            return f"{self._scalar(statement.result)} = index {self._dim(statement.expression)}"
+        if isinstance(statement, Check):
+            condition, value = self._scalar(statement.condition), self._scalar(statement.value)
+            return f"check {condition} else {statement.failure}, {value}"
+        place = f"{self._buffer(statement.buffer)}[{self._address(statement.address)}]"
+        valid = "" if statement.valid is None else f" if {self._scalar(statement.valid)}"
+        if isinstance(statement, Load):
+            otherwise = "" if statement.fill is None else f" else {self._scalar(statement.fill)}"
+            return f"{self._scalar(statement.result)} = {place}{valid}{otherwise}"
+        combine = "" if statement.combine is None else f" {statement.combine}"
+        return f"{place}{combine} = {self._scalar(statement.value)}{valid}"
+
+    # -- names -------------------------------------------------------------------------------------------
+
+    def _enter(self, indices: Iterable[tuple[str, DimLike]]) -> str:
+        """Names the indices of a loop; ``i < N, j < 4``."""
+        opened = []
+        for index, extent in indices:
+            self._depths[index] = len(self._indices)
+            self._indices[index] = name = self._free.index(len(self._indices))
+            opened.append(f"{name} < {self._dim(extent)}")
+        return ", ".join(opened)
+
+    def _leave(self, indices: Iterable[str]) -> None:
+        for index in indices:
+            del self._indices[index]
+
+    def _buffer(self, buffer: Buffer) -> str:
+        return self._buffers.get(buffer, buffer.name)
+
+    def _scalar(self, x: Scalar) -> str:
+        if isinstance(x, Literal):
+            return f"{_number(x.value)}_{x.dtype.short}"
+        name = self._variables.get(x)
+        if name is None:
+            name = self._variables[x] = self._free.variable()
+        return name
+
+    def _list(self, scalars: Iterable[Scalar]) -> str:
+        return ", ".join([self._scalar(scalar) for scalar in scalars])
+
+    # -- dimensions and addresses --------------------------------------------------------------------------
+
+    def _dim(self, x: DimLike) -> str:
+        names = index_symbols(x)
+        if not names:
+            return str(x)
+        return str(substitute(x, {name: dim(self._indices[name]) for name in names if name in self._indices}))
+
+    def _address(self, address: Address) -> str:
+        """``8*i + j + 3*v0 + 5``; a base that has loop indices stands in parentheses."""
+        steps = sorted(address.steps, key=lambda step: self._depths.get(step[0], -1))
+        terms = [_term(step, self._indices.get(index, index)) for index, step in steps]
+        terms += [_term(stride, self._scalar(variable)) for stride, variable in address.terms]
+        if index_symbols(address.base):
+            terms.append(f"({self._dim(address.base)})")
+        elif address.base != 0 or not terms:
+            terms.append(str(address.base))
+        first, *others = terms
+        return first + "".join([f" - {term[1:]}" if term.startswith("-") else f" + {term}" for term in others])
+
+
+class _Free:
+    """Names of loop indices and variables that nothing else has."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+        self._letters = [letter for letter in LETTERS if letter not in taken]
+        self._variables = 0
+
+    def index(self, depth: int) -> str:
+        """The name of a loop index at a depth."""
+        while depth >= len(self._letters):
+            name = f"i{len(self._letters)}"
+            while name in self._taken:
+                name += "_"
+            self._letters.append(name)
+        return self._letters[depth]
+
+    def variable(self) -> str:
+        """The name of another variable."""
+        name = f"v{self._variables}"
+        self._variables += 1
+        return self.variable() if name in self._taken else name
+
+
+def _term(factor: DimLike, name: str) -> str:
+    if factor == 1:
+        return name
+    if factor == -1:
+        return f"-{name}"
+    text = str(factor)
+    return f"{text}*{name}" if isinstance(factor, int) or _FACTOR.fullmatch(text) else f"({text})*{name}"
+
+
+def _number(value: bool | int | float | complex) -> str:
+    """A number, each bit of it but for the payload of a NaN."""
+    if isinstance(value, complex):
+        return f"complex({_number(value.real)}, {_number(value.imag)})"
+    is_negative_nan = value != value and math.copysign(1.0, value) < 0
+    return "-nan" if is_negative_nan else repr(value)
