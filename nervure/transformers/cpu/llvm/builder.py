@@ -193,7 +193,7 @@ class Builder:
         self.name, self.result, self.attributes, self.linkage = name, result, attributes, linkage
         self.declarations: dict[str, str] = {}
         self.arguments = [Register(self, type, f"%{label}") for label, type in arguments]
-        self._lines: list[str] = []
+        self._lines: list[Any] = []  # strings, and lists of them: regions
         self._allocations: list[str] = []
         self._count = 0
         self._labels: dict[str, int] = {}
@@ -227,6 +227,25 @@ class Builder:
     def undefined(self, type: Type) -> Register:
         """A value that nobody may look at."""
         return Register(self, type, "poison")
+
+    # -- regions -----------------------------------------------------------------------------------------
+
+    def region(self) -> Region:
+        """A place before everything that follows, where code can be put later with ``at``."""
+        region = Region(self.current)
+        following = self.label("after")
+        self._lines += [region.lines, f"  br label %{following}", f"{following}:"]
+        self.current = following
+        return region
+
+    @contextmanager
+    def at(self, region: Region) -> Iterator[None]:
+        """What is built inside goes to a region."""
+        here = self._lines, self.current
+        self._lines, self.current = region.lines, region.current
+        yield
+        region.current = self.current
+        self._lines, self.current = here
 
     # -- calls -------------------------------------------------------------------------------------------
 
@@ -428,8 +447,17 @@ class Builder:
         arguments = ", ".join([f"{entry.type} {entry.text}" for entry in self.arguments])
         linkage = f"{self.linkage} " if self.linkage else ""
         head = f"define {linkage}{'void' if self.result is None else self.result} @{self.name}({arguments})"
-        body = "\n".join(["entry:", *self._allocations, *self._lines])
+        body = "\n".join(["entry:", *self._allocations, *_flattened(self._lines)])
         return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
+
+
+class Region:
+    """A place in a function that stays open; see :meth:`Builder.region`."""
+
+    __slots__ = ("current", "lines")
+
+    def __init__(self, current: str) -> None:
+        self.current, self.lines = current, list[Any]()
 
 
 class Loop:
@@ -464,6 +492,14 @@ class Loop:
             b._lines[self._phis + number] = (f"  {name.text} = phi {name.type} [ {start.text}, %{self._before} ], "
                                              f"[ {value.text}, %{end} ]")
         b.block(self._done)
+
+
+def _flattened(lines: Sequence[Any]) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, str):
+            yield line
+        else:
+            yield from _flattened(line)
 
 
 def _as_index(builder: Builder, x: Operand) -> Register:
