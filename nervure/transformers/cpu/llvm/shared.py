@@ -54,6 +54,18 @@ def compare_exchange(b: Builder, pointer: Register, expected: Operand, new: Oper
     return b.emit(I1, f"extractvalue {{ {old.type}, i1 }} {pair.text}, 1")
 
 
+def lock(b: Builder, word: Register) -> None:
+    """Waits for a lock (a word, 0 when free) that is held for a few instructions at a time."""
+    with b.while_(lambda: exchange(b, word, 1).not_equal(0)), b.while_(
+            lambda: atomic_load(b, word, order="monotonic").not_equal(0)):
+        pause(b)
+
+
+def unlock(b: Builder, word: Register) -> None:
+    """Gives a lock back."""
+    atomic_store(b, 0, word)
+
+
 def pause(b: Builder) -> None:
     """Tells the core that the loop it is in waits for another one."""
     text = _PAUSES.get(platform.machine())

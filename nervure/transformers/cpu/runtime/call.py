@@ -88,12 +88,13 @@ def run() -> Builder:
     threads = b.call("take_team", I64, record)
     tables_bytes = round_up((program["buffer_count"] + program["table_count"]) * 8)
     scratch_bytes = program["scratch_bytes"] * threads
-    block = b.call("aligned_alloc", PTR, b.constant(I64, LINE),
-                   round_up(tables_bytes + scratch_bytes + program["arena_bytes"]))
+    block_bytes = tables_bytes + scratch_bytes + program["arena_bytes"]
+    block = b.call("take", PTR, block_bytes)
     with b.if_(block.equal(0)):
         status["code"] = Code.NO_MEMORY
         b.call("give_team", None, threads)
         b.ret()
+    b.call("note_demand", None, block_bytes + program["result_bytes"])
     scratch = b.offset(block, tables_bytes, I8)
     b.call("bind", None, record, arguments, results, variables, b.offset(scratch, scratch_bytes, I8), block)
     call = At(Call, b.allocate(I64, ctypes.sizeof(Call) // 8))
@@ -102,7 +103,7 @@ def run() -> Builder:
     with b.if_(can_stop.not_equal(0)):
         call["looked"] = b.call("now", I64)
     b.call("run_steps", None, record, block, call.pointer, state)
-    b.call("free", None, block)
+    b.call("put", None, block)
     b.call("give_team", None, threads)
     b.ret()
     return b

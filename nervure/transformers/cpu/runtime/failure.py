@@ -8,14 +8,14 @@ first, and the step in which it happens runs to its end: so an error is the same
 >>> status, position, value = b.arguments
 >>> report(b, status, code=7, op=3, position=position, value=value)
 >>> b.ret()
->>> "cmpxchg" in b.text()
+>>> "atomicrmw xchg ptr %v0" in b.text()
 True
 """
 
 from __future__ import annotations
 
 from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.llvm.shared import atomic_store, compare_exchange, pause
+from nervure.transformers.cpu.llvm.shared import lock, unlock
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.transformers.cpu.runtime.records import At, Status
 
@@ -25,19 +25,8 @@ def report(b: Builder, status: Register, code: Operand, op: Operand, position: O
     record = At(Status, status)
     code, op, position, value = [x if isinstance(x, Register) else b.constant(I64, x)
                                  for x in (code, op, position, value)]
-    acquire(b, record.place("lock"))
+    lock(b, record.place("lock"))
     with b.if_(record["code"].equal(0) | (position < record["position"])):
         record["op"], record["position"], record["value"] = op, position, value
         record["code"] = code
-    release(b, record.place("lock"))
-
-
-def acquire(b: Builder, lock: Register) -> None:
-    """Code that waits for a lock (a word, 0 when free) which is held for a few instructions only."""
-    with b.while_(lambda: compare_exchange(b, lock, 0, 1).equal(False)):
-        pause(b)
-
-
-def release(b: Builder, lock: Register) -> None:
-    """Code that gives a lock back."""
-    atomic_store(b, 0, lock)
+    unlock(b, record.place("lock"))

@@ -9,19 +9,24 @@ from __future__ import annotations
 import ctypes
 import threading
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from nervure import flags
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import call, cores, records, slices
+from nervure.transformers.cpu.runtime import arrays, call, cores, pool, records, slices
 from nervure.transformers.cpu.runtime import team as team_code
+
+_GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
+_Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
 def text() -> str:
     """The runtime in LLVM's language."""
-    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *call.functions()]
-    return assemble(functions, [f"@team = global [{ctypes.sizeof(records.Team)} x i8] zeroinitializer, align 128"])
+    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool.functions(),
+                 *arrays.functions(), *call.functions()]
+    return assemble(functions, [f"@{name} = global [{ctypes.sizeof(record)} x i8] zeroinitializer, align 128"
+                                for name, record in _GLOBALS.items()])
 
 
 @cache
@@ -33,9 +38,14 @@ def library() -> Any:
     return loaded
 
 
+def record(name: str, kind: type[_Record]) -> _Record:
+    """One of the process's records: ``team``, ``pool`` or ``host``."""
+    return kind.from_address(library().address(name))
+
+
 def team() -> records.Team:
     """The record of the process's team of threads."""
-    return records.Team.from_address(library().address("team"))
+    return record("team", records.Team)
 
 
 def _start(record: records.Team) -> None:

@@ -110,6 +110,7 @@ class Program(ctypes.Structure):
         ("argument_count", _integer),
         ("results", _address),
         ("result_count", _integer),
+        ("result_bytes", _integer),
         ("variable_count", _integer),
         ("owner", _address),           # the Python object that keeps all this alive
     ]
@@ -168,6 +169,47 @@ class Team(ctypes.Structure):
         ("scratch_bytes", _integer),
         ("status", _address),
         ("_line5", _integer * 9),
+    ]
+
+
+CLASSES = 4 * 40
+"""Sizes of blocks: four for each power of two from 64 bytes on."""
+
+
+class Block(ctypes.Structure):
+    """What stands before the memory of a block, in a cache line of its own."""
+
+    _fields_ = [
+        ("size_class", _integer),
+        ("base", _address),            # what was mapped or allocated
+        ("mapped", _integer),          # bytes of its mapping; 0 if it is allocated
+        ("next", _address),            # the next free block of its size
+        ("_line", _integer * 4),
+    ]
+
+
+class Pool(ctypes.Structure):
+    """Free blocks by size, and how much is needed at a time."""
+
+    _fields_ = [
+        ("lock", _integer),
+        ("held", _integer),            # bytes of free blocks
+        ("demand", _integer),          # the most bytes that one call has taken in this period
+        ("earlier", _integer),         # and in the one before
+        ("period", _integer),          # when this period began
+        ("puts", _integer),            # counts what is given back
+        ("heads", _address * CLASSES),
+        ("stamps", _integer * CLASSES),  # the count when a block of this size was last used
+    ]
+
+
+class Host(ctypes.Structure):
+    """What native code needs of this process's Python and NumPy."""
+
+    _fields_ = [
+        ("array_type", _address),      # numpy.ndarray
+        ("new_from_descr", _address),  # the C function PyArray_NewFromDescr
+        ("memory_handler", _address),  # the capsule of our memory handler
     ]
 
 

@@ -1,0 +1,120 @@
+"""The pool from Python: new arrays in its memory, what it holds, and giving that back.
+
+>>> a = empty((1000, 1000), np.dtype(np.float32))
+>>> a.flags.owndata, a.base, a.ctypes.data % 64
+(True, None, 0)
+>>> trim()
+>>> del a
+>>> held() >= 4_000_000
+True
+>>> trim(), held()
+(None, 0)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+import sysconfig
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from nervure.transformers.cpu.runtime import native, records
+from nervure.transformers.cpu.runtime.arrays import FIELDS
+
+_ARRAY_TYPE, _NEW_FROM_DESCR, _GET_HANDLER = 2, 94, 305     # places in NumPy's table of its C functions
+_HANDLER_NAME = b"mem_handler"                              # what NumPy calls capsules of memory handlers
+
+
+class _Handler(ctypes.Structure):
+    """NumPy's PyDataMem_Handler, version 1."""
+
+    _fields_ = [("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("context", ctypes.c_void_p),
+                *[(name, ctypes.c_void_p) for name in ("malloc", "calloc", "realloc", "free")]]
+
+
+def held() -> int:
+    """The bytes of free blocks that are kept."""
+    return native.record("pool", records.Pool).held
+
+
+def trim() -> None:
+    """Gives all free blocks back to the system."""
+    ctypes.CFUNCTYPE(None, ctypes.c_int64)(native.library().address("evict"))(0)
+
+
+def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """``np.empty`` with the pool's memory. MemoryError if there is none."""
+    if not is_known():
+        return np.empty(shape, dtype)
+    dims = (ctypes.c_int64 * len(shape))(*shape)
+    spec = records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
+                         bytes=math.prod(shape) * dtype.itemsize)
+    made: np.ndarray = _new_array()(ctypes.addressof(spec))
+    return made
+
+
+@cache
+def is_known() -> bool:
+    """Whether arrays have the headers that native code reads; if not, Python reads them."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED") or not _headers_fit():
+        return False
+    table = _numpy_table()
+    host = native.record("host", records.Host)
+    host.array_type, host.new_from_descr = table[_ARRAY_TYPE], table[_NEW_FROM_DESCR]
+    host.memory_handler = _make_handler()
+    dims = (ctypes.c_int64 * 2)(2, 3)
+    spec = records.Array(descr=id(np.dtype(np.int16)), rank=2, dims=ctypes.addressof(dims), bytes=12)
+    made = _new_array()(ctypes.addressof(spec))
+    return bool(made.shape == (2, 3) and made.dtype == np.int16 and made.flags.owndata and made.flags.c_contiguous
+                and _numpy().get_handler_name(made) == "nervure")
+
+
+@cache
+def _new_array() -> Any:
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(native.library().address("new_array"))
+
+
+def _numpy() -> Any:
+    """The module of NumPy that holds its C functions."""
+    return importlib.import_module("numpy._core._multiarray_umath")
+
+
+def _numpy_table() -> Any:
+    """NumPy's table of addresses for C, which extension modules use."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return (ctypes.c_void_p * (_GET_HANDLER + 1)).from_address(get(_numpy()._ARRAY_API, None))
+
+
+def _headers_fit() -> bool:
+    """Whether a real array has its fields where we read them."""
+    array = np.empty((3, 5), np.float32)[:, 1:4]
+    owner = np.empty(4)
+    words = {name: ctypes.c_int64.from_address(id(array) + offset).value for name, offset in FIELDS.items()}
+    handler = ctypes.PYFUNCTYPE(ctypes.py_object)(_numpy_table()[_GET_HANDLER])()
+    table = [list((ctypes.c_int64 * 2).from_address(words[name])) for name in ("dims", "strides")]
+    flags = array.flags.num, owner.flags.num
+    found = [ctypes.c_int.from_address(id(x) + FIELDS["flags"]).value for x in (array, owner)]
+    return (words["type"] == id(np.ndarray) and words["data"] == array.ctypes.data and words["rank"] & 0xFFFFFFFF == 2
+            and table == [list(array.shape), list(array.strides)] and words["base"] == id(array.base)
+            and words["descr"] == id(array.dtype) and tuple(found) == flags
+            and ctypes.c_int64.from_address(id(owner) + FIELDS["memory_handler"]).value == id(handler))
+
+
+def _make_handler() -> int:
+    """The capsule of our memory handler; it lives as long as the process."""
+    library = native.library()
+    handler = _Handler(b"nervure", 1, None, *[library.address(f"handler_{name}")
+                                              for name in ("malloc", "calloc", "realloc", "free")])
+    name = ctypes.create_string_buffer(_HANDLER_NAME)
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    capsule = make(ctypes.addressof(handler), ctypes.addressof(name), None)
+    for kept in (handler, name, capsule):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return id(capsule)

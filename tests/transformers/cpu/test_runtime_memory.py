@@ -1,0 +1,112 @@
+"""Memory that is used again: arrays own it, it comes back when they die, and what is kept is bounded."""
+
+from __future__ import annotations
+
+import random
+import threading
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from nervure.transformers.cpu.runtime import Program, Step, arena, memory, result
+from nervure.transformers.cpu.runtime.pool import class_bytes, size_class
+from nervure.transformers.cpu.runtime.records import CLASSES
+from tests.transformers.cpu.kernels import address
+
+MEGABYTE = 1 << 20
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    text = Path("/proc/self/statm").read_text(encoding="utf-8")
+    return int(text.split()[1]) * 4096
+
+
+def test_classes_hold_their_sizes_with_little_waste():
+    for size in [*range(1, 3000), MEGABYTE, MEGABYTE + 1, 1 << 44]:
+        number = size_class(size)
+        assert number == 0 or class_bytes(number - 1) < size <= class_bytes(number) <= 1.25 * size + 1
+    assert class_bytes(CLASSES - 1) > 1 << 45
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128", ml_dtypes.bfloat16, ml_dtypes.int4])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (5, 7), (300, 1000)])
+def test_an_array_is_like_any_other(dtype, shape):
+    array = memory.empty(shape, np.dtype(dtype))
+    plain = np.empty(shape, dtype)
+    assert (array.shape, array.dtype) == (plain.shape, plain.dtype)
+    assert array.strides == plain.strides or not array.size
+    assert array.base is None and array.flags.num == plain.flags.num
+    assert array.ctypes.data % 64 == 0
+    array[...] = 1
+    assert (array == 1).all()
+
+
+def test_memory_is_used_again_when_an_array_dies():
+    memory.trim()
+    first = memory.empty((1000,), np.dtype(np.float64))
+    place = first.ctypes.data
+    view = first[::2]
+    del first
+    assert memory.empty((1000,), np.dtype(np.float64)).ctypes.data != place
+    del view
+    assert memory.empty((1000,), np.dtype(np.float64)).ctypes.data == place
+
+
+def test_an_array_may_be_resized():
+    array = memory.empty((10,), np.dtype(np.int64))
+    array[...] = np.arange(10)
+    array.resize(2000, refcheck=False)
+    assert array[:10].tolist() == list(range(10)) and not array[10:].any()
+    array.resize(5, refcheck=False)
+    assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_too_much_is_a_memory_error():
+    with pytest.raises(MemoryError):
+        memory.empty((1 << 50,), np.dtype(np.float64))
+    with pytest.raises(MemoryError):
+        memory.empty((1 << 44,), np.dtype(np.int8))
+
+
+def test_what_is_kept_is_bounded_by_what_calls_need():
+    memory.trim()
+    many = [memory.empty((MEGABYTE,), np.dtype(np.int8)) for _ in range(200)]
+    del many
+    assert memory.held() < 64 * MEGABYTE
+
+
+def test_a_thousand_sizes_leave_memory_flat():
+    program = Program([Step(address("copy"), [0, 1], [0], 8)], [arena(0), result(0)], arena_bytes=300_000)
+    sizes = random.Random(5).sample(range(1, 500_000), 1000)
+    before = 0
+    for number, size in enumerate(sizes):
+        out = memory.empty((size,), np.dtype(np.int64))
+        out[...] = 1
+        program.run([], [out])
+        if number == 100:
+            before = resident()
+    assert resident() - before < 5 * MEGABYTE
+
+
+def test_arrays_die_on_any_thread():
+    memory.trim()
+
+    def work(seed: int) -> None:
+        for number in range(300):
+            size = 1 + (seed * 7919 + number * 104_729) % 50_000
+            array = memory.empty((size,), np.dtype(np.int64))
+            array[0] = array[-1] = seed
+            shared.append(array)
+            other = shared.pop(0)
+            assert other.size and other[0] == other[-1]
+
+    shared = [memory.empty((1,), np.dtype(np.int64)) for _ in range(8)]
+    threads = [threading.Thread(target=work, args=[seed]) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(shared) == 8
