@@ -1,23 +1,16 @@
-"""``python -m bench [name ...]``: runs the benchmarks of this folder, all or those named, and prints their tables.
+"""``python -m bench [name [option ...]]``: runs the benchmarks of this folder, all or the one named.
 
-A benchmark is a module here with a docstring, which heads its table, and a function ``rows()`` that yields the
-rows: dicts from column title to text or number.
+A benchmark is a module here with a docstring, whose first line heads its table, and either a function ``rows()`` that
+yields the rows, dicts from column title to text or number, or a function ``main(options)`` that prints by itself.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import pkgutil
+import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
-HERE = Path(__file__).parent
-
-
-def benchmark_names() -> list[str]:
-    """The modules of this folder, in alphabetical order; an underscore starts a helper's name."""
-    return [module.name for module in pkgutil.iter_modules([str(HERE)]) if not module.name.startswith("_")]
+BENCHMARKS = ("scaling", "startup", "workloads")
 
 
 def table(rows: Iterable[Mapping[str, object]]) -> str:
@@ -33,21 +26,30 @@ def table(rows: Iterable[Mapping[str, object]]) -> str:
                      for row in cells)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Prints one table per benchmark, each as soon as it is there."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Runs benchmarks and prints their tables.")
-    known = benchmark_names()
-    parser.add_argument("names", nargs="*", metavar="name",
-                        help=f"which ones: {', '.join(known)} (all if none is named)")
-    names = parser.parse_args(arguments).names or known
-    for name in names:
-        if name not in known:
-            parser.error(f"there is no benchmark {name}; there are {', '.join(known)}")
-    for name in names:
-        benchmark = importlib.import_module(f"bench.{name}")
-        print(f"{name}: {(benchmark.__doc__ or '').strip().splitlines()[0]}", flush=True)
-        print(table(benchmark.rows()), end="\n\n", flush=True)
+def run(name: str, options: list[str]) -> None:
+    """Prints one benchmark's table."""
+    benchmark = importlib.import_module(f"bench.{name}")
+    print(f"{name}: {(benchmark.__doc__ or '').strip().splitlines()[0]}", flush=True)
+    if hasattr(benchmark, "main"):
+        benchmark.main(options)
+    elif options:
+        sys.exit(f"{name} takes no options")
+    else:
+        print(table(benchmark.rows()))
+    print(flush=True)
+
+
+def main(arguments: list[str]) -> None:
+    """All benchmarks, or the one named with its options."""
+    if not arguments:
+        for name in BENCHMARKS:
+            run(name, [])
+        return
+    name, *options = arguments
+    if name not in BENCHMARKS:
+        sys.exit(f"usage: python -m bench [name [option ...]], where name is one of {', '.join(BENCHMARKS)}")
+    run(name, options)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,10 +1,26 @@
-"""The benchmark runner: its tables are aligned, and a name that it does not know gets help."""
+"""The benchmarks: tables, turns and verdicts are right, and nervure's programs give right results."""
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import json
+import sys
+
+import numpy as np
 import pytest
 
-from bench.__main__ import benchmark_names, main, table
+from bench import report, rounds
+from bench.__main__ import BENCHMARKS, main, table
+from bench.contenders import FRAMEWORKS, nervure
+from bench.problems import PROBLEMS, Bar
+from bench.rounds import Failure, Result, Settings
+from bench.worker import Worker, call_time, idle_time
+from bench.workloads import chosen_problems
+from tests.project.source import ROOT, parse, python_files
+
+NO_PEERS = ["contenders", "machine", "problems", "report", "rounds", "workloads"]
+SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4}
 
 
 def test_tables_are_aligned():
@@ -13,13 +29,123 @@ def test_tables_are_aligned():
     assert table([]) == "(no rows)"
 
 
-def test_an_unknown_name_gets_help(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["startup", "no_such_benchmark"])
-    assert stopped.value.code == 2
-    message = capsys.readouterr().err
-    assert "no_such_benchmark" in message and "startup" in message
+def test_an_unknown_name_gets_help():
+    with pytest.raises(SystemExit, match="startup"):
+        main(["no_such_benchmark"])
+    with pytest.raises(SystemExit, match="no options"):
+        main(["startup", "--fast"])
+    with pytest.raises(SystemExit, match="layer_norm"):
+        chosen_problems(["softmax", "no_such_workload"])
 
 
-def test_every_benchmark_is_found():
-    assert "startup" in benchmark_names() and "__main__" not in benchmark_names()
+def test_every_benchmark_has_its_module():
+    for name in BENCHMARKS:
+        assert (ROOT / "bench" / f"{name}.py").exists(), name
+    assert {path.stem for path in (ROOT / "bench" / "contenders").glob("[!_]*.py")} == set(FRAMEWORKS)
+
+
+def test_every_module_says_what_it_is():
+    assert [str(path) for path in python_files("bench") if not parse(path).body[0:1]] == []
+
+
+@pytest.mark.parametrize("name", NO_PEERS)
+def test_examples_are_true(name):
+    module = importlib.import_module(f"bench.{name}")
+    tried = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert tried.attempted and not tried.failed
+
+
+def test_every_problem_has_a_program_of_ours():
+    assert set(PROBLEMS) - {"import"} == set(nervure.programs.table)
+
+
+@pytest.mark.parametrize("problem, setting", [(problem, setting) for problem, settings in nervure.programs.table.items()
+                                              for setting in settings])
+def test_our_programs_are_right(problem, setting):
+    worker = Worker(problem, f"nervure.{setting}", SMALL.get(problem, 0.02))
+    assert worker.check() == {"mistake": None}
+
+
+def test_what_is_wrong_is_found():
+    problem = PROBLEMS["softmax"](0.01)
+    x, = inputs = problem.inputs()
+    right = problem.reference(x.astype(np.float64))[0].astype(np.float32)
+    wrong = right.copy()
+    wrong[3, 4] += 0.01
+    assert problem.mistake(inputs, [right]) is None
+    for results, message in (([wrong], "differs"), ([wrong * np.nan], "differs"), ([right[:-1]], "not float32"),
+                             ([right.astype(np.float64)], "not float32"), ([], "0 results")):
+        assert message in problem.mistake(inputs, results)
+    uniform = PROBLEMS["uniform"](1e-2)
+    numbers = np.random.default_rng(1).random(uniform.count, np.float32)
+    assert uniform.mistake([], [numbers]) is None
+    assert "mean" in uniform.mistake([], [numbers * 0.9]) and "std" in uniform.mistake([], [numbers * 0 + 0.5])
+
+
+def test_the_kink_of_relu_counts_as_either_side():
+    problem = PROBLEMS["batch_norm"](0.01)
+    inputs = problem.inputs()
+    right = [entry.astype(np.float32) for entry in problem.reference(*[a.astype(np.float64) for a in inputs])]
+    assert problem.mistake(inputs, right) is None
+    y, dx = right[0].copy(), right[1].copy()
+    at = np.unravel_index(np.argmin(np.where(y > 0, y, np.inf)), y.shape)
+    y[at], dx[at] = 0, 5
+    assert problem.mistake(inputs, [y, dx, *right[2:]]) is None
+    assert "differs" in problem.mistake(inputs, [right[0], dx, *right[2:]])
+
+
+def test_times_are_of_one_call():
+    worker = Worker("small", "nervure.computation", 1.0)
+    calls = []
+    prepared = worker.prepared._replace(call=lambda *arguments: calls.append(len(arguments)))
+    assert 0 < call_time(prepared, 0.0) < 0.1
+    assert len(calls) > 3 and set(calls) == {3}
+    assert 0 <= idle_time(prepared) < 0.049
+
+
+def test_bars():
+    assert Bar(1.1, 1.4).met(1.2, 5.0) and not Bar(1.1, 1.4).met(1.05, 5.0) and Bar(1.1).met(None, 5.0) is None
+    assert Bar(1e-6, absolute=True).met(None, 0.9e-6) and not Bar(1e-6, absolute=True).met(9.0, 1.1e-6)
+    for ratio, expected in ((1.0, "no"), (1.2, "yes"), (1.5, "yes, and the stretch"), (None, "")):
+        assert report.verdict(Bar(1.1, 1.4), 5.0, ratio) == expected
+    assert report.verdict(Bar(1.1), None, None) == "not run" and report.verdict(Bar(1.1), 5.0, 9.0) == "yes"
+
+
+def test_turns_rotate_and_who_fails_is_out(monkeypatch):
+    monkeypatch.setattr(rounds, "QUIET", 0)
+    order = []
+
+    def measured(name, fails_at=99):
+        def once():
+            order.append(name)
+            if order.count(name) == fails_at:
+                raise Failure("no more")
+            return 1.0
+        return once
+    result = Result("adam")
+    rounds.in_turns(result, {"a": measured("a"), "b": measured("b", 2), "c": measured("c")}, 4)
+    assert "".join(order) == "abc" + "bca" + "ac" + "ca"
+    assert result.figures == {"a": [1.0] * 4, "c": [1.0] * 4} and result.failures == {"b": "no more"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes start another way")
+def test_a_table_from_processes(monkeypatch, capsys, tmp_path):
+    """Two frameworks, from the command line to the file: what a run prints is what it keeps."""
+    monkeypatch.setattr(rounds, "QUIET", 0)
+    monkeypatch.setattr(rounds, "LASTING", 0)
+    kept = tmp_path / "table.json"
+    main(["workloads", "small", "cached", "--rounds", "2", "--transformer", "interpreter", "--frameworks",
+          "nervure,numpy,no_such_thing", "--json", str(kept), "--markdown", str(tmp_path / "table.md")])
+    printed = capsys.readouterr().out
+    assert (tmp_path / "table.md").read_text() in printed
+    assert "no_such_thing did not take part: ModuleNotFoundError" in printed
+    written = json.loads(kept.read_text())
+    small, cached = written["results"]
+    assert set(small["figures"]) == {"nervure.computation", "numpy.plain", "numpy.out"} and not small["failures"]
+    assert len(small["ratios"]) == 2 and all(figure > 0 for figures in small["figures"].values() for figure in figures)
+    assert len(cached["figures"]["nervure.computation"]) == 2 and cached["ratios"] == []
+
+
+def test_a_contender_that_fails_says_why():
+    result = rounds.measure_calls("small", ["numpy.no_such_setting"], Settings(rounds=1))
+    assert result.failures == {"numpy.no_such_setting": "KeyError: 'no_such_setting'"} and not result.figures

@@ -1,0 +1,162 @@
+"""JAX on the CPU: ``jax.jit``, waited for; memory is donated where an update is in place, and as a setting."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from bench.contenders import Prepared, Programs, made
+
+programs = Programs("jax", jax.__version__)
+
+
+def jitted(program, inputs):
+    function, wait = jax.jit(program), jax.block_until_ready
+    return Prepared(lambda *arguments: wait(function(*arguments)), [jnp.asarray(entry) for entry in inputs])
+
+
+def donated(program, inputs):
+    """The memory of the last result is given back for the next one."""
+    arguments = [jnp.asarray(entry) for entry in inputs]
+    shape = jax.eval_shape(program, *arguments)
+    function = jax.jit(lambda last, *arguments: program(*arguments), donate_argnums=0, keep_unused=True)
+    last = jnp.zeros(shape.shape, shape.dtype)
+
+    def call():
+        nonlocal last
+        last = function(last, *arguments).block_until_ready()
+        return last
+    return Prepared(call)
+
+
+BOTH = {"jit": jitted, "donate": donated}
+
+
+@programs("sum_squares", jit=jitted)
+@programs("idle", jit=jitted)
+def sum_squares(x, y):
+    return jnp.sum((x - y) ** 2)
+
+
+@programs("gelu", **BOTH)
+def gelu(x, y):
+    return jax.nn.gelu(1.5 * x + y, approximate=True)
+
+
+@programs("softmax", **BOTH)
+def softmax(x):
+    return jax.nn.softmax(x, -1)
+
+
+@programs("softmax_gradient", **BOTH)
+def softmax_gradient(x, y, dy):
+    return y * (dy - jnp.sum(y * dy, -1, keepdims=True))
+
+
+def standardized(x, gamma, beta, over):
+    mean = jnp.mean(x, over, keepdims=True)
+    centred = x - mean
+    return centred * jax.lax.rsqrt(jnp.mean(centred**2, over, keepdims=True) + 1e-5) * gamma + beta
+
+
+@programs("layer_norm", **BOTH)
+def layer_norm(x, gamma, beta):
+    return standardized(x, gamma, beta, -1)
+
+
+@programs("layer_norm_gradient", jit=jitted)
+def layer_norm_gradient(x, gamma, beta, dy):
+    return jax.vjp(layer_norm, x, gamma, beta)[1](dy)
+
+
+@programs("layer_norm_gradient", residuals=made)
+def layer_norm_gradient_from_residuals(*inputs):
+    x, gamma, beta, dy = [jnp.asarray(entry) for entry in inputs]
+    _, pull = jax.jit(lambda *primals: jax.vjp(layer_norm, *primals))(x, gamma, beta)
+    function, wait = jax.jit(lambda pull, dy: pull(dy)), jax.block_until_ready
+    return Prepared(lambda: wait(function(pull, dy)))
+
+
+@programs("batch_norm", jit=jitted)
+def batch_norm(x, gamma, beta, dy):
+    def forward(x, gamma, beta):
+        return jax.nn.relu(standardized(x, gamma[:, None, None], beta[:, None, None], (0, 2, 3)))
+    y, pull = jax.vjp(forward, x, gamma, beta)
+    return y, *pull(dy)
+
+
+@programs("adam", donate=made)
+def adam(parameter, gradient):
+    gradient = jnp.asarray(gradient)
+    state = jnp.asarray(parameter), jnp.zeros_like(gradient), jnp.zeros_like(gradient), jnp.zeros(())
+
+    def update(parameter, mean, square, steps, gradient):
+        steps = steps + 1
+        mean = 0.9 * mean + 0.1 * gradient
+        square = 0.999 * square + 0.001 * gradient**2
+        change = (mean / (1 - 0.9**steps)) / (jnp.sqrt(square / (1 - 0.999**steps)) + 1e-8)
+        return parameter - 1e-3 * change, mean, square, steps
+    function, wait = jax.jit(update, donate_argnums=(0, 1, 2, 3)), jax.block_until_ready
+
+    def call():
+        nonlocal state
+        state = wait(function(*state, gradient))
+        return state[:3]
+    return Prepared(call)
+
+
+@programs("variance", jit=jitted)
+def variance(x):
+    return jnp.var(x, 0)
+
+
+@programs("sum_middle", jit=jitted)
+def sum_middle(x):
+    return jnp.sum(x, 1)
+
+
+@programs("gather", **BOTH)
+def gather(table, index):
+    return table.at[index].get(mode="clip")
+
+
+@programs("scatter_add", **BOTH)
+def scatter_add(table, index, dy):
+    return jnp.zeros_like(table).at[index].add(dy, mode="promise_in_bounds")
+
+
+def drawn(draw, generator):
+    """A program that draws with a fresh key each time; the memory of the last numbers is given back."""
+    def program(like):
+        def draw_next(last, key):
+            key, used = jax.random.split(key)
+            return draw(used, last.shape, jnp.float32), key
+        function = jax.jit(draw_next, donate_argnums=(0, 1), keep_unused=True)
+        last, key = jnp.asarray(like), jax.random.key(0, impl=generator)
+
+        def call():
+            nonlocal last, key
+            last, key = function(last, key)
+            return last.block_until_ready()
+        return Prepared(call)
+    return program
+
+
+for problem, draw in (("uniform", jax.random.uniform), ("normal", jax.random.normal)):
+    for generator, setting in (("threefry2x32", "threefry"), ("rbg", "rbg")):
+        programs(problem, **{setting: made})(drawn(draw, generator))
+
+
+@programs("small", jit=jitted)
+def small(a, b, c):
+    return (a + b) * c
+
+
+@programs("cold", jit=made)
+@programs("cached", jit=made)
+def cross_entropy(logits, labels):
+    logits, labels = jnp.asarray(logits), jnp.asarray(labels)
+
+    def loss(logits, labels):
+        return -jnp.mean(jnp.sum(labels * jax.nn.log_softmax(logits), -1))
+    return Prepared(lambda: jax.block_until_ready(jax.jit(jax.value_and_grad(loss))(logits, labels)))

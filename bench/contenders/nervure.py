@@ -1,0 +1,116 @@
+"""nervure, as its users write: placeholders, ``nv.deriv``, an optimiser. The transformer is the default one."""
+
+from __future__ import annotations
+
+import nervure as nv
+from bench.contenders import Prepared, Programs, made
+
+programs = Programs("nervure", f"{nv.__version__} ({nv.flags.transformer})")
+
+
+def compiled(program, inputs):
+    """Compiled for the shapes of the inputs."""
+    places = [nv.placeholder(entry.shape, dtype=entry.dtype) for entry in inputs]
+    return Prepared(nv.computation(program(*places), *places), inputs)
+
+
+@programs("sum_squares", computation=compiled)
+@programs("idle", computation=compiled)
+def sum_squares(x, y):
+    return nv.sum(nv.square(x - y))
+
+
+@programs("gelu", computation=compiled)
+def gelu(x, y):
+    return nv.gelu(1.5 * x + y, approximate="tanh")
+
+
+@programs("softmax", computation=compiled)
+def softmax(x):
+    return nv.softmax(x, axis=1)
+
+
+@programs("softmax_gradient", deriv=compiled)
+def softmax_gradient(x, y, dy):
+    return nv.deriv(softmax(x), x, error=dy)
+
+
+@programs("softmax_gradient", formula=compiled)
+def softmax_gradient_from_result(x, y, dy):
+    return y * (dy - nv.sum(y * dy, axis=1, keepdims=True))
+
+
+@programs("layer_norm", computation=compiled)
+def layer_norm(x, gamma, beta):
+    return nv.layer_norm(x, axes=[1], scale=gamma, shift=beta)
+
+
+@programs("layer_norm_gradient", deriv=compiled)
+def layer_norm_gradient(x, gamma, beta, dy):
+    return nv.deriv(layer_norm(x, gamma, beta), [x, gamma, beta], error=dy)
+
+
+@programs("batch_norm", deriv=compiled)
+def batch_norm(x, gamma, beta, dy):
+    y = nv.relu(nv.batch_norm(x, scale=gamma, shift=beta))
+    return [y, *nv.deriv(y, [x, gamma, beta], error=dy)]
+
+
+@programs("adam", optimiser=made)
+def adam(parameter, gradient):
+    variable, error = nv.variable(parameter.shape, parameter), nv.placeholder(gradient.shape)
+    optimiser = nv.optim.Adam(learning_rate=1e-3)
+    step = nv.computation([optimiser(nv.sum(variable * error))], error)
+
+    def state(_):
+        return [nv.transformers.default().get(place) for place in (variable, *optimiser.slots[variable])]
+    return Prepared(step, (gradient,), state)
+
+
+@programs("variance", computation=compiled)
+def variance(x):
+    return nv.variance(x, axis=0)
+
+
+@programs("sum_middle", computation=compiled)
+def sum_middle(x):
+    return nv.sum(x, axis=1)
+
+
+@programs("gather", computation=compiled)
+def gather(table, index):
+    return nv.gather(table, index, 0)
+
+
+@programs("scatter_add", deriv=compiled)
+def scatter_add(table, index, dy):
+    return nv.deriv(gather(table, index), table, error=dy)
+
+
+@programs("uniform", computation=made)
+def uniform(like):
+    return Prepared(nv.computation(nv.uniform(like.shape)))
+
+
+@programs("normal", computation=made)
+def normal(like):
+    return Prepared(nv.computation(nv.normal(like.shape)))
+
+
+@programs("small", computation=compiled)
+def small(a, b, c):
+    return (a + b) * c
+
+
+@programs("cold", computation=made)
+@programs("cached", computation=made)
+def cross_entropy(logits, labels):
+    """What nervure imports when a name is first used is imported; loading LLVM is part of the call."""
+    nv.transformers.default()
+    _ = nv.placeholder, nv.softmax, nv.cross_entropy_multi, nv.deriv, nv.computation
+
+    def call():
+        x, t = nv.placeholder(logits.shape), nv.placeholder(labels.shape)
+        loss = nv.cross_entropy_multi(nv.softmax(x, axis=1), t) / len(logits)
+        return nv.computation([loss, nv.deriv(loss, x)], x, t)(logits, labels)
+    return Prepared(call)

@@ -1,0 +1,156 @@
+"""NumPy: results in memory that is kept (``out=``), pieces that stay in the cache where that is faster."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from bench.contenders import Prepared, Programs, made
+
+programs = Programs("numpy", np.__version__)
+
+PIECE = 1 << 15  # elements: 128 KB, a quarter of a typical second-level cache
+THREADS = 2
+
+
+@programs("sum_squares", pieces=made)
+@programs("idle", pieces=made)
+def sum_squares(x, y):
+    """By pieces for accuracy too: the dot product of all 16M in one go is off by 2e-4."""
+    pairs = list(zip(np.split(x, range(PIECE, x.size, PIECE)), np.split(y, range(PIECE, y.size, PIECE))))
+    room = np.empty(PIECE, np.float32)
+
+    def call():
+        total = 0.0
+        for a, b in pairs:
+            difference = np.subtract(a, b, out=room[:a.size])
+            total += float(np.dot(difference, difference))
+        return np.float32(total)
+    return Prepared(call)
+
+
+@programs("gelu", pieces=made)
+def gelu(x, y):
+    result, room = np.empty_like(x), np.empty((2, PIECE), np.float32)
+    root = np.float32(np.sqrt(2 / np.pi))
+    starts = range(PIECE, x.size, PIECE)
+    pieces = list(zip(np.split(x, starts), np.split(y, starts), np.split(result, starts)))
+
+    def call():
+        for a, b, out in pieces:
+            z, t = room[:, :a.size]
+            np.multiply(a, np.float32(1.5), out=z)
+            z += b
+            np.multiply(z, z, out=t)
+            t *= np.float32(0.044715)
+            t += np.float32(1)
+            t *= z
+            t *= root
+            np.tanh(t, out=t)
+            t += np.float32(1)
+            t *= np.float32(0.5)
+            np.multiply(t, z, out=out)
+        return result
+    return Prepared(call)
+
+
+@programs("softmax", out=made)
+def softmax(x):
+    result = np.empty_like(x)
+
+    def call():
+        np.subtract(x, x.max(-1, keepdims=True), out=result)
+        np.exp(result, out=result)
+        return np.divide(result, result.sum(-1, keepdims=True), out=result)
+    return Prepared(call)
+
+
+@programs("softmax_gradient", out=made)
+def softmax_gradient(x, y, dy):
+    result = np.empty_like(x)
+
+    def call():
+        np.subtract(dy, np.einsum("ij,ij->i", y, dy)[:, None], out=result)
+        return np.multiply(result, y, out=result)
+    return Prepared(call)
+
+
+@programs("layer_norm", out=made)
+def layer_norm(x, gamma, beta):
+    result = np.empty_like(x)
+
+    def call():
+        np.subtract(x, x.mean(-1, keepdims=True), out=result)
+        size = np.einsum("ij,ij->i", result, result)[:, None] / x.shape[1]
+        np.multiply(result, 1 / np.sqrt(size + np.float32(1e-5)), out=result)
+        np.multiply(result, gamma, out=result)
+        return np.add(result, beta, out=result)
+    return Prepared(call)
+
+
+@programs("variance", plain=made)
+def variance(x):
+    return Prepared(np.var, (x, 0))
+
+
+@programs("sum_middle", plain=made)
+def sum_middle(x):
+    return Prepared(np.sum, (x, 1))
+
+
+@programs("sum_middle", einsum=made)
+def sum_middle_as_product(x):
+    ones = np.ones((1, x.shape[1]), np.float32)
+    return Prepared(lambda: np.matmul(ones, x)[:, 0])
+
+
+@programs("gather", out=made)
+def gather(table, index):
+    result = np.empty((len(index), table.shape[1]), np.float32)
+    return Prepared(partial(np.take, table, index, axis=0, out=result, mode="clip"))
+
+
+@programs("scatter_add", out=made)
+def scatter_add(table, index, dy):
+    gradient = np.zeros_like(table)
+
+    def call():
+        gradient.fill(0)
+        np.add.at(gradient, index, dy)
+        return gradient
+    return Prepared(call)
+
+
+def drawing(method, bits):
+    """Numbers drawn by two threads with a generator each, as NumPy's documentation shows for several cores."""
+    def program(result):
+        team = ThreadPoolExecutor(THREADS)
+        generators = [np.random.Generator(bits(seed)) for seed in np.random.SeedSequence(0).spawn(THREADS)]
+        parts = np.array_split(result, THREADS)
+
+        def draw(generator, part):
+            getattr(generator, method)(dtype=np.float32, out=part)
+
+        def call():
+            list(team.map(draw, generators, parts))
+            return result
+        return Prepared(call)
+    return program
+
+
+for problem, method in (("uniform", "random"), ("normal", "standard_normal")):
+    programs(problem, sfc64=made)(drawing(method, np.random.SFC64))
+    programs(problem, pcg64=made)(drawing(method, np.random.PCG64DXSM))
+
+
+@programs("small", plain=made)
+def small(a, b, c):
+    return Prepared(lambda a, b, c: (a + b) * c, (a, b, c))
+
+
+@programs("small", out=made)
+def small_into(a, b, c):
+    add, multiply, result = np.add, np.multiply, np.empty_like(a)
+    return Prepared(lambda a, b, c: multiply(add(a, b, result), c, result), (a, b, c))

@@ -1,0 +1,257 @@
+"""PyTorch: eager functions and kernels, and what ``torch.compile`` makes of them (which needs a C++ compiler).
+
+Results are new tensors, as users get them, or go to memory that is kept where a setting says *into*.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import torch
+import torch.nn.functional as F
+
+from bench.contenders import Prepared, Programs, made
+
+programs = Programs("torch", torch.__version__)
+
+torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
+
+
+def tensors(inputs):
+    """Copies of arrays in memory that torch aligns."""
+    return [torch.from_numpy(entry).clone() for entry in inputs]
+
+
+def read(returned):
+    return [entry.detach().numpy() for entry in (returned if isinstance(returned, (tuple, list)) else [returned])]
+
+
+def without_gradients():
+    """Inference mode for the rest of the process: entering it at each call would be measured too."""
+    contextlib.ExitStack().enter_context(torch.inference_mode())
+
+
+def eager(program, inputs):
+    without_gradients()
+    return Prepared(program, tensors(inputs), read)
+
+
+def compiled(program, inputs):
+    without_gradients()
+    return Prepared(torch.compile(program, dynamic=False), tensors(inputs), read)
+
+
+def compiled_into(program, inputs):
+    """Compiled, with the result in memory that is kept."""
+    without_gradients()
+    arguments = tensors(inputs)
+    result = torch.empty_like(program(*arguments))
+
+    def into(result, *arguments):
+        return result.copy_(program(*arguments))
+    return Prepared(torch.compile(into, dynamic=False), [result, *arguments], read)
+
+
+PLAIN = {"eager": eager, "compile": compiled}
+BOTH = {**PLAIN, "compile_into": compiled_into}
+
+
+def into(kernel):
+    """A setting that hands memory which is kept to an eager kernel: ``kernel(result, *inputs)``."""
+    def prepare(program, inputs):
+        without_gradients()
+        arguments = tensors(inputs)
+        return Prepared(kernel, [torch.empty_like(program(*arguments)), *arguments], read)
+    return prepare
+
+
+@programs("sum_squares", **PLAIN)
+@programs("idle", **PLAIN)
+def sum_squares(x, y):
+    return ((x - y) ** 2).sum()
+
+
+@programs("gelu", **BOTH)
+def gelu(x, y):
+    return F.gelu(1.5 * x + y, approximate="tanh")
+
+
+@programs("softmax", **BOTH, into=into(lambda result, x: torch.softmax(x, -1, out=result)))
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+@programs("softmax_gradient", **BOTH)
+def softmax_gradient(x, y, dy):
+    return y * (dy - (y * dy).sum(-1, keepdim=True))
+
+
+@programs("softmax_gradient", kernel=eager)
+def softmax_gradient_kernel(x, y, dy):
+    return torch.ops.aten._softmax_backward_data(dy, y, -1, torch.float32)
+
+
+@programs("softmax_gradient", kernel_into=made)
+def softmax_gradient_kernel_into(*inputs):
+    without_gradients()
+    x, y, dy = tensors(inputs)
+    kernel, result = torch.ops.aten._softmax_backward_data.out, torch.empty_like(x)
+    return Prepared(lambda: kernel(dy, y, -1, torch.float32, grad_input=result), (), read)
+
+
+@programs("layer_norm", **BOTH)
+def layer_norm(x, gamma, beta):
+    return F.layer_norm(x, x.shape[1:], gamma, beta, 1e-5)
+
+
+@programs("layer_norm_gradient", autograd=made)
+def layer_norm_gradient(*inputs):
+    x, gamma, beta, dy = tensors(inputs)
+    wanted = [entry.requires_grad_() for entry in (x, gamma, beta)]
+    y = layer_norm(*wanted)
+    return Prepared(lambda: torch.autograd.grad(y, wanted, dy, retain_graph=True), (), read)
+
+
+@programs("layer_norm_gradient", kernel=made)
+def layer_norm_gradient_kernel(*inputs):
+    without_gradients()
+    x, gamma, beta, dy = tensors(inputs)
+    _, mean, scale = torch.native_layer_norm(x, x.shape[1:], gamma, beta, 1e-5)
+    kernel, shape, wanted = torch.ops.aten.native_layer_norm_backward, list(x.shape[1:]), [True] * 3
+    return Prepared(lambda: kernel(dy, x, shape, mean, scale, gamma, beta, wanted), (), read)
+
+
+@programs("layer_norm_gradient", compile=made)
+def layer_norm_gradient_compiled(*inputs):
+    without_gradients()
+    x, gamma, beta, dy = tensors(inputs)
+    _, mean, scale = torch.native_layer_norm(x, x.shape[1:], gamma, beta, 1e-5)
+
+    @torch.compile(dynamic=False)
+    def backward(x, mean, scale, gamma, dy):
+        z = (x - mean) * scale
+        dz = dy * gamma
+        dx = scale * (dz - dz.mean(-1, keepdim=True) - z * (dz * z).mean(-1, keepdim=True))
+        return dx, (dy * z).sum(0), dy.sum(0)
+    return Prepared(backward, (x, mean, scale, gamma, dy), read)
+
+
+def trained(forward):
+    """A setting: forward and backward pass with autograd."""
+    def prepare(program, inputs):
+        x, gamma, beta, dy = tensors(inputs)
+        wanted = [entry.requires_grad_() for entry in (x, gamma, beta)]
+        made_forward = forward(program)
+
+        def call():
+            y = made_forward(*wanted)
+            return y, *torch.autograd.grad(y, wanted, dy)
+        return Prepared(call, (), read)
+    return prepare
+
+
+@programs("batch_norm", eager=trained(lambda program: program),
+          compile=trained(lambda program: torch.compile(program, dynamic=False)))
+def batch_norm(x, gamma, beta):
+    return F.relu(F.batch_norm(x, None, None, gamma, beta, training=True, eps=1e-5))
+
+
+def optimiser(**options):
+    """A setting: torch's own optimiser."""
+    def prepare(program, inputs):
+        parameter, gradient = tensors(inputs)
+        parameter = torch.nn.Parameter(parameter)
+        parameter.grad = gradient
+        own = torch.optim.Adam([parameter], lr=1e-3, betas=(0.9, 0.999), eps=1e-8, **options)
+
+        def state(_):
+            return read([parameter, own.state[parameter]["exp_avg"], own.state[parameter]["exp_avg_sq"]])
+        return Prepared(own.step, (), state)
+    return prepare
+
+
+def compiled_update(program, inputs):
+    """A setting: the formula, compiled, in place."""
+    without_gradients()
+    parameter, gradient = tensors(inputs)
+    state = parameter, torch.zeros_like(parameter), torch.zeros_like(parameter)
+    steps = torch.zeros(())
+    update = torch.compile(program, dynamic=False)
+
+    def call():
+        update(*state, steps, gradient)
+        return state
+    return Prepared(call, (), read)
+
+
+@programs("adam", fused=optimiser(fused=True), foreach=optimiser(foreach=True), compile=compiled_update)
+def adam(parameter, mean, square, steps, gradient):
+    steps.add_(1)
+    mean.mul_(0.9).add_(gradient, alpha=0.1)
+    square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+    parameter.sub_(1e-3 * (mean / (1 - 0.9**steps)) / ((square / (1 - 0.999**steps)).sqrt() + 1e-8))
+
+
+@programs("variance", **PLAIN)
+def variance(x):
+    return x.var(0, correction=0)
+
+
+@programs("sum_middle", **PLAIN)
+def sum_middle(x):
+    return x.sum(1)
+
+
+@programs("gather", **BOTH, into=into(lambda result, table, index: torch.index_select(table, 0, index, out=result)))
+def gather(table, index):
+    return F.embedding(index, table)
+
+
+@programs("scatter_add", kernel=eager)
+def scatter_add(table, index, dy):
+    return torch.ops.aten.embedding_dense_backward(dy, index, len(table), -1, False)
+
+
+@programs("scatter_add", **BOTH)
+def scatter_add_by_index(table, index, dy):
+    return torch.zeros_like(table).index_add_(0, index, dy)
+
+
+@programs("scatter_add", into=made)
+def scatter_add_into(*inputs):
+    without_gradients()
+    table, index, dy = tensors(inputs)
+    gradient = torch.empty_like(table)
+    return Prepared(lambda: gradient.zero_().index_add_(0, index, dy), (), read)
+
+
+@programs("uniform", **BOTH, into=into(lambda result, like: result.uniform_()))
+def uniform(like):
+    return torch.rand_like(like)
+
+
+@programs("normal", **BOTH, into=into(lambda result, like: result.normal_()))
+def normal(like):
+    return torch.randn_like(like)
+
+
+@programs("small", **PLAIN)
+def small(a, b, c):
+    return (a + b) * c
+
+
+def first_result(compile_it):
+    """A setting: the function, autograd and all, from its definition to its first result."""
+    def prepare(program, inputs):
+        logits, labels = tensors(inputs)
+        logits.requires_grad_()
+        return Prepared(lambda: program(compile_it, logits, labels), (), read)
+    return prepare
+
+
+@programs("cold", eager=first_result(lambda function: function), compile=first_result(torch.compile))
+@programs("cached", compile=first_result(torch.compile))
+def cross_entropy(compile_it, logits, labels):
+    loss = compile_it(lambda logits, labels: F.cross_entropy(logits, labels))(logits, labels)
+    return loss, torch.autograd.grad(loss, logits)[0]

@@ -1,0 +1,70 @@
+"""Workloads against every installed peer, each in a process of its own, in turns.
+
+``python -m bench workloads [name ...]`` measures the problems whose names contain one of the words: all without a
+word. ``--markdown FILE`` and ``--json FILE`` keep the table; ``--scale 0.01 --transformer interpreter --rounds 1`` is
+a quick trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from pathlib import Path
+
+from bench import report
+from bench.contenders import FRAMEWORKS
+from bench.machine import describe
+from bench.problems import PROBLEMS
+from bench.rounds import Settings, installed, measure
+
+
+def chosen_problems(words: list[str]) -> list[str]:
+    """The problems whose names contain a word, in the order of the table; all without words.
+
+    >>> chosen_problems(["softmax", "adam"])
+    ['softmax', 'softmax_gradient', 'adam']
+    """
+    if not words:
+        return list(PROBLEMS)
+    unknown = [word for word in words if not any(word in name for name in PROBLEMS)]
+    if unknown:
+        raise SystemExit(f"no workload is called {unknown[0]}; there are {', '.join(PROBLEMS)}")
+    return [name for name in PROBLEMS if any(word in name for word in words)]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench workloads", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="name", help=f"which ones: {', '.join(PROBLEMS)}")
+    parser.add_argument("--transformer", default="cpu", help="ours (default cpu)")
+    parser.add_argument("--frameworks", default=",".join(FRAMEWORKS), help="only these (default: all installed)")
+    parser.add_argument("--rounds", type=int, default=Settings.rounds)
+    parser.add_argument("--threads", type=int, default=Settings.threads)
+    parser.add_argument("--scale", type=float, default=1.0, help="sizes in proportion, for trials")
+    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> None:
+    """Measures and prints the table; a line a problem on the standard error while it goes on."""
+    options = parse(arguments)
+    problems = chosen_problems(options.words)
+    settings = Settings(options.rounds, options.threads, options.scale, options.transformer)
+    found, missing = installed(options.frameworks.split(","), settings)
+    head = report.Head("python -m bench workloads " + " ".join(arguments), f"{datetime.date.today()}", describe(),
+                       settings, {name: entry["version"] for name, entry in found.items()}, missing)
+    results = []
+    for problem in problems:
+        contenders = list(found)
+        if problem != "import":
+            contenders = [f"{name}.{setting}" for name in found for setting in found[name]["settings"].get(problem, [])]
+        print(f"{problem}: {', '.join(contenders)}", file=sys.stderr, flush=True)
+        results.append(measure(problem, contenders, settings))
+    text = report.markdown(head, results)
+    print(text)
+    if options.markdown:
+        options.markdown.write_text(text + "\n", encoding="utf-8")
+    if options.json:
+        options.json.write_text(report.as_json(head, results) + "\n", encoding="utf-8")
