@@ -1,0 +1,27 @@
+"""Vector math: every function as straight-line code over registers of any number of lanes, float or double.
+
+>>> from nervure.transformers.cpu.llvm.builder import Builder
+>>> from nervure.transformers.cpu.llvm.types import F64
+>>> b = Builder("f", [("x", F64.vector(4))], F64.vector(4))
+>>> VECTOR_MATH["exp"](b.arguments[0]).type
+<4 x double>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.math.activation import sigmoid, softplus
+from nervure.transformers.cpu.math.exponential import exp, exp2, expm1
+from nervure.transformers.cpu.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
+from nervure.transformers.cpu.math.logarithm import log, log1p, log2, log10
+from nervure.transformers.cpu.math.root import rsqrt, sqrt
+
+VECTOR_MATH: dict[str, Callable[..., Register]] = {
+    "exp": exp, "exp2": exp2, "expm1": expm1,
+    "log": log, "log2": log2, "log10": log10, "log1p": log1p,
+    "sqrt": sqrt, "rsqrt": rsqrt,
+    "sinh": sinh, "cosh": cosh, "tanh": tanh, "asinh": asinh, "acosh": acosh, "atanh": atanh,
+    "sigmoid": sigmoid, "softplus": softplus,
+}
