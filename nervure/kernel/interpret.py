@@ -46,6 +46,7 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.printer import describe
+from nervure.kernel.scalar_types import TYPED
 from nervure.ops.scalar import ScalarNamespace
 from nervure.types.dim import DimLike, compile_dim
 from nervure.types.dtype import DType
@@ -228,7 +229,7 @@ class _Run:
     def _apply(self, statement: Apply) -> None:
         function = getattr(self._scalars, statement.function)
         operands = [self._scalar(operand) for operand in statement.operands]
-        if statement.function in ("convert", "wrap", "bitcast", "constant"):
+        if statement.function in TYPED:
             operands.append(statement.result.dtype)
         self._define(statement, statement.result, function(*operands))
 

@@ -36,7 +36,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
 * A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition
   writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
   ``minimum``, ``and``, ``or``).
-* **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one failure.
+* **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one of
+  its failures.
 
 Double every element of x, unless it is negative:
 

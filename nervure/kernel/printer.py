@@ -47,11 +47,10 @@ from nervure.kernel.ir import (
     dims,
     walk,
 )
+from nervure.kernel.scalar_types import TYPED
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols, substitute
 
 LETTERS = "ijklmnpqrst"
-TYPED = ("convert", "wrap", "bitcast", "constant")
-"""The functions that carry the type of their result."""
 
 _FACTOR = re.compile(r"\w+")
 

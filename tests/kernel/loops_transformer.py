@@ -1,0 +1,87 @@
+"""A transformer for tests: functions are clustered and lowered as for the cpu, and their loops are interpreted.
+
+It shows that lowering is right apart from the code that is made of it. Every op but those that Python has to run
+goes through loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Leaf
+from nervure.ir.op import Op
+from nervure.ir.variable import Variable
+from nervure.kernel.interpret import interpret
+from nervure.memory.storage import Storage
+from nervure.transformers.base import Transformer
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu.host import host_program
+from nervure.transformers.cpu.plan import HostStep, KernelStep, make_plan
+from nervure.transformers.executable import Executable
+from nervure.transformers.interpreter import steps
+from nervure.transformers.interpreter.scalar import NumPyScalars
+from nervure.transformers.sizes import numbers
+from nervure.types.dim import evaluate
+
+
+class LoopsExecutable(Executable):
+    """A plan whose kernels are interpreted."""
+
+    def __init__(self, function: Function, transformer: Transformer) -> None:
+        super().__init__(function, transformer)
+        self.plan = make_plan(function)
+
+    def specialise(self, bindings: Bindings) -> Bindings:
+        return bindings
+
+    def run(self, specialised: Bindings, arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+        arrays: dict[Storage, np.ndarray] = {}
+
+        def array(storage: Storage) -> np.ndarray:
+            if storage not in arrays:
+                arrays[storage] = self._array(storage, specialised, arguments, states)
+            return arrays[storage]
+
+        for step in self.plan.steps:
+            if isinstance(step, HostStep):
+                results = host_program(step, specialised)({entry: array(entry) for entry in step.read})
+                for storage, result in zip(step.outputs, results, strict=True):
+                    arrays[storage] = np.asarray(result, order="C")
+            else:
+                self._run_kernel(step, [array(storage) for storage in step.lowered.storages], specialised)
+        return [array(root) for root in self.plan.roots]
+
+    def _run_kernel(self, step: KernelStep, arrays: list[np.ndarray], bindings: Bindings) -> None:
+        kernel = step.lowered.kernel
+        names = [buffer.name for buffer in kernel.buffers if buffer.role != "scratch"]
+        flat = dict(zip(names, [array.reshape(-1) for array in arrays], strict=True))
+        failures = interpret(kernel, flat, bindings, NumPyScalars())
+        if failures:
+            raise IndexError(f"{step.lowered.failures}: {failures}")
+
+    def _array(self, storage: Storage, bindings: Bindings, arguments: Sequence[np.ndarray],
+               states: Mapping[Variable, np.ndarray]) -> np.ndarray:
+        if storage.kind == "argument":
+            return np.asarray(arguments[storage.number], order="C")
+        if storage.kind == "constant":
+            return np.asarray(storage.source, order="C")
+        if storage.kind == "variable":
+            return np.asarray(states[storage.source], order="C")
+        return np.zeros([evaluate(length, bindings) for length in numbers(storage.shape, bindings)], storage.dtype.numpy)
+
+
+class Loops(Transformer):
+    """Runs what has loops, and the effects."""
+
+    name = "loops"
+
+    def supports(self, op_class: type[Op]) -> bool:
+        return issubclass(op_class, Leaf) or steps.supports(op_class)
+
+    def make_executable(self, function: Function) -> Executable:
+        return LoopsExecutable(function, self)
