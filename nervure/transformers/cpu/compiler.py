@@ -32,6 +32,8 @@ from nervure.transformers.cpu.machine import Target
 
 _TRIPLE = b"x86_64-unknown-linux-gnu"
 _LEVEL = 2  # of code generation; 1 to 3 make the same code in the same time here, 0 keeps values on the stack
+_ADDRESSES, _REACH = b"pic", b"small"
+SETTINGS = f"{_TRIPLE!r} {_LEVEL} {_ADDRESSES!r} {_REACH!r}"  # what decides, besides text and target, on the code made
 _ASSEMBLY, _OBJECT = 0, 1
 
 
@@ -86,8 +88,8 @@ def _explain(text: str, message: str) -> str:
     lines = text.splitlines()
     found = re.match(r"<string>:(\d+):(.*)", message)
     if found:
-        first = int(found[1])
-        message, wanted = f"{first}:{found[2]}", range(first - 2, first + 1)
+        last = int(found[1])
+        message, wanted = f"{last}:{found[2]}", list(range(last - 2, last + 1))
     else:
         said = {line.strip() for line in message.splitlines()}
         wanted = [number for number, line in enumerate(lines, 1) if line.strip() and line.strip() in said]
@@ -125,8 +127,8 @@ def _make_machine(llvm: Any, target: Target) -> _Machine:
         kind = llvm.GetTargetFromTriple(_TRIPLE, error.place)
         if not kind:
             raise InternalError(f"LLVM has no x86-64: {error}")
-    pointer = llvm.CreateTargetMachine(kind, _TRIPLE, processor.encode(), features.encode(), _LEVEL, b"pic", b"small",
-                                       0, 0, b"")
+    pointer = llvm.CreateTargetMachine(kind, _TRIPLE, processor.encode(), features.encode(), _LEVEL, _ADDRESSES,
+                                       _REACH, 0, 0, b"")
     data = llvm.CreateTargetMachineData(pointer)
     with Message(llvm) as layout:
         llvm.CopyStringRepOfTargetData(data, layout.place)

@@ -73,8 +73,10 @@ class Target(NamedTuple):
 
 def read_target(description: str) -> Target:
     """The target for a machine from the text of /proc/cpuinfo, of which the first processor counts."""
-    fields = dict([tuple(part.strip() for part in line.split(":", 1))
-                   for line in description.partition("\n\n")[0].splitlines() if ":" in line])
+    fields: dict[str, str] = {}
+    for line in description.partition("\n\n")[0].splitlines():
+        name, _, value = line.partition(":")
+        fields[name.strip()] = value.strip()
     flagged = set(fields.get("flags", "").split())
     found = {name for name, flag in {**_AVX2, **_AVX512}.items() if flag in flagged}
     missing = [name for name in _NEEDED if name not in found]

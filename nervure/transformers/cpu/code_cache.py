@@ -1,0 +1,261 @@
+"""Machine code on disk, found again by what it was made from.
+
+An entry is a file named after the SHA-256 of its key. What is read is given out only if it is whole, belongs to the key
+and is the user's own; anything else is deleted and made anew. So no code is run that somebody else could have put
+there, and an accident to a file costs no more than a compilation.
+
+>>> import tempfile
+>>> cache = CodeCache(tempfile.mkdtemp(), limit_bytes=10_000)
+>>> key = make_key("kernel", "define ...", "avx2")
+>>> cache.get(key), cache.put(key, b"code"), cache.get(key)
+(None, None, b'code')
+>>> cache.entries(), cache.size()
+(1, 52)
+
+Any number of processes may share a directory: a file appears whole or not at all, and is never changed afterwards.
+A cache is a help, never a need: where the disk is full, the directory cannot be written or a file goes away, everything
+is as if there were none.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import struct
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from nervure import flags
+
+_FORMAT = 1                 # raised when what is stored, or how, changes
+_MAGIC = b"nervure" + bytes([_FORMAT])
+_HEADER = struct.Struct("<8s32sQ")  # magic, SHA-256 of key and content, length of the content
+_FINISHED, _UNFINISHED = ".code", ".new"
+_ABANDONED = 3_600.0        # seconds after which an unfinished file is of a process that died
+_TOUCHED = 60.0             # seconds for which a use is not recorded again
+_KEPT = 0.9                 # the part of the limit that stays when there is no more room, so that there is for a while
+_PATIENCE = 0.1             # seconds to wait for another process that puts something
+_TOTAL = "total"            # the file that says how many bytes all entries are, or more; so that no put counts them
+
+_refused: set[str] = set()
+
+
+def make_key(kind: str, *parts: str) -> bytes:
+    """The key of what is made from these texts: 32 bytes, others for other texts or another kind."""
+    digest = hashlib.sha256()
+    for part in (kind, *parts):
+        text = part.encode()
+        digest.update(len(text).to_bytes(8, "little") + text)
+    return digest.digest()
+
+
+def user_cache() -> CodeCache | None:
+    """The cache that the switches ``cache``, ``cache_directory`` and ``cache_limit`` describe; None without one.
+
+    By default it is the folder nervure in the user's cache directory: $XDG_CACHE_HOME or ~/.cache.
+    """
+    if not flags.cache:
+        return None
+    directory = os.path.abspath(flags.cache_directory) if flags.cache_directory else _default_directory()
+    return _caches.setdefault((directory, flags.cache_limit), CodeCache(directory, flags.cache_limit))
+
+
+_caches: dict[tuple[str, int], CodeCache] = {}
+
+
+def _default_directory() -> str:
+    root = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(root):  # the standard says so: a relative one is to be ignored
+        root = os.path.expanduser("~/.cache")
+    return os.path.join(root, "nervure")
+
+
+class _NotPrivate(OSError):
+    """The directory is not the user's alone."""
+
+
+class _Entry(NamedTuple):
+    name: str
+    size: int
+    used: float
+
+
+class CodeCache:
+    """A directory of entries, of at most ``limit_bytes`` together; those not used for longest go first."""
+
+    def __init__(self, directory: str, limit_bytes: int) -> None:
+        self.directory, self.limit_bytes = os.path.abspath(directory), limit_bytes
+
+    def get(self, key: bytes) -> bytes | None:
+        """What was put under a key; None if it is not there, or not as it was put."""
+        with suppress(OSError), self._opened() as folder:
+            name = _file_name(key)
+            content = _read(folder, name, key, self.limit_bytes)
+            if content is None:
+                _unlink(folder, name)
+            return content
+        return None
+
+    def put(self, key: bytes, content: bytes) -> None:
+        """Keeps content under a key, unless it alone takes most of the room."""
+        size = _HEADER.size + len(content)
+        if size > self.limit_bytes * _KEPT:
+            return
+        with suppress(OSError), self._opened(make=True) as folder, _locked(folder):
+            told = _read(folder, _TOTAL, _TOTAL.encode(), self.limit_bytes)
+            total = int.from_bytes(told, "little") if told else self.limit_bytes
+            if total + size > self.limit_bytes:
+                total = self._make_room(folder, size)
+            # The total first: a process that dies between the two has counted too much, never too little.
+            _write(folder, _TOTAL, _TOTAL.encode(), (total + size).to_bytes(8, "little"))
+            _write(folder, _file_name(key), key, content)
+
+    def size(self) -> int:
+        """The bytes of all entries."""
+        return sum([entry.size for entry in self._list()])
+
+    def entries(self) -> int:
+        """The number of entries."""
+        return len(self._list())
+
+    def clear(self) -> None:
+        """Deletes all entries. OSError if that cannot be."""
+        with suppress(FileNotFoundError), self._opened() as folder:
+            for entry in _scan(folder):
+                _unlink(folder, entry.name)
+            _unlink(folder, _TOTAL)
+
+    def _list(self) -> list[_Entry]:
+        with suppress(OSError), self._opened() as folder:
+            return [entry for entry in _scan(folder) if entry.name.endswith(_FINISHED)]
+        return []
+
+    @contextmanager
+    def _opened(self, make: bool = False) -> Iterator[int]:
+        """The directory, as a descriptor: whatever the path means a moment later, what was checked is what is used."""
+        if make and not os.path.lexists(self.directory):
+            os.makedirs(os.path.dirname(self.directory), mode=0o700, exist_ok=True)
+            with suppress(FileExistsError):
+                os.mkdir(self.directory, mode=0o700)
+        try:
+            folder = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno in (errno.ENOTDIR, errno.ELOOP):
+                raise self._refuse("it is not a directory, or a link to one") from None
+            raise
+        try:
+            status = os.fstat(folder)
+            if status.st_uid != os.geteuid():
+                raise self._refuse("it belongs to somebody else")
+            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise self._refuse("others can write to it")
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _refuse(self, reason: str) -> OSError:
+        if self.directory not in _refused:
+            _refused.add(self.directory)
+            warnings.warn(f"no machine code is kept in {self.directory}: {reason}; the switch cache_directory names "
+                          "another place", RuntimeWarning, stacklevel=2)
+        return _NotPrivate(f"{self.directory}: {reason}")
+
+    def _make_room(self, folder: int, size: int) -> int:
+        """Deletes what was not used for longest, if an entry of this size would be too much; returns what is left."""
+        found = sorted(_scan(folder), key=lambda entry: entry.used, reverse=True)
+        total = sum([entry.size for entry in found])
+        if total + size <= self.limit_bytes:
+            return total
+        while found and total + size > self.limit_bytes * _KEPT:
+            entry = found.pop()
+            _unlink(folder, entry.name)
+            total -= entry.size
+        return total
+
+
+@contextmanager
+def _locked(folder: int) -> Iterator[None]:
+    """One process at a time; OSError if the others take too long. A process that dies unlocks."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.001)
+    yield  # closing the descriptor unlocks
+
+
+def _file_name(key: bytes) -> str:
+    return hashlib.sha256(key).hexdigest() + _FINISHED
+
+
+def _digest(key: bytes, content: bytes) -> bytes:
+    digest = hashlib.sha256(_MAGIC + hashlib.sha256(key).digest())
+    digest.update(content)
+    return digest.digest()
+
+
+def _read(folder: int, name: str, key: bytes, limit: int) -> bytes | None:
+    """The content of a file; None if it is not what was put."""
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:  # no such file, or a link
+        return None
+    with os.fdopen(file, "rb") as stream:
+        status = os.fstat(file)
+        is_own = status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if not (stat.S_ISREG(status.st_mode) and is_own and _HEADER.size <= status.st_size <= limit):
+            return None
+        magic, digest, length = _HEADER.unpack(stream.read(_HEADER.size))
+        content = stream.read(length) if length == status.st_size - _HEADER.size else b""
+        if magic != _MAGIC or len(content) != length or _digest(key, content) != digest:
+            return None
+        if time.time() - status.st_mtime > _TOUCHED:
+            with suppress(OSError):  # a directory that may only be read serves, too
+                os.utime(file)
+        return content
+
+
+def _write(folder: int, name: str, key: bytes, content: bytes) -> None:
+    """Makes a file appear whole: written under a name of its own, then renamed."""
+    unfinished = os.urandom(16).hex() + _UNFINISHED
+    mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(unfinished, mode, mode=0o600, dir_fd=folder)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(_HEADER.pack(_MAGIC, _digest(key, content), len(content)) + content)
+        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        _unlink(folder, unfinished)
+        raise
+
+
+def _unlink(folder: int, name: str) -> None:
+    with suppress(FileNotFoundError):  # another process may have been first
+        os.unlink(name, dir_fd=folder)
+
+
+def _scan(folder: int) -> Iterator[_Entry]:
+    """All entries; unfinished ones that nobody finishes any more are deleted on the way."""
+    now = time.time()
+    with os.scandir(folder) as listing:
+        for file in listing:
+            if not file.name.endswith((_FINISHED, _UNFINISHED)):
+                continue
+            try:
+                status = file.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if file.name.endswith(_UNFINISHED) and now - status.st_mtime > _ABANDONED:
+                _unlink(folder, file.name)
+            elif not stat.S_ISDIR(status.st_mode):
+                yield _Entry(file.name, status.st_size, status.st_mtime)
