@@ -73,7 +73,7 @@ def _carried(function: str, operand: DType, carried: DType | None) -> DType:
     if carried is None:
         raise InternalError(f"{function} carries the type of its result")
     if function == "bitcast" and operand.bits != carried.bits:
-        raise InternalError(f"bitcast keeps the width: {operand} and {carried} have {operand.bits} and {carried.bits} bits")
+        raise InternalError(f"bitcast keeps the width: {operand} has {operand.bits} bits, {carried} {carried.bits}")
     return carried
 
 
