@@ -1,6 +1,8 @@
 """What runs compiled programs: steps in order, threads, memory that is used again, and the fast way in from Python."""
 
+from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
 from nervure.transformers.cpu.runtime.program import (
+    Array,
     Buffer,
     Program,
     Step,
@@ -10,5 +12,7 @@ from nervure.transformers.cpu.runtime.program import (
     result,
     variable,
 )
+from nervure.transformers.cpu.runtime.records import Code, Status
 
-__all__ = ["Buffer", "Program", "Step", "arena", "argument", "constant", "result", "variable"]
+__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "Program", "Status", "Step", "arena", "argument", "constant",
+           "result", "variable"]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
+import sys
 import sysconfig
 from collections.abc import Sequence
 from functools import cache
@@ -67,6 +68,9 @@ def is_known() -> bool:
     host = native.record("host", records.Host)
     host.array_type, host.new_from_descr = table[_ARRAY_TYPE], table[_NEW_FROM_DESCR]
     host.memory_handler = _make_handler()
+    host.list_type, host.tuple_type = id(list), id(tuple)
+    host.no, host.yes, host.one = id(False), id(True), _forever(1)
+    host.array_name, host.version_name = _forever(sys.intern("array")), _forever(sys.intern("version"))
     dims = (ctypes.c_int64 * 2)(2, 3)
     spec = records.Array(descr=id(np.dtype(np.int16)), rank=2, dims=ctypes.addressof(dims), bytes=12)
     made = _new_array()(ctypes.addressof(spec))
@@ -115,6 +119,10 @@ def _make_handler() -> int:
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     capsule = make(ctypes.addressof(handler), ctypes.addressof(name), None)
-    for kept in (handler, name, capsule):
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    return id(capsule)
+    return [_forever(kept) for kept in (handler, name, capsule)][-1]
+
+
+def _forever(kept: Any) -> int:
+    """Where an object is, which from now on lives as long as the process."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    return id(kept)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from nervure import flags
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import arrays, call, cores, pool, records, slices
+from nervure.transformers.cpu.runtime import arrays, call, cores, entry, pool, records, slices
 from nervure.transformers.cpu.runtime import team as team_code
 
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
@@ -24,7 +24,7 @@ _Record = TypeVar("_Record", bound=ctypes.Structure)
 def text() -> str:
     """The runtime in LLVM's language."""
     functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool.functions(),
-                 *arrays.functions(), *call.functions()]
+                 *arrays.functions(), *call.functions(), *entry.functions()]
     return assemble(functions, [f"@{name} = global [{ctypes.sizeof(record)} x i8] zeroinitializer, align 128"
                                 for name, record in _GLOBALS.items()])
 

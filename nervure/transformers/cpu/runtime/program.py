@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -79,10 +80,33 @@ def constant(array: np.ndarray) -> Buffer:
     return Buffer(Kind.CONSTANT, array.ctypes.data, 0, array)
 
 
-class Program:
-    """Steps in order, ready to run any number of times, by several threads at once."""
+class Array(NamedTuple):
+    """The type and shape of an argument, a result or a variable, all C-contiguous.
 
-    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0) -> None:
+    ``variable`` is the number of the variable that takes a result; of a variable itself, its own number if steps
+    write it in place; else -1.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    variable: int = -1
+
+    @property
+    def bytes(self) -> int:
+        """What its elements take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Program:
+    """Steps in order, ready to run any number of times, by several threads at once.
+
+    ``arguments``, ``results`` and ``variables`` are needed by an entry, which makes results itself; those that a
+    variable takes come last. ``run`` takes the memory that it is given.
+    """
+
+    def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
+                 arguments: Sequence[Array] = (), results: Sequence[Array] = (),
+                 variables: Sequence[Array] = ()) -> None:
         self._kept: list[Any] = [buffer.owner for buffer in buffers]
         self.record = records.Program(
             steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
@@ -90,7 +114,11 @@ class Program:
             buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
             nanoseconds=sum([step.nanoseconds for step in steps]),
-            longest=max([step.nanoseconds for step in steps], default=0))
+            longest=max([step.nanoseconds for step in steps], default=0), owner=id(self),
+            arguments=self._arrays(arguments), argument_count=len(arguments), results=self._arrays(results),
+            result_count=len(results), returned_count=len([entry for entry in results if entry.variable < 0]),
+            result_bytes=sum([entry.bytes for entry in results]), variables=self._arrays(variables),
+            variable_count=len(variables))
         self.address = ctypes.addressof(self.record)
 
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
@@ -105,6 +133,12 @@ class Program:
         return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
                             sizes=self._integers(step.sizes), extent=step.extent, grain=step.grain,
                             nanoseconds=step.nanoseconds, in_place=step.in_place)
+
+    def _arrays(self, entries: Sequence[Array]) -> int:
+        self._kept.append(list(entries))
+        return self._table([records.Array(descr=id(entry.dtype), rank=len(entry.shape), bytes=entry.bytes,
+                                          dims=self._integers(entry.shape), variable=entry.variable)
+                            for entry in entries], records.Array)
 
     def _integers(self, numbers: Sequence[int]) -> int:
         return self._table(numbers, ctypes.c_int64)
@@ -122,4 +156,4 @@ def _run() -> Any:
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:
-    return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
+    return (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])

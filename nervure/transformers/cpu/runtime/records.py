@@ -82,14 +82,15 @@ class Buffer(ctypes.Structure):
 
 
 class Array(ctypes.Structure):
-    """The type and shape of an argument or a result."""
+    """The type and shape of an argument, a result or a variable."""
 
     _fields_ = [
         ("descr", _address),           # NumPy's dtype object
         ("rank", _integer),
         ("dims", _address),
         ("bytes", _integer),
-        ("variable", _integer),        # a result: the variable that takes it, or -1: the caller does
+        ("variable", _integer),        # a result: the variable that takes it; a variable: itself, if it is written
+                                       # in place; else -1
     ]
 
 
@@ -111,6 +112,8 @@ class Program(ctypes.Structure):
         ("results", _address),
         ("result_count", _integer),
         ("result_bytes", _integer),
+        ("returned_count", _integer),  # results that no variable takes; they come first
+        ("variables", _address),
         ("variable_count", _integer),
         ("owner", _address),           # the Python object that keeps all this alive
     ]
@@ -203,6 +206,30 @@ class Pool(ctypes.Structure):
     ]
 
 
+class Cell(ctypes.Structure):
+    """The memory of a variable, as Python objects."""
+
+    _fields_ = [
+        ("cell", _address),            # with the attributes ``array`` and ``version``
+        ("acquire", _address),         # methods of its lock
+        ("release", _address),
+    ]
+
+
+class Entry(ctypes.Structure):
+    """What the native function behind an executable looks at first."""
+
+    _fields_ = [
+        ("gate", _address),            # an integer; 0 there sends every call to ``slow``
+        ("programs", _address),        # the addresses of programs for the sizes that were seen last
+        ("program_count", _integer),
+        ("cells", _address),
+        ("cell_count", _integer),
+        ("slow", _address),            # Python callables: the call in general
+        ("failed", _address),          # and what makes an error of a status
+    ]
+
+
 class Host(ctypes.Structure):
     """What native code needs of this process's Python and NumPy."""
 
@@ -210,6 +237,13 @@ class Host(ctypes.Structure):
         ("array_type", _address),      # numpy.ndarray
         ("new_from_descr", _address),  # the C function PyArray_NewFromDescr
         ("memory_handler", _address),  # the capsule of our memory handler
+        ("list_type", _address),
+        ("tuple_type", _address),
+        ("no", _address),              # False
+        ("yes", _address),             # True
+        ("one", _address),             # the integer 1
+        ("array_name", _address),      # the strings "array" and "version"
+        ("version_name", _address),
     ]
 
 

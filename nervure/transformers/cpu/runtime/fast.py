@@ -1,0 +1,116 @@
+"""The fast way in: a function for Python that is made by us, for calls whose arguments are as they usually are.
+
+>>> import numpy as np
+>>> from nervure.transformers.cpu.runtime.program import Array, Program
+>>> class Owner:
+...     def slow(self, *arguments): return "slow", len(arguments)
+...     def fail(self, status): raise ValueError(status.code)
+>>> owner = Owner()
+>>> fast = FastEntry(owner.slow, owner.fail)
+>>> fast.add(Program([], [], arguments=[Array(np.dtype(np.int64), (2,))]))
+>>> fast.function(np.array([1, 2])), fast.function(np.array([1, 2, 3])), fast.function(1, 2)
+((), ('slow', 1), ('slow', 2))
+
+The function holds the entry, the entry its programs; neither holds the object whose methods it calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakMethod
+
+from nervure.errors import InternalError
+from nervure.transformers.cpu.runtime import memory, native, records
+from nervure.transformers.cpu.runtime.program import Array, Program
+
+__all__ = ["Array", "FastEntry", "Gate"]
+
+KEPT_PROGRAMS = 8
+"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
+
+_FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("code", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+
+
+class Gate:
+    """A switch that many entries look at: closed, every call goes the slow way."""
+
+    def __init__(self) -> None:
+        self._word = ctypes.c_int64(1)
+        self.address = ctypes.addressof(self._word)
+
+    def set(self, is_open: bool) -> None:
+        """Opens or closes it."""
+        self._word.value = is_open
+
+
+class FastEntry:
+    """Two methods of one object, which is not kept alive: ``slow`` takes every call that does not fit, ``fail`` is
+    given a :class:`records.Status` after a failure and raises.
+
+    ``cells`` are those of the variables, in
+    the order of the programs'; each has ``array``, ``version`` and ``turn.lock``. Without what native code has to know
+    of this Python, ``function`` is the slow way itself.
+    """
+
+    def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status], Any], cells: Sequence[Any] = (),
+                 gate: Gate | None = None) -> None:
+        self._slow, self._fail, self._gate = _Weakly(slow), _Failing(_Weakly(fail)), gate or Gate()
+        self._locks = [(cell, cell.turn.lock.acquire, cell.turn.lock.release) for cell in cells]
+        self._cells = (records.Cell * len(cells))(*[records.Cell(*map(id, parts)) for parts in self._locks])
+        self._programs: list[Program] = []
+        self._table = (ctypes.c_void_p * KEPT_PROGRAMS)()
+        self._record = records.Entry(
+            gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
+            cell_count=len(cells), slow=id(self._slow), failed=id(self._fail))
+
+    def add(self, program: Program) -> None:
+        """From now on calls with such arguments run this program."""
+        self._programs = [program, *[other for other in self._programs if other is not program]][:KEPT_PROGRAMS]
+        for place, entry in enumerate(self._programs):
+            self._table[place] = entry.address
+        self._record.program_count = len(self._programs)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """A new function, by which executables are called."""
+        if not memory.is_known():
+            return self._slow
+        method = _MethodDef(b"run", native.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
+        itself = (ctypes.addressof(self._record), self, method)
+        make = ctypes.pythonapi.PyCFunction_NewEx
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+        made: Callable[..., Any] = make(ctypes.addressof(method), itself, None)
+        return made
+
+
+class _Weakly:
+    """A bound method that does not keep its object alive."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = WeakMethod(method)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        method = self._method()
+        if method is None:
+            raise InternalError("an executable was dropped, but is still called")
+        return method(*arguments, **keywords)
+
+
+class _Failing:
+    """Raises what a function makes of the status at an address."""
+
+    def __init__(self, fail: Callable[..., Any]) -> None:
+        self._fail = fail
+
+    def __call__(self, address: int) -> None:
+        status = records.Status.from_address(address)
+        self._fail(records.Status.from_buffer_copy(status))
+        raise InternalError(f"a call failed with code {status.code}, and nobody knows what that means")
