@@ -131,8 +131,10 @@ def _decode_exponent(x: Register) -> Register:
 
 
 def _encode_exponent(x: Register) -> Register:
-    """The nearest power of two, of two the larger; NaN, which is 0xFF, of what is not positive and finite."""
+    """The nearest power of two, of two the larger; NaN, which is 0xFF, of what is not positive and finite. As ml_dtypes
+    has it, denormals above 2**-127 are 2**-126.
+    """
     b = x.builder
     bits = b.intrinsic("umin", x.bits(), _INFINITY)  # a sign makes numbers large
-    half = b.where(bits < (1 << 23), 1 << 21, b.constant(bits.type, 1 << 22))
+    half = b.where(bits < (1 << 23), (1 << 22) - 1, b.constant(bits.type, 1 << 22))
     return b.where(bits.equal(0), 0xFF, (bits + half).shift_right(23))
