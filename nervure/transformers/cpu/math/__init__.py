@@ -16,12 +16,13 @@ from nervure.transformers.cpu.math.activation import sigmoid, softplus
 from nervure.transformers.cpu.math.exponential import exp, exp2, expm1
 from nervure.transformers.cpu.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from nervure.transformers.cpu.math.logarithm import log, log1p, log2, log10
-from nervure.transformers.cpu.math.root import rsqrt, sqrt
+from nervure.transformers.cpu.math.power import power
+from nervure.transformers.cpu.math.root import cbrt, rsqrt, sqrt
 
 VECTOR_MATH: dict[str, Callable[..., Register]] = {
     "exp": exp, "exp2": exp2, "expm1": expm1,
     "log": log, "log2": log2, "log10": log10, "log1p": log1p,
-    "sqrt": sqrt, "rsqrt": rsqrt,
+    "sqrt": sqrt, "rsqrt": rsqrt, "cbrt": cbrt, "power": power,
     "sinh": sinh, "cosh": cosh, "tanh": tanh, "asinh": asinh, "acosh": acosh, "atanh": atanh,
     "sigmoid": sigmoid, "softplus": softplus,
 }

@@ -51,7 +51,7 @@ def reduce(x: Register, bias: int) -> Reduced:
 
 def exp(x: Register) -> Register:
     """e ** x; -inf gives 0, inf gives inf."""
-    reduced = reduce(_clamped(x, math.log(2)), 2 * format_of(x.type).bias)
+    reduced = reduce(within_exponents(x, math.log(2)), 2 * format_of(x.type).bias)
     return _times_power(expm1_of_small(reduced.r) + 1.0, reduced.counter)
 
 
@@ -65,7 +65,7 @@ def exp_of_negative(x: Register) -> Register:
 
 def exp2(x: Register) -> Register:
     """2 ** x; exact for integers."""
-    x = _clamped(x, 1.0)
+    x = within_exponents(x)
     counter, n = nearest_integer(x)
     return exp2_of_parts(counter, x - n)
 
@@ -97,8 +97,8 @@ def expm1_of_small(r: Register) -> Register:
     return r.builder.fma(r * r, horner(r, EXP), r)
 
 
-def _clamped(x: Register, unit: float) -> Register:
-    """x where unit * x is the exponent of a finite number; else the nearest such number, or one a little beyond."""
+def within_exponents(x: Register, unit: float = 1.0) -> Register:
+    """x, but no larger than ``unit`` times an exponent of which the power of two is 0 or inf."""
     format = format_of(x.type)
     return at_least(at_most(x, (format.bias + 1.3) * unit), lowest_exponent(format) * unit)
 
