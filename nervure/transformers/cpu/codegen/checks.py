@@ -1,0 +1,65 @@
+"""Checks: a condition that does not hold is reported with the place at which it fails, seldom and out of the way.
+
+The place is the number of the point among all points of the loops around the check, in row-major order.
+"""
+
+from __future__ import annotations
+
+from nervure.kernel.ir import Check
+from nervure.transformers.cpu.codegen.frame import Frame, Value
+from nervure.transformers.cpu.codegen.scalars import apply
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import I64, make_type
+from nervure.transformers.cpu.runtime.failure import report
+from nervure.types.dtype import int64
+
+FAILED = 1
+"""The code of a check in a status record."""
+
+
+def build_check(frame: Frame, statement: Check) -> None:
+    """Builds a check; of the lanes in which it fails the first is reported."""
+    b = frame.builder
+    frame.failures.add(statement.failure)
+    failed = ~frame.scalar(statement.condition).register
+    mask = frame.lanes.mask if frame.lanes is not None else None
+    if mask is not None and failed.type.lanes > 1:
+        failed = failed & mask.register
+    value = frame.scalar(statement.value)
+    fail, done = b.label("failed"), b.label("held")
+    b.branch(b.any_lane(failed), fail, done, unlikely=True)
+    b.block(fail)
+    lane = _first(failed)
+    report(b, frame.status, FAILED, statement.failure, _position(frame, lane), _number(value, lane))
+    b.block(done)
+
+
+def _first(lanes: Register) -> Register:
+    """The first lane in which a condition holds."""
+    b = lanes.builder
+    if lanes.type.lanes == 1:
+        return b.constant(I64, 0)
+    bits = b.emit(make_type(f"i{lanes.type.lanes}", 1), f"bitcast {lanes.type} {lanes.text} to i{lanes.type.lanes}")
+    wide = bits if bits.type is I64 else bits.cast("zext", I64)
+    return b.call("llvm.cttz.i64", I64, wide, b.constant(make_type("i1", 1), True))
+
+
+def _position(frame: Frame, lane: Register) -> Register:
+    position = frame.builder.constant(I64, 0)
+    for index, extent in frame.loops:
+        place = _index(frame, index, lane)
+        position = position * frame.sizes.register(extent) + place
+    return position
+
+
+def _index(frame: Frame, index: str, lane: Register) -> Register:
+    if frame.lanes is not None and frame.lanes.index == index:
+        return frame.lanes.start.register + lane
+    found = frame.find(("index", index))
+    return found.register if found is not None else frame.builder.constant(I64, 0)
+
+
+def _number(value: Value, lane: Register) -> Register:
+    element = value.element if value.lanes == 1 else value.element.map(lambda x: x.builder.extract(x, lane))
+    return element.register if element.dtype is int64 else apply("convert", [element], int64).register
+

@@ -1,0 +1,88 @@
+"""A kernel of the loop IR as a module in LLVM's language, with one function, ``kernel``.
+
+    void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)
+
+It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the parallel loop
+that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
+
+>>> from nervure.kernel.ir import Address, Apply, For, Literal, Load, Store, Variable
+>>> from nervure.types.dim import dim
+>>> from nervure.types.dtype import float32
+>>> n = dim("N")
+>>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
+>>> element, double = Variable(float32), Variable(float32)
+>>> here = Address(0, (("%0", 1),))
+>>> kernel = Kernel("double", (x, y), (For("%0", n, (
+...     Load(element, x, here), Apply(double, "add", (element, element)), Store(y, here, double),
+... ), parallel=True, vector=True),))
+>>> from nervure.transformers.cpu.machine import Target
+>>> code = generate(kernel, Target.avx2())
+>>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
+((), 0, True)
+
+The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, and
+the extents of short reductions. Equal texts are equal kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from nervure.kernel.ir import Buffer, Kernel
+from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.loops import build_slice
+from nervure.transformers.cpu.codegen.places import address_of
+from nervure.transformers.cpu.codegen.sizes import Sizes
+from nervure.transformers.cpu.codegen.statements import build
+from nervure.transformers.cpu.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.llvm.types import I64, PTR
+from nervure.types.dim import DimLike
+
+_ALIGNMENT = 64  # bytes, of each scratch buffer
+_ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
+
+
+class HasVectors(Protocol):
+    """What decides how many lanes run at once."""
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of a vector register: 16, 32 or 64."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A module, and what its function expects.
+
+    ``sizes`` are the dimensions whose values stand in the table of sizes; ``buffers`` those whose addresses are in the
+    table of buffers; ``scratch_bytes`` what each thread needs; ``failures`` the numbers of its checks.
+    """
+
+    text: str
+    sizes: tuple[DimLike, ...]
+    buffers: tuple[Buffer, ...]
+    scratch_bytes: DimLike
+    failures: tuple[int, ...]
+
+
+def generate(kernel: Kernel, target: HasVectors) -> Code:
+    """The code of a kernel, for a target's vectors."""
+    b = Builder("kernel", _ARGUMENTS, attributes="nounwind")
+    buffers, sizes, begin, end, scratch, status = b.arguments
+    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
+    frame = Frame(b, Sizes(b, sizes), status, target.vector_bytes, is_narrow, build)
+    given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
+    for number, buffer in enumerate(given):
+        frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
+    total: DimLike = 0
+    for buffer in kernel.buffers:
+        if buffer.role == "scratch":
+            frame.pointers[buffer] = address_of(scratch, frame.sizes.register(total), 1)
+            total = total + (buffer.size * buffer.dtype.itemsize + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+    if kernel.parallel is not None:
+        build_slice(frame, kernel.parallel, begin, end)
+    else:
+        build(frame, kernel.body)
+    b.ret()
+    return Code(assemble([b]), frame.sizes.table, given, total, tuple(sorted(frame.failures)))

@@ -1,0 +1,128 @@
+"""Loops: one turn after the other, or many turns at once in the lanes of vectors.
+
+A vector loop is built up to three times: wide, for as many turns as keep the machine busy; in the lanes of one
+register, for what is left; and once more with a mask, for the last turns. What does not depend on its index is computed
+in front of all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from nervure.kernel.ir import Buffer, Fold, For, Reduce, Statement, Store, walk
+from nervure.transformers.cpu.codegen.element import Element
+from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
+from nervure.transformers.cpu.codegen.widths import vector_widths
+from nervure.transformers.cpu.llvm.builder import Builder, Register
+from nervure.transformers.cpu.llvm.types import I32
+from nervure.types.dim import DimLike, bounds
+from nervure.types.dtype import bool_, int64
+
+Registers = Sequence[Register]
+
+
+def build_for(frame: Frame, loop: For) -> None:
+    """A loop from 0 to its extent."""
+    if loop.extent == 1:
+        with frame.one_turn(((loop.index, 0),)):
+            frame.build(frame, loop.body)
+        return
+    build_slice(frame, loop, frame.integer(0).register, frame.size(loop.extent).register, has_turns(loop.extent))
+
+
+def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
+    """The turns of a loop from ``begin`` up to ``end``."""
+    frame.loops.append((loop.index, loop.extent))
+    if loop.vector and frame.lanes is None:
+        guarded(frame.builder, begin < end, (), partial(_vector_loop, frame, loop, begin, end, is_certain))
+    else:
+        def body(_: Registers) -> Registers:
+            frame.build(frame, loop.body)
+            return ()
+
+        front = Front(None, stored(loop), is_certain)
+        counted(frame, loop.index, (begin, end), front, (), body)
+    frame.loops.pop()
+
+
+def counted(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, carried: Registers,
+            body: Callable[[Registers], Registers]) -> Registers:
+    """A loop of one turn after the other; ``body`` makes what the next turn, or what follows, gets."""
+    begin, end = ends
+    b = frame.builder
+
+    def build() -> Registers:
+        front.region = b.region()
+        with b.loop(begin, end, 1, carried) as turns, frame.inside(front):
+            frame.keep(("index", index), frame.here(Element(int64, (turns.index,))))
+            turns.carried = list(body(turns.carried))
+        return turns.results
+
+    return guarded(b, begin < end, carried, build)
+
+
+def nest(frame: Frame, indices: Sequence[tuple[str, DimLike]], written: frozenset[Buffer], carried: Registers,
+         body: Callable[[Registers], Registers]) -> Registers:
+    """Loops inside each other, the last index the fastest."""
+    if not indices:
+        return body(carried)
+    (index, extent), *others = indices
+    frame.loops.append((index, extent))
+    ends = frame.integer(0).register, frame.size(extent).register
+    results = counted(frame, index, ends, Front(None, written, has_turns(extent)), carried,
+                      lambda inner: nest(frame, others, written, inner, body))
+    frame.loops.pop()
+    return results
+
+
+def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers]) -> Registers:
+    """What ``build`` gives where a condition holds; elsewhere its code does not run."""
+    yes, done, before = b.label("then"), b.label("done"), b.current
+    b.branch(condition, yes, done)
+    b.block(yes)
+    results = build()
+    end = b.current
+    b.block(done)
+    return [b.phi(x.type, (x, end), (y, before)) for x, y in zip(results, otherwise, strict=True)]
+
+
+def has_turns(extent: DimLike) -> bool:
+    """Whether a loop of this extent surely has one."""
+    return (bounds(extent)[0] or 0) >= 1
+
+
+def stored(loop: For | Reduce | Fold) -> frozenset[Buffer]:
+    """The buffers that a loop writes."""
+    inside: tuple[Statement, ...] = (*loop.body, *loop.combine) if isinstance(loop, Fold) else loop.body
+    return frozenset([entry.buffer for entry in walk(inside) if isinstance(entry, Store)])
+
+
+def _vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> Registers:
+    b = frame.builder
+    front = Front(b.region(), stored(loop), is_certain)
+    widths = vector_widths(loop, frame.register_lanes)
+    start = begin
+    for width in widths:
+        with b.loop(start, end - (width - 1), width) as turns:
+            _turns(frame, loop, front, turns.index, width)
+        start = turns.index
+    if widths[-1] > 1:
+        with b.if_(start < end):
+            _turns(frame, loop, front, start, widths[-1], end - start)
+    return ()
+
+
+def _turns(frame: Frame, loop: For, front: Front, start: Register, width: int, count: Register | None = None) -> None:
+    """``width`` turns at once, of which the first ``count`` take place."""
+    with frame.inside(front):
+        mask = None if count is None else first_lanes(frame, count, width)
+        with frame.vector(Lanes(loop.index, frame.here(Element(int64, (start,))), width, mask)):
+            frame.build(frame, loop.body)
+
+
+def first_lanes(frame: Frame, count: Register, width: int) -> Value:
+    """The mask of the lanes below a count."""
+    b = frame.builder
+    numbers = b.vector(I32.vector(width), range(width))
+    return frame.here(Element(bool_, (numbers < b.splat(count.cast("trunc", I32), width),)))

@@ -1,0 +1,140 @@
+"""The statements that touch memory: loads go as far out as nothing is stored into their buffer, stores stay."""
+
+from __future__ import annotations
+
+from nervure.errors import InternalError
+from nervure.kernel.combining import FUNCTIONS
+from nervure.kernel.ir import Buffer, Load, Store
+from nervure.transformers.cpu.codegen import access
+from nervure.transformers.cpu.codegen.element import Element, broadcast, select
+from nervure.transformers.cpu.codegen.frame import Frame, Value
+from nervure.transformers.cpu.codegen.places import Place, address_of, locate
+from nervure.transformers.cpu.codegen.scalars import apply
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import I64
+from nervure.types.dtype import bool_
+
+
+def load(frame: Frame, statement: Load) -> Value:
+    """The value of a load."""
+    place = locate(frame, statement.buffer, statement.address)
+    valid = None if statement.valid is None else frame.scalar(statement.valid)
+    fill = None if statement.fill is None else frame.scalar(statement.fill)
+    level = max([place.level, _outermost(frame, statement.buffer),
+                 *[entry.level for entry in (valid, fill) if entry is not None]])
+    is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
+    mask = _mask(frame, valid) if is_vector else valid
+    if mask is not None:
+        level = max(level, mask.level)
+    with frame.at(level):
+        element = _read(frame, statement.buffer, place, mask)
+        if valid is not None and fill is not None:
+            element = select(valid.element, element, fill.element)
+    return Value(element, level)
+
+
+def _outermost(frame: Frame, buffer: Buffer) -> int:
+    """The level to which a load may move: past no store, and to the front of a loop that may have no turn."""
+    level = frame.level
+    while level > 0 and buffer not in frame.levels[level].front.stored:
+        level -= 1
+        if not frame.levels[level + 1].front.is_certain:
+            break
+    return level
+
+
+def _mask(frame: Frame, valid: Value | None) -> Value | None:
+    """The lanes in which there is a turn and a condition holds."""
+    active = frame.lanes.mask if frame.lanes is not None else None
+    if active is None or valid is None:
+        return active or valid
+    key = ("and", active.register.text, valid.register.text)
+    return frame.compute(key, [active, valid], lambda x, y: x & y, bool_)
+
+
+def _read(frame: Frame, buffer: Buffer, place: Place, mask: Value | None) -> Element:
+    pointer, dtype = place.pointer.register, buffer.dtype
+    if place.step == 0:
+        if mask is not None:
+            pointer = _harmless(frame, pointer, mask.register)
+        return access.read_one(pointer, dtype)
+    width = frame.width
+    lanes = None if mask is None else broadcast(mask.element, width).register
+    if place.offsets is not None:
+        return access.read_each(pointer, place.offsets.register, dtype, lanes)
+    if place.step == 1:
+        return access.read_row(pointer, dtype, width, lanes)
+    if place.step == -1:
+        return access.read_reversed(pointer, dtype, width, lanes)
+    if lanes is None:
+        return access.read_every_second(pointer, dtype, width)
+    return access.read_each(pointer, _steps(frame, place), dtype, lanes)
+
+
+def _harmless(frame: Frame, pointer: Register, mask: Register) -> Register:
+    """An address that may be read, whether a condition holds or not."""
+    b = frame.builder
+    return b.where(b.any_lane(mask), pointer, frame.spare)
+
+
+def store(frame: Frame, statement: Store) -> None:
+    """Builds a store."""
+    place = locate(frame, statement.buffer, statement.address)
+    valid = None if statement.valid is None else frame.scalar(statement.valid)
+    value = frame.scalar(statement.value)
+    if frame.width == 1:
+        _store_one(frame, statement, place, value, valid)
+        return
+    mask, width = _mask(frame, valid), frame.width
+    lanes = None if mask is None else frame.spread(mask, width).register
+    if place.step not in (1, -1):
+        _store_each(frame, statement, place, value, lanes)
+        return
+    pointer, element = place.pointer.register, frame.spread(value, width).element
+    if statement.combine is not None:
+        read = access.read_row if place.step == 1 else access.read_reversed
+        element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
+    write = access.write_row if place.step == 1 else access.write_reversed
+    write(element, pointer, lanes)
+
+
+def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid: Value | None) -> None:
+    def write() -> None:
+        pointer, element = place.pointer.register, value.element
+        if statement.combine is not None:
+            element = _combined(statement, access.read_one(pointer, element.dtype), element)
+        access.write_one(element, pointer)
+
+    if valid is None:
+        write()
+        return
+    with frame.builder.if_(valid.register):
+        write()
+
+
+def _store_each(frame: Frame, statement: Store, place: Place, value: Value, mask: Register | None) -> None:
+    """Lane after lane, in order: two of them may meet in one place."""
+    pointer, itemsize, width, b = place.pointer.register, statement.buffer.dtype.itemsize, frame.width, frame.builder
+    offsets = place.offsets.register if place.offsets is not None else _steps(frame, place)
+
+    def write(lane: int) -> None:
+        target = address_of(pointer, b.extract(offsets, lane), itemsize)
+        element = access.lane_of(value.element, lane)
+        if statement.combine is not None:
+            element = _combined(statement, access.read_one(target, element.dtype), element)
+        access.write_one(element, target)
+
+    access.for_each_lane(width, mask, write, b)
+
+
+def _steps(frame: Frame, place: Place) -> Register:
+    if place.step is None:
+        raise InternalError("a place has neither a step nor offsets")
+    numbers = [place.step * lane for lane in range(frame.width)]
+    return frame.builder.vector(I64.vector(frame.width), numbers)
+
+
+def _combined(statement: Store, old: Element, new: Element) -> Element:
+    if statement.combine is None:
+        raise InternalError("a store without a combination")
+    return apply(FUNCTIONS[statement.combine], [old, new], new.dtype)

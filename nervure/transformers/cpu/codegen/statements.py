@@ -1,0 +1,43 @@
+"""Statements become code: a builder for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nervure.kernel.ir import Apply, Check, For, Index, Load, Statement, Store
+from nervure.transformers.cpu.codegen.checks import build_check
+from nervure.transformers.cpu.codegen.expressions import dimension
+from nervure.transformers.cpu.codegen.frame import Frame, Value
+from nervure.transformers.cpu.codegen.loops import build_for
+from nervure.transformers.cpu.codegen.memory import load, store
+from nervure.transformers.cpu.codegen.scalars import apply
+
+
+def build(frame: Frame, statements: Sequence[Statement]) -> None:
+    """Builds statements in order; those whose variable is known outside already are passed over."""
+    for statement in statements:
+        if isinstance(statement, Apply | Index | Load) and frame.find(statement.result) is not None:
+            continue
+        _BUILDERS[type(statement)](frame, statement)
+
+
+def _apply(frame: Frame, statement: Apply) -> None:
+    operands = [frame.scalar(x) for x in statement.operands]
+    width, level = max([x.lanes for x in operands]), max([x.level for x in operands])
+    elements = [frame.spread(x, width).element for x in operands]
+    with frame.at(level):
+        result = apply(statement.function, elements, statement.result.dtype)
+    frame.keep(statement.result, Value(result, level))
+
+
+def _index(frame: Frame, statement: Index) -> None:
+    frame.keep(statement.result, dimension(frame, statement.expression))
+
+
+def _load(frame: Frame, statement: Load) -> None:
+    frame.keep(statement.result, load(frame, statement))
+
+
+_BUILDERS: dict[type, Callable[[Frame, Any], None]] = {
+    Apply: _apply, Index: _index, Load: _load, Store: store, Check: build_check, For: build_for}

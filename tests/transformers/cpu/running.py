@@ -1,0 +1,83 @@
+"""Kernels of the loop IR as machine code, run on NumPy arrays, and beside them what they mean."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from nervure.kernel.interpret import interpret
+from nervure.kernel.ir import Kernel
+from nervure.transformers.cpu import jit
+from nervure.transformers.cpu.codegen.generate import generate
+from nervure.transformers.cpu.runtime.records import KERNEL, Status
+from nervure.transformers.interpreter.scalar import NumPyScalars
+from nervure.types.dim import evaluate
+
+class Width(NamedTuple):
+    """A target of which only the width is known."""
+
+    vector_bytes: int
+
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@lru_cache(maxsize=512)
+def compiled(text: str) -> jit.Library:
+    return jit.load(jit.compile_object(text))
+
+
+def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_bytes: int = 32,
+        cuts: Sequence[int] = ()) -> Status:
+    """Runs generated code on flat arrays, in place; ``cuts`` split the turns of the parallel loop into slices."""
+    code = generate(kernel, Width(vector_bytes))
+    function = KERNEL(compiled(code.text).address("kernel"))
+    buffers = (ctypes.c_void_p * (len(code.buffers) + 1))(*[arrays[entry.name].ctypes.data for entry in code.buffers])
+    sizes = (ctypes.c_int64 * (len(code.sizes) + 1))(*[evaluate(size, bindings) for size in code.sizes])
+    scratch = np.full(evaluate(code.scratch_bytes, bindings) + 64, 0xAB, np.uint8)
+    start = -scratch.ctypes.data % 64
+    extent = evaluate(kernel.parallel.extent, bindings) if kernel.parallel is not None else 1
+    status = Status()
+    ends = [0, *[cut for cut in cuts if cut < extent], extent]
+    for begin, end in zip(ends, ends[1:], strict=False):
+        function(buffers, sizes, begin, end, scratch.ctypes.data + start, ctypes.addressof(status))
+    return status
+
+
+def meaning(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """What the buffers hold after the kernel, by the interpreter of the loop IR."""
+    copies = {name: array.copy() for name, array in arrays.items()}
+    interpret(kernel, copies, bindings, NumPyScalars())
+    return copies
+
+
+def check(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int] | None = None, vector_bytes: int = 32,
+          cuts: Sequence[int] = ()) -> None:
+    """Generated code leaves the same bits in all buffers as the interpreter, and touches nothing around them."""
+    bindings = bindings or {}
+    expected = meaning(kernel, arrays, bindings)
+    fenced = {name: _fenced(array) for name, array in arrays.items()}
+    inner = {name: array[64:-64] if len(array) else array for name, array in fenced.items()}
+    run(kernel, inner, bindings, vector_bytes, cuts)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(_bits(inner[name]), _bits(array), err_msg=f"{name}, {vector_bytes} bytes")
+        outside = np.concatenate([fenced[name][:64], fenced[name][-64:]])
+        assert not _bits(outside).any(), f"{name} was written outside"
+
+
+def _fenced(array: np.ndarray) -> np.ndarray:
+    whole = np.zeros(len(array) + 128, array.dtype)
+    whole[64:-64] = array
+    return whole
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """Bits, with all NaNs alike."""
+    array = np.ascontiguousarray(array)
+    if array.dtype.kind in "fc":
+        array = np.where(np.isnan(array), np.nan, array).astype(array.dtype)
+    return array.view(np.uint8)
