@@ -1,0 +1,133 @@
+"""Rewrites of addresses and indices: shorter where the loops bound the indices, affine where they turn out to be.
+
+>>> from nervure.kernel.ir import Buffer, Variable
+>>> from nervure.types.dim import index
+>>> from nervure.types.dtype import float32
+>>> x = Buffer("x", float32, 12, "in")
+>>> load = Load(Variable(float32), x, Address((4 * index(0) + index(1)) // 4 * 4 + index(1) % 4))
+>>> loop, = with_affine_addresses((For("%0", 3, (For("%1", 4, (load,)),)),))
+>>> loop.body[0].body[0].address
+Address(base=0, steps=(('%0', 4), ('%1', 1)), terms=())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from nervure.kernel.ir import (
+    Address,
+    Fold,
+    For,
+    Index,
+    Literal,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
+from nervure.types.dim import DimLike, affine, index_symbols, simplify
+from nervure.types.dtype import int64
+
+
+def with_affine_addresses(body: Body) -> Body:
+    """Addresses with every loop index that they are affine in among their steps, in the order of the loops; terms
+    that are numbers or indices become part of them. Indices in their shortest form.
+    """
+    return _Addresses().block(body)
+
+
+class _Addresses(Rewrite):
+    def __init__(self) -> None:
+        super().__init__()
+        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
+        self._indices: dict[Variable, DimLike] = {}
+        self._shortest: dict[DimLike, DimLike] = {}  # inside the loops around
+
+    @contextmanager
+    def _inside(self, indices: Iterable[tuple[str, DimLike]]) -> Iterator[None]:
+        outer = self._ranges, self._shortest
+        self._ranges = {**self._ranges, **{index: (0, extent - 1) for index, extent in indices}}
+        self._shortest = {}
+        yield
+        self._ranges, self._shortest = outer
+
+    def for_loop(self, loop: For, out: list[Statement]) -> None:
+        extent = self._simplified(loop.extent)
+        with self._inside([(loop.index, extent)]):
+            out.append(For(loop.index, extent, self.block(loop.body), loop.parallel, loop.vector))
+
+    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
+        indices = tuple([(index, self._simplified(extent)) for index, extent in loop.indices])
+        with self._inside(indices):
+            body = self.block(loop.body)
+        out.append(Reduce(loop.results, loop.combine, indices, body, self.scalars(loop.values)))
+
+    def fold(self, loop: Fold, out: list[Statement]) -> None:
+        indices = tuple([(index, self._simplified(extent)) for index, extent in loop.indices])
+        with self._inside(indices):
+            body = self.block(loop.body)
+        values, combine = self.scalars(loop.values), self.block(loop.combine)
+        out.append(Fold(loop.results, indices, body, values, loop.left, loop.right, combine,
+                        self.scalars(loop.combined)))
+
+    def simple(self, statement: Simple, out: list[Statement]) -> None:
+        if isinstance(statement, Index):
+            expression = self._simplified(statement.expression)
+            if isinstance(expression, int):
+                self.replaced[statement.result] = Literal(expression, int64)
+                return
+            self._indices[statement.result] = expression
+            statement = Index(statement.result, expression)
+        elif isinstance(statement, (Load, Store)):
+            address = self._address(statement.address)
+            statement = statement if address is statement.address else moved(statement, address)
+        out.append(statement)
+
+    def _address(self, address: Address) -> Address:
+        base, terms = address.base, address.terms
+        if terms:
+            base, terms = self._absorbed(base, terms)
+        if terms == address.terms and (isinstance(base, int) or not index_symbols(base)):
+            return self._ordered(address)
+        steps = dict(address.steps)
+        base = self._simplified(base)
+        parts = affine(base, self._ranges)
+        if parts is not None:
+            base = parts[1]
+            for index, step in parts[0].items():
+                steps[index] = steps.get(index, 0) + step
+        return Address(base, self._in_order(steps), terms)
+
+    def _absorbed(self, base: DimLike, terms: Iterable[tuple[DimLike, Scalar]]
+                  ) -> tuple[DimLike, tuple[tuple[DimLike, Scalar], ...]]:
+        """The base with the terms whose scalar is known, and the other terms."""
+        left = []
+        for stride, scalar in terms:
+            known = int(scalar.value.real) if isinstance(scalar, Literal) else self._indices.get(scalar)
+            if known is None:
+                left.append((stride, scalar))
+            else:
+                base = base + stride * known
+        return base, tuple(left)
+
+    def _ordered(self, address: Address) -> Address:
+        """The address with its steps in the order of the loops, so that equal ones look alike."""
+        if len(address.steps) < 2 and all([step != 0 for _, step in address.steps]):
+            return address
+        ordered = self._in_order(dict(address.steps))
+        return address if ordered == address.steps else Address(address.base, ordered, address.terms)
+
+    def _in_order(self, steps: Mapping[str, DimLike]) -> tuple[tuple[str, DimLike], ...]:
+        return tuple([(index, steps[index]) for index in self._ranges if steps.get(index, 0) != 0])
+
+    def _simplified(self, x: DimLike) -> DimLike:
+        if isinstance(x, int) or not index_symbols(x):
+            return x
+        found = self._shortest.get(x)
+        if found is None:
+            found = self._shortest[x] = simplify(x, self._ranges)
+        return found
