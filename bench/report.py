@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass
 
 from bench.contenders import FRAMEWORKS, OURS
 from bench.problems import PROBLEMS, Bar
-from bench.rounds import Result, Settings
+from bench.rounds import FAR, Result, Settings
 
+MARK = "<!-- what follows is written by make bench -->\n"
 PEERS = [name for name in FRAMEWORKS if name != OURS]
 
 
@@ -89,7 +90,7 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def details(results: Sequence[Result]) -> list[list[str]]:
     """A row a contender: median, fastest and slowest round, memory; or why there is no figure."""
-    rows = []
+    rows: list[list[str]] = []
     for result in results:
         for name, figures in result.figures.items():
             memory = f"{result.memory[name] / 2**20:.0f} MiB" if name in result.memory else ""
@@ -101,21 +102,30 @@ def details(results: Sequence[Result]) -> list[list[str]]:
 
 
 def markdown(head: Head, results: Sequence[Result]) -> str:
-    """The head, the table, and every setting that was tried."""
+    """The head, the table, and every setting that was tried: what follows ``MARK`` in a page."""
     machine, settings = head.machine, head.settings
-    lines = [f"`{head.command}`, {head.date}, {settings.threads} threads, float32, medians of {settings.rounds} rounds"
-             + (f", sizes times {settings.scale:g}" if settings.scale != 1 else "") + ".", "",
+    scale = f", sizes times {settings.scale:g}" if settings.scale != 1 else ""
+    versions = ", ".join(f"{name} {version}" for name, version in head.versions.items())
+    lines = [f"`{head.command}`, {head.date}: {settings.threads} threads, float32{scale}, medians of {settings.rounds} "
+             f"rounds. Peers {FAR} times slower than the fastest one have a single round.", "",
              f"Machine: {machine['processor']}, {machine['cores']} cores, caches {machine['caches']}, "
-             f"{machine['memory']}, {machine['system']}.",
-             "Python " + ", ".join([machine["python"], *[f"{name} {text}" for name, text in head.versions.items()]])
-             + ".",
-             *[f"{name} did not take part: {reason}" for name, reason in head.missing.items()], ""]
+             f"{machine['memory']}, {machine['system']}. Python {machine['python']}, {versions}.",
+             *[f"{name} did not take part: {reason}." for name, reason in head.missing.items()], ""]
     lines += table(["workload", OURS, *PEERS, "best peer / ours (quartiles)", "bar", "stretch", "met"],
                    [row(result) for result in results])
     lines += ["", "Every setting:", "",
               *table(["workload", "contender", "median", "fastest round", "slowest round", "memory of a call"],
                      details(results))]
     return "\n".join(lines)
+
+
+def in_page(page: str, text: str) -> str:
+    """A page with everything after its mark replaced.
+
+    >>> in_page(f"# Benchmarks\\n{MARK}old", "new") == f"# Benchmarks\\n{MARK}\\nnew\\n"
+    True
+    """
+    return f"{page.partition(MARK)[0]}{MARK}\n{text}\n"
 
 
 def as_json(head: Head, results: Sequence[Result]) -> str:

@@ -30,6 +30,7 @@ from bench.problems import PROBLEMS
 ROOT = Path(__file__).resolve().parent.parent
 QUIET = 0.2
 LASTING = 0.3
+FAR = 10
 CACHE_PLACES = ("NERVURE_CACHE_DIRECTORY", "JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 IMPORT = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
 
@@ -67,11 +68,20 @@ class Result:
 
     def ratios(self) -> list[float]:
         """Best peer over ours, by round; nothing where one of them is missing."""
-        ours = [self.figures[name] for name in self.of(OURS)]
-        peers = [figures for name, figures in self.figures.items() if name not in self.of(OURS)]
-        if not ours or not peers:
-            return []
-        return [min(theirs) / min(mine) for theirs, mine in zip(zip(*peers), zip(*ours))]
+        ours = self.of(OURS)
+        fastest = [[min(figures) for figures in by_round([self.figures[name] for name in names])]
+                   for names in ([name for name in self.figures if name not in ours], ours)]
+        return [theirs / mine for theirs, mine in zip(*fastest)]
+
+
+def by_round(figures: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The figures that each round has: some contenders rest after the first.
+
+    >>> by_round([[1.0, 2.0], [3.0]])
+    [[1.0, 3.0], [2.0]]
+    """
+    return [[entry[number] for entry in figures if number < len(entry)]
+            for number in range(max(map(len, figures), default=0))]
 
 
 class Failure(Exception):
@@ -135,10 +145,21 @@ class Contender:
         self.noise.close()
 
 
+def slow_peers(result: Result) -> set[str]:
+    """The peers whose first figure was ``FAR`` times that of the fastest peer, or more."""
+    first = {name: figures[0] for name, figures in result.figures.items() if name not in result.of(OURS)}
+    return {name for name, figure in first.items() if figure >= FAR * min(first.values())}
+
+
 def in_turns(result: Result, measure: dict[str, Callable[[], float]], rounds: int) -> None:
-    """Measures all in each round, starting with another one each time. Who fails is out."""
+    """Measures all in each round, starting with another one each time.
+
+    Who fails is out. A peer that was far slower than the fastest one in the first round will not be the best peer
+    in another, and rests.
+    """
     for number in range(rounds):
-        names = [name for name in measure if name not in result.failures]
+        resting = slow_peers(result) if number else set()
+        names = [name for name in measure if name not in result.failures and name not in resting]
         shift = number % max(1, len(names))
         for name in names[shift:] + names[:shift]:
             time.sleep(QUIET)

@@ -1,8 +1,8 @@
 """Workloads against every installed peer, each in a process of its own, in turns.
 
 ``python -m bench workloads [name ...]`` measures the problems whose names contain one of the words: all without a
-word. ``--markdown FILE`` and ``--json FILE`` keep the table; ``--scale 0.01 --transformer interpreter --rounds 1`` is
-a quick trial.
+word. ``--markdown PAGE`` puts the table at the end of a page, ``--json FILE`` keeps all figures. A quick trial is
+``--scale 0.01 --transformer interpreter --rounds 1``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=Settings.rounds)
     parser.add_argument("--threads", type=int, default=Settings.threads)
     parser.add_argument("--scale", type=float, default=1.0, help="sizes in proportion, for trials")
-    parser.add_argument("--markdown", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="PAGE")
     parser.add_argument("--json", type=Path, metavar="FILE")
     return parser.parse_args(arguments)
 
@@ -65,6 +65,7 @@ def main(arguments: list[str]) -> None:
     text = report.markdown(head, results)
     print(text)
     if options.markdown:
-        options.markdown.write_text(text + "\n", encoding="utf-8")
+        page = options.markdown.read_text(encoding="utf-8") if options.markdown.exists() else ""
+        options.markdown.write_text(report.in_page(page, text), encoding="utf-8")
     if options.json:
         options.json.write_text(report.as_json(head, results) + "\n", encoding="utf-8")
