@@ -78,8 +78,10 @@ def exact_parts(function: Callable[..., Any], *arrays: np.ndarray) -> tuple[np.n
             return np.nan, 0.0
         if isinstance(value, mpmath.mpc) or mpmath.isnan(value):
             return np.nan, 0.0
-        high = float(value)
-        return high, float(value - high) if np.isfinite(high) else 0.0
+        if mpmath.isinf(value) or mpmath.mag(value) > 1100:
+            return float(np.inf if value > 0 else -np.inf), 0.0
+        high = 0.0 if mpmath.mag(value) < -1200 else float(value)
+        return high, float(value - high) if np.isfinite(high) and high else 0.0
 
     with mpmath.workdps(50):
         pairs = [one(*[float(x) for x in row]) for row in zip(*arrays)]

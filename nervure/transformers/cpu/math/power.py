@@ -1,8 +1,8 @@
 """x ** y as 2 ** (y log2(abs(x))), with the logarithm in twice the precision, and IEEE 754's table of special cases.
 
 The exponent may be as large as 1,000 and must be right to the last place of a number near 1: hence ten bits more
-than the format has. With x = 2**k m and s = (m - 1) / (m + 1), log(m) is 2 (s + s**3 / 3 + s**5 / 5 + ...); all but the sum from
-s**5 on is computed in pairs.
+than the format has. With x = 2**k m and s = (m - 1) / (m + 1), log(m) is 2 (s + s**3 / 3 + s**5 / 5 + ...); all but the
+sum from s**5 on is computed in pairs.
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F32

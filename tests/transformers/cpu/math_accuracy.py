@@ -1,0 +1,65 @@
+"""What each vector function is measured against, and how far it may be off: a row of ``ROWS`` a function.
+
+A float32 result is compared with a float64 reference over NumPy, which is itself compared with mpmath; a float64
+result with mpmath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpmath import mp
+
+
+class Row(NamedTuple):
+    """Limits in units in the last place."""
+
+    float32: float
+    reference: Callable[..., Any]
+    exact: Callable[..., Any]
+    float64: float = 4.0
+    operands: int = 1
+
+
+def _sigmoid(x: Any) -> Any:
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, 1.0) / (1.0 + power)
+
+
+def _real_root(x: Any) -> Any:
+    return mp.cbrt(x) if x >= 0 else -mp.cbrt(-x)
+
+
+ROWS: dict[str, Row] = {
+    "exp": Row(2, np.exp, mp.exp),
+    "exp2": Row(2, np.exp2, lambda x: mp.power(2, x)),
+    "expm1": Row(2, np.expm1, mp.expm1),
+    "log": Row(2, np.log, mp.log),
+    "log2": Row(2, np.log2, lambda x: mp.log(x) / mp.ln2),
+    "log10": Row(4, np.log10, lambda x: mp.log(x) / mp.ln10),
+    "log1p": Row(2, np.log1p, lambda x: mp.log1p(x) if x > -1 else mp.log(1 + x)),
+    "sqrt": Row(0.5, np.sqrt, mp.sqrt, 0.5),
+    "rsqrt": Row(2, lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x)),
+    "cbrt": Row(4, np.cbrt, _real_root),
+    "power": Row(4, np.power, mp.power, operands=2),
+    "sigmoid": Row(2, _sigmoid, lambda x: 1 / (1 + mp.exp(-x))),
+    "softplus": Row(4, lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), lambda x: mp.log1p(mp.exp(x))),
+    "tanh": Row(2, np.tanh, mp.tanh),
+    "sinh": Row(4, np.sinh, mp.sinh),
+    "cosh": Row(4, np.cosh, mp.cosh),
+    "asinh": Row(4, np.arcsinh, mp.asinh),
+    "acosh": Row(4, np.arccosh, mp.acosh),
+    "atanh": Row(4, np.arctanh, mp.atanh),
+}
+
+SPECIALS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, np.pi, np.inf, -np.inf, np.nan])
+
+
+def specials(dtype: Any) -> np.ndarray:
+    """Zeros, infinities, NaN, simple numbers, the ends of the range and the neighbours of 1."""
+    info = np.finfo(dtype)
+    ends = [info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, 1 - info.epsneg, info.eps,
+            np.nextafter(info.tiny, dtype(0))]
+    return np.concatenate([SPECIALS, ends, np.negative(ends)]).astype(dtype)

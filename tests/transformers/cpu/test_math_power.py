@@ -1,0 +1,81 @@
+"""The power function: special cases as IEEE 754 has them, and precision where the exponent is largest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from tests.transformers.cpu.math_accuracy import ROWS, specials
+from tests.transformers.cpu.math_harness import LANES, exact_parts, on_arrays, random_of_each_exponent, ulps
+
+TYPES = [np.float32, np.float64]
+
+
+def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return on_arrays("power", x.dtype.type, LANES[x.dtype.type][1], 2)(x, y)
+
+
+def every_pair(dtype) -> list[np.ndarray]:
+    whole = 2.0 ** np.finfo(dtype).nmant  # where numbers stop having halves; twice as far they are all even
+    parity = [whole - 1, whole + 1, 2 * whole - 1, 2 * whole, 4 * whole, whole - 0.5, whole / 2 + 0.5, 2.5, 4, 5]
+    values = np.concatenate([specials(dtype), np.array(parity, dtype), np.negative(np.array(parity, dtype))])
+    return [grid.ravel().copy() for grid in np.meshgrid(values, values)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_special_cases_are_those_of_c(dtype):
+    x, y = every_pair(dtype)
+    with np.errstate(all="ignore"):
+        got, wanted = power(x, y), np.power(x, y)
+    assert np.isnan(got).tolist() == np.isnan(wanted).tolist()
+    valid = ~np.isnan(wanted)
+    assert np.signbit(got[valid]).tolist() == np.signbit(wanted[valid]).tolist()
+    exact = (wanted == 0) | np.isinf(wanted) | (np.abs(wanted) == 1)
+    assert got[valid & exact].tolist() == wanted[valid & exact].tolist()
+    assert ulps(got, wanted.astype(np.float64)).max() <= 2
+
+
+NAMED_CASES = [
+    (np.nan, 0.0, 1.0), (1.0, np.nan, 1.0), (-1.0, np.inf, 1.0), (-1.0, -np.inf, 1.0),
+    (-0.0, -3.0, -np.inf), (-0.0, 3.0, -0.0), (-0.0, 0.5, 0.0), (-0.0, -2.0, np.inf),
+    (-np.inf, 3.0, -np.inf), (-np.inf, -3.0, -0.0), (-np.inf, 0.5, np.inf),
+    (0.5, np.inf, 0.0), (0.5, -np.inf, np.inf), (-2.0, 0.5, np.nan),
+]
+
+
+@pytest.mark.parametrize("x, y, wanted", NAMED_CASES)
+def test_named_cases(x, y, wanted):
+    for dtype in TYPES:
+        got, = power(np.array([x], dtype), np.array([y], dtype))
+        assert repr(float(got)) == repr(float(wanted))
+
+
+def pairs(dtype, kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(7)
+    limit = np.finfo(dtype).maxexp
+    if kind == "any size":
+        x = np.abs(rng.choice(random_of_each_exponent(dtype, 2, 8), count))
+        x = np.where(np.isfinite(x) & (x > 0), x, dtype(2))
+        return x, rng.uniform(-3, 3, count).astype(dtype)
+    if kind == "integers":
+        return rng.uniform(-9, 9, count).astype(dtype), np.round(rng.uniform(-30, 30, count)).astype(dtype)
+    near = 1 + rng.uniform(-0.3, 0.4, count) * 2.0 ** rng.uniform(-18, 0, count)
+    x = near.astype(dtype)
+    x[x == 1] = 2
+    return x, (rng.uniform(-1.2, 1.05, count) * limit / np.log2(x.astype(np.float64))).astype(dtype)
+
+
+@pytest.mark.parametrize("kind", ["any size", "integers", "near 1 to powers of all sizes"])
+def test_float32_is_precise(kind):
+    x, y = pairs(np.float32, kind, 300_000)
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), y.astype(np.float64))
+    assert ulps(power(x, y), wanted).max() <= ROWS["power"].float32
+
+
+@pytest.mark.parametrize("kind", ["any size", "integers", "near 1 to powers of all sizes"])
+def test_float64_is_precise(kind):
+    x, y = pairs(np.float64, kind, 2_000)
+    wanted, rest = exact_parts(mp.power, x, y)
+    assert ulps(power(x, y), wanted, rest).max() <= ROWS["power"].float64
