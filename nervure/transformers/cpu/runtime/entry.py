@@ -110,7 +110,7 @@ def entry() -> Builder:
     b.call("release_cells", None, record.pointer, record["cell_count"])
     with b.if_(answer.not_equal(0)):
         b.ret(answer)
-    # Null without an exception: the state of a variable is not as the program needs it.
+    # Null without an exception: nothing was done, for want of memory or of a variable that fits.
     with b.if_(b.call("PyErr_Occurred", PTR).not_equal(0)):
         b.ret(answer)
     b.block(slow)
@@ -181,7 +181,7 @@ def release_cells() -> Builder:
 def call_program() -> Builder:
     """``call_program(entry, program, arguments)``: the tuple of results, or null.
 
-    Null without an exception means that the state of a variable does not fit and nothing was done.
+    Null without an exception means that nothing was done, for want of memory or of a variable that fits.
     """
     b = Builder("call_program", [(name, PTR) for name in ("record", "program", "arguments")], result=PTR,
                 attributes="nounwind")
@@ -190,7 +190,7 @@ def call_program() -> Builder:
     total = counts[0] + counts[1] + counts[2]
     block = b.call("take", PTR, total * 16)
     with b.if_(block.equal(0)):
-        b.ret(b.call("PyErr_NoMemory", PTR))
+        b.ret(block)
     b.call("memset", PTR, block, b.constant(I32, 0), total * 8)
     objects, addresses = [_divided(b, start, counts) for start in (block, b.offset(block, total, PTR))]
     b.call("Py_IncRef", None, program["owner"])
@@ -262,6 +262,7 @@ def make_results() -> Builder:
     with b.loop(0, program["result_count"]) as loop:
         array = b.call("new_array", PTR, specs.element(loop.index).pointer)
         with b.if_(array.equal(0)):
+            b.call("PyErr_Clear", None)
             b.ret(b.constant(I1, False))
         b.store(array, b.offset(objects, loop.index, PTR))
         b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))
@@ -282,7 +283,7 @@ def finish() -> Builder:
     record, program, objects, status = b.arguments
     null = b.constant(PTR, 0)
     code = At(Status, status)["code"]
-    with b.if_(code.equal(Code.INTERRUPTED)):
+    with b.if_(code.equal(Code.INTERRUPTED) | code.equal(Code.NO_MEMORY)):
         b.ret(null)
     with b.if_(code.not_equal(Code.DONE)):
         number = b.allocate(PTR)

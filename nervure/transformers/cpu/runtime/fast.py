@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakMethod
 
 from nervure.errors import InternalError
-from nervure.transformers.cpu.runtime import memory, native, records
+from nervure.transformers.cpu.runtime import forking, memory, native, records
 from nervure.transformers.cpu.runtime.program import Array, Program
 
 __all__ = ["Array", "FastEntry", "Gate"]
@@ -62,7 +62,7 @@ class FastEntry:
 
     def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status], Any], cells: Sequence[Any] = (),
                  gate: Gate | None = None) -> None:
-        self._slow, self._fail, self._gate = _Weakly(slow), _Failing(_Weakly(fail)), gate or Gate()
+        self._slow, self._fail, self._gate = _SlowWay(slow), _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.turn.lock.acquire, cell.turn.lock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[records.Cell(*map(id, parts)) for parts in self._locks])
         self._programs: list[Program] = []
@@ -91,26 +91,33 @@ class FastEntry:
         return made
 
 
-class _Weakly:
-    """A bound method that does not keep its object alive."""
+class _SlowWay:
+    """A bound method that does not keep its object alive; a fork while it runs is noticed."""
 
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = WeakMethod(method)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        if native.team().lost:
+            raise forking.lost_call()
         method = self._method()
         if method is None:
             raise InternalError("an executable was dropped, but is still called")
-        return method(*arguments, **keywords)
+        with forking.CALL_UNDER_WAY:
+            return method(*arguments, **keywords)
 
 
 class _Failing:
-    """Raises what a function makes of the status at an address."""
+    """Raises what a bound method makes of the status at an address."""
 
-    def __init__(self, fail: Callable[..., Any]) -> None:
-        self._fail = fail
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = WeakMethod(method)
 
     def __call__(self, address: int) -> None:
-        status = records.Status.from_address(address)
-        self._fail(records.Status.from_buffer_copy(status))
+        status = records.Status.from_buffer_copy(records.Status.from_address(address))
+        method = self._method()
+        if status.code == records.Code.FORKED:
+            raise forking.lost_call()
+        if method is not None:
+            method(status)
         raise InternalError(f"a call failed with code {status.code}, and nobody knows what that means")

@@ -45,7 +45,7 @@ def held() -> int:
 
 def trim() -> None:
     """Gives all free blocks back to the system."""
-    ctypes.CFUNCTYPE(None, ctypes.c_int64)(native.library().address("evict"))(0)
+    ctypes.PYFUNCTYPE(None, ctypes.c_int64)(native.library().address("evict"))(0)
 
 
 def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:

@@ -7,6 +7,7 @@ True
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from functools import cache
 from typing import Any, TypeVar
@@ -14,7 +15,8 @@ from typing import Any, TypeVar
 from nervure import flags
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import arrays, call, cores, entry, pool, records, slices
+from nervure.transformers.cpu.runtime import arrays, call, cores, entry, forking, records, slices
+from nervure.transformers.cpu.runtime import pool as pool_code
 from nervure.transformers.cpu.runtime import team as team_code
 
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
@@ -23,7 +25,7 @@ _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 def text() -> str:
     """The runtime in LLVM's language."""
-    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool.functions(),
+    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool_code.functions(),
                  *arrays.functions(), *call.functions(), *entry.functions()]
     return assemble(functions, [f"@{name} = global [{ctypes.sizeof(record)} x i8] zeroinitializer, align 128"
                                 for name, record in _GLOBALS.items()])
@@ -32,9 +34,9 @@ def text() -> str:
 @cache
 def library() -> Any:
     """The runtime, loaded."""
-    loaded = jit.load(jit.compile_object(text()))
+    loaded = jit.compile_kernel(text())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
-    _start(records.Team.from_address(loaded.address("team")))
+    _start(records.Team.from_address(loaded.address("team")), records.Pool.from_address(loaded.address("pool")))
     return loaded
 
 
@@ -48,7 +50,8 @@ def team() -> records.Team:
     return record("team", records.Team)
 
 
-def _start(record: records.Team) -> None:
-    record.main = threading.main_thread().ident
-    record.limit = cores.threads(flags.threads)
-    flags.on_change("threads", lambda value: setattr(record, "limit", cores.threads(value)))
+def _start(team: records.Team, pool: records.Pool) -> None:
+    team.main = threading.main_thread().ident
+    team.limit = cores.threads(flags.threads)
+    flags.on_change("threads", lambda value: setattr(team, "limit", cores.threads(value)))
+    os.register_at_fork(after_in_child=lambda: forking.start_anew(team, pool))
