@@ -42,15 +42,28 @@ def build_parser() -> argparse.ArgumentParser:
     digits.add_argument("--transformer", default="interpreter", help="what runs it", metavar="NAME",
                         choices=nv.transformers.transformer_choices())
     digits.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder for weights and plot")
+    digits.set_defaults(run=_train_digits)
+    cache = commands.add_parser("cache", help="show or clear the machine code kept on disk")
+    cache.add_argument("--clear", action="store_true", help="delete all of it")
+    cache.set_defaults(run=_show_cache)
     return parser
+
+
+def _train_digits(options: argparse.Namespace) -> None:
+    from nervure.tools.train_digits import train
+    train(options.epochs, options.seed, options.transformer, options.out)
+
+
+def _show_cache(options: argparse.Namespace) -> None:
+    from nervure.tools.cache import clear, describe
+    print(clear() if options.clear else describe())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; returns the exit status. Errors that a user can fix are one readable message."""
     try:
         options = build_parser().parse_args(arguments)
-        from nervure.tools.train_digits import train
-        train(options.epochs, options.seed, options.transformer, options.out)
+        options.run(options)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except (NervureError, OSError) as error:

@@ -69,12 +69,16 @@ class _Gate:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._inside: Counter[int] = Counter()
+        self._inside: Counter[int] = Counter()  # by thread: how often it entered
+        self._forking: int | None = None        # the thread that forks, or waits for it
         os.register_at_fork(before=self._close, after_in_parent=self._open, after_in_child=self._open)
 
     def enter(self) -> None:
         with self._changed:
-            self._inside[threading.get_ident()] += 1
+            thread = threading.get_ident()
+            while self._forking not in (None, thread) and not self._inside[thread]:
+                self._changed.wait()
+            self._inside[thread] += 1
 
     def leave(self) -> None:
         with self._changed:
@@ -85,11 +89,17 @@ class _Gate:
                 self._changed.notify_all()
 
     def _close(self) -> None:
+        thread = threading.get_ident()
         self._changed.acquire()
-        while self._inside.keys() - {threading.get_ident()}:
+        while self._forking not in (None, thread):
+            self._changed.wait()
+        self._forking = thread
+        while self._inside.keys() - {thread}:
             self._changed.wait()
 
     def _open(self) -> None:
+        self._forking = None
+        self._changed.notify_all()
         self._changed.release()
 
 

@@ -1,0 +1,40 @@
+"""What ``nervure cache`` says and does: where machine code is kept, how much, and how to be rid of it.
+
+>>> import tempfile
+>>> from nervure import flags
+>>> with flags.overriding(cache_directory=tempfile.mkdtemp()):
+...     print(describe().split("\\n", 1)[1])
+entries    0
+bytes      0
+limit      256,000,000
+"""
+
+from __future__ import annotations
+
+from nervure.transformers.cpu.code_cache import CodeCache, user_cache
+
+_NO_CACHE = "no machine code is kept: the switch cache is off"
+
+
+def describe() -> str:
+    """The directory, the entries and bytes in it, and the bytes that there may be."""
+    cache = user_cache()
+    if cache is None:
+        return _NO_CACHE
+    return "\n".join([f"directory  {cache.directory}", f"entries    {cache.entries():,}",
+                      f"bytes      {cache.size():,}", f"limit      {cache.limit_bytes:,}"])
+
+
+def clear() -> str:
+    """Deletes all entries; says what went. OSError if that cannot be."""
+    cache = user_cache()
+    if cache is None:
+        return _NO_CACHE
+    before = _amount(cache)
+    cache.clear()
+    return f"{before} deleted from {cache.directory}"
+
+
+def _amount(cache: CodeCache) -> str:
+    count = cache.entries()
+    return f"{count:,} {'entry' if count == 1 else 'entries'} of {cache.size():,} bytes"
