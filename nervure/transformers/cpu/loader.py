@@ -20,6 +20,7 @@ import ctypes
 import mmap
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -33,7 +34,7 @@ _FORMATS = {kind: struct.Struct("<i") for kind in (_RELATIVE, _CALL, *_SLOTS)}
 _FORMATS |= {_WORD: struct.Struct("<Q"), _RELATIVE_WIDE: struct.Struct("<q")}
 _STUB = struct.Struct("<BBixx")   # jmp *slot(%rip), for functions further away than a call reaches
 _ADDRESS = struct.Struct("<Q")
-_LIBRARIES = ("libm.so.6", "libgcc_s.so.1", "libpthread.so.0")
+_LIBRARIES = (None, "python", "libm.so.6", "libgcc_s.so.1")  # what all can see, then what may be local to others
 _MASK = 2**64 - 1
 
 
@@ -86,24 +87,15 @@ def process_symbol(name: str) -> int:
     >>> process_symbol("PyLong_FromLong") > 0, process_symbol("no such name")
     (True, 0)
     """
-    for library in _process_libraries():
-        try:
-            return ctypes.cast(library[name], ctypes.c_void_p).value or 0
-        except AttributeError:
-            continue
+    for library in _LIBRARIES:
+        with suppress(AttributeError, OSError):  # not there, or no such library on this system
+            return ctypes.cast(_open(library)[name], ctypes.c_void_p).value or 0
     return 0
 
 
 @cache
-def _process_libraries() -> list[ctypes.CDLL]:
-    """Where names are looked up: what is visible everywhere, Python, then libraries that are local to others."""
-    libraries = [ctypes.CDLL(None), ctypes.pythonapi]
-    for name in _LIBRARIES:
-        try:
-            libraries.append(ctypes.CDLL(name))
-        except OSError:  # not on this system; a name that only it has is reported as missing
-            continue
-    return libraries
+def _open(library: str | None) -> ctypes.CDLL:
+    return ctypes.pythonapi if library == "python" else ctypes.CDLL(library)
 
 
 class _Image:

@@ -34,9 +34,10 @@ def test_what_cannot_be_read_is_shown_with_its_lines():
 
 
 def test_what_makes_no_sense_is_shown_with_its_lines():
-    text = "define i64 @f(i1 %c) {\nentry:\n  br i1 %c, label %yes, label %no\nyes:\n  %x = add i64 1, 2\n  br label %no\nno:\n"
+    text = ("define i64 @f(i1 %c) {\nentry:\n  br i1 %c, label %yes, label %no\n"
+            "yes:\n  %x = add i64 1, 2\n  br label %no\nno:\n  %y = add i64 %x, 3\n  ret i64 %y\n}")
     with pytest.raises(InternalError) as caught:
-        compile_object(text + "  %y = add i64 %x, 3\n  ret i64 %y\n}")
+        compile_object(text)
     assert "Instruction does not dominate all uses!" in str(caught.value)
     assert str(caught.value).splitlines()[-2:] == ["   5 |   %x = add i64 1, 2", "   8 |   %y = add i64 %x, 3"]
 

@@ -97,7 +97,8 @@ def test_names_found_nowhere_are_all_told():
 
 
 def test_a_weak_name_may_be_missing():
-    library = made("declare extern_weak i64 @perhaps() define i64 @f() { %x = ptrtoint ptr @perhaps to i64 ret i64 %x }")
+    library = made("declare extern_weak i64 @perhaps()\n"
+                   "define i64 @f() { %x = ptrtoint ptr @perhaps to i64 ret i64 %x }")
     assert call(library, "f") == 0
 
 
@@ -128,7 +129,8 @@ def test_large_alignments_are_kept():
 @pytest.mark.parametrize("change", [{"kind": 10}, {"kind": 999}, {"offset": 10**9}, {"addend": 2**40}],
                          ids=["32-bit address", "unknown kind", "outside", "out of reach"])
 def test_places_that_cannot_be_filled_in(change):
-    file = read_object(compile_object("@x = internal global i64 5 define i64 @f() { %x = load i64, ptr @x ret i64 %x }"))
+    text = "@x = internal global i64 5 define i64 @f() { %x = load i64, ptr @x ret i64 %x }"
+    file = read_object(compile_object(text))
     wrong: list[Relocation] = [entry._replace(**change) for entry in file.relocations]
     with pytest.raises(FormatError, match="object file"):
         _Image(file._replace(relocations=wrong), {}).finish()

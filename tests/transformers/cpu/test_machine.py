@@ -15,8 +15,8 @@ ADD = "define <16 x float> @f(<16 x float> %x) { %y = fadd <16 x float> %x, %x r
 
 
 def describe(instructions: str, model: int = 1) -> str:
-    return (f"processor\t: 0\nvendor_id\t: Maker\ncpu family\t: 6\nmodel\t\t: {model}\nmodel name\t: A: 1\nstepping\t: 2\n"
-            f"flags\t\t: fpu {instructions}\npower management:\n\n")
+    return (f"processor\t: 0\nvendor_id\t: Maker\ncpu family\t: 6\nmodel\t\t: {model}\nmodel name\t: A: 1\n"
+            f"stepping\t: 2\nflags\t\t: fpu {instructions}\npower management:\n\n")
 
 
 def test_the_widest_vectors_that_the_machine_has():
