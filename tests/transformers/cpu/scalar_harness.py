@@ -14,13 +14,16 @@ A literal in place of a type is a constant operand:
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 
 from nervure.transformers.cpu.codegen.element import Element, Number, literal, memory_types, register_types
 from nervure.transformers.cpu.codegen.scalars import apply
+from nervure.transformers.cpu.elf import read_object
 from nervure.transformers.cpu.jit import compile_object, load
 from nervure.transformers.cpu.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.llvm.types import I8, I64, PTR
@@ -29,6 +32,11 @@ from nervure.types.dtype import DType
 Operand = DType | Number
 
 LANES = (1, 4, 8, 16)
+
+
+def some_lanes(*case: object) -> tuple[int, ...]:
+    """One of the numbers of lanes, another for another case; NERVURE_DEEP=1 tries all of them."""
+    return LANES if os.environ.get("NERVURE_DEEP") else (LANES[crc32(repr(case).encode()) % len(LANES)],)
 
 
 def module_text(function: str, operands: tuple[Operand, ...], dtype: DType, lanes: int) -> str:
@@ -42,7 +50,7 @@ def module_text(function: str, operands: tuple[Operand, ...], dtype: DType, lane
     with b.loop(0, count, lanes) as loop:
         left = iter(sources)
         elements = [_load(b, entry, left, loop.index, lanes) if isinstance(entry, DType)
-                    else literal(b, entry, types[0], lanes) for entry in operands]
+                    else literal(b, entry, types[0]) for entry in operands]
         result = apply(function, elements, dtype)
         assert result.dtype is dtype
         assert [register.type for register in result.registers] == list(register_types(dtype, lanes))
@@ -65,7 +73,9 @@ def _store(b: Builder, register: Register, target: Register, index: Register) ->
 @cache
 def on_arrays(function: str, operands: tuple[Operand, ...], dtype: DType, lanes: int) -> Callable[..., np.ndarray]:
     """The function over whole flat arrays."""
-    library = load(compile_object(module_text(function, operands, dtype, lanes)))
+    code = compile_object(module_text(function, operands, dtype, lanes))
+    assert not names_outside(code)  # what LLVM has no instructions for becomes a slow call for each lane
+    library = load(code)
     types = [entry for entry in operands if isinstance(entry, DType)]
 
     def call(*arrays: np.ndarray) -> np.ndarray:
@@ -83,6 +93,11 @@ def on_arrays(function: str, operands: tuple[Operand, ...], dtype: DType, lanes:
         return target[:count]
 
     return call
+
+
+def names_outside(code: bytes) -> list[str]:
+    """The functions that machine code calls and does not have."""
+    return [symbol.name for symbol in read_object(code).symbols if symbol.name and not symbol.section]
 
 
 def _split(array: np.ndarray) -> list[np.ndarray]:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nervure.errors import InternalError
-from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.codegen.element import literal
 from nervure.transformers.cpu.codegen.scalars import apply
 from nervure.transformers.cpu.llvm.builder import Builder
@@ -31,7 +30,7 @@ from nervure.types.dtype import (
     uint64,
 )
 from tests.conformance.values import special
-from tests.transformers.cpu.scalar_harness import LANES, on_arrays
+from tests.transformers.cpu.scalar_harness import LANES, on_arrays, some_lanes
 
 S = NumPyScalars()
 
@@ -40,17 +39,17 @@ FLOATS = [float32, float64]
 COMPLEX = [complex64, complex128]
 
 PREDICATES = "equal not_equal less less_equal is_nan is_inf is_finite"
-OF_BOOL = ("add multiply maximum minimum floor ceil round truncate bitwise_and bitwise_or bitwise_xor bitwise_not equal "
-           "not_equal less less_equal")
-OF_INTEGERS = ("add multiply maximum minimum floor ceil round truncate bitwise_and bitwise_or bitwise_xor bitwise_not "
-               "negative absolute sign subtract floordivide modulo power fma shift_left shift_right " + PREDICATES)
-OF_FLOATS = ("add multiply maximum minimum floor ceil round truncate negative absolute sign subtract divide floordivide "
-             "modulo sqrt " + PREDICATES)  # fma has a test of its own
+OF_ALL = "add multiply maximum minimum floor ceil round truncate equal not_equal less less_equal"
+BITS = "bitwise_and bitwise_or bitwise_xor bitwise_not"
+OF_NUMBERS = f"{OF_ALL} negative absolute sign subtract floordivide modulo is_nan is_inf is_finite"
+OF_BOOL = f"{OF_ALL} {BITS}"
+OF_INTEGERS = f"{OF_NUMBERS} {BITS} power fma shift_left shift_right"
+OF_FLOATS = f"{OF_NUMBERS} divide sqrt"  # fma has a test of its own
 OF_COMPLEX = "negative add subtract conjugate real imaginary equal not_equal is_nan is_inf is_finite"
 ROUNDED_COMPLEX = "absolute sign multiply divide"
 
-TWO = ("add subtract multiply divide floordivide modulo power maximum minimum equal not_equal less less_equal bitwise_and "
-       "bitwise_or bitwise_xor shift_left shift_right")
+TWO = ("add subtract multiply divide floordivide modulo power maximum minimum equal not_equal less less_equal "
+       "bitwise_and bitwise_or bitwise_xor shift_left shift_right")
 
 CASES = [(name, dtype) for names, dtypes in [(OF_BOOL, [bool_]), (OF_INTEGERS, INTEGERS), (OF_FLOATS, FLOATS),
                                              (OF_COMPLEX, COMPLEX)] for name in names.split() for dtype in dtypes]
@@ -114,7 +113,7 @@ def test_functions_are_those_of_the_interpreter(name, dtype):
     result = result_type(name, dtype)
     with np.errstate(all="ignore"):
         expected = np.asarray(getattr(S, name)(*arrays))
-    for lanes in LANES:
+    for lanes in some_lanes(name, dtype):
         got = on_arrays(name, (dtype,) * len(arrays), result, lanes)(*arrays)
         check(got, expected, arrays, name, dtype, lanes, is_zero_unsigned=name in ("maximum", "minimum"))
 
@@ -126,3 +125,144 @@ def test_fma_rounds_once(dtype):
         expected = S.fma(*arrays)
     for lanes in LANES:
         check(on_arrays("fma", (dtype,) * 3, dtype, lanes)(*arrays), expected, arrays, lanes)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_remainders_of_all_sizes_are_exact(dtype):
+    """Quotients up to the largest that a type has: as C's fmod, one lane beside another."""
+    rng = np.random.default_rng(9)
+    bits, count = dtype.itemsize * 8, 20_000
+    arrays = [rng.integers(0, 2**bits, count, dtype=f"u{dtype.itemsize}").view(dtype.numpy) for _ in range(2)]
+    factors = rng.integers(1, 100, count).astype(dtype.numpy)
+    with np.errstate(all="ignore"):
+        arrays[1][::5] = arrays[0][::5] / factors[::5]
+        arrays[0][1::5] = arrays[1][1::5] * -factors[1::5]
+    for name in ("floordivide", "modulo"):
+        with np.errstate(all="ignore"):
+            expected = getattr(S, name)(*arrays)
+        for lanes in (1, 8):
+            check(on_arrays(name, (dtype,) * 2, dtype, lanes)(*arrays), expected, arrays, name, lanes)
+
+
+@pytest.mark.parametrize("dtype", [int8, uint8], ids=str)
+@pytest.mark.parametrize("name", ["floordivide", "modulo", "power", "shift_left", "shift_right"])
+def test_all_pairs_of_bytes(name, dtype):
+    every = np.arange(256, dtype=np.uint8).view(dtype.numpy)
+    arrays = [entry.ravel() for entry in np.meshgrid(every, every)]
+    with np.errstate(all="ignore"):
+        expected = getattr(S, name)(*arrays)
+    check(on_arrays(name, (dtype,) * 2, dtype, 16)(*arrays), expected, arrays, name, dtype)
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [(int32, 32), (uint32, 32), (int64, 51), (uint64, 51), (int64, 62)],
+                         ids=str)
+@pytest.mark.parametrize("name", ["floordivide", "modulo"])
+def test_quotients_next_to_an_integer(name, dtype, bits):
+    """x one below, at and one above a multiple of y: what a rounded quotient could get wrong."""
+    rng = np.random.default_rng(4)
+    y = rng.integers(2 ** (bits - 2), 2 ** (bits - 1), 50_000) >> rng.integers(0, bits - 1, 50_000)
+    x = y * (rng.integers(0, 2**bits, 50_000) // y) + rng.integers(-1, 2, 50_000)
+    arrays = [x.clip(dtype.minimum, dtype.maximum).astype(dtype.numpy), y.astype(dtype.numpy)]
+    if dtype.is_signed:
+        arrays = [np.concatenate([array, sign * array]) for array, sign in zip(arrays, (-1, 1), strict=True)]
+    check(on_arrays(name, (dtype,) * 2, dtype, 8)(*arrays), getattr(S, name)(*arrays), arrays, name, dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("name", ["floordivide", "modulo", "power", "shift_left", "shift_right"])
+def test_a_constant_on_the_right(name, dtype):
+    negative = [-1, -2, -3, -8, dtype.minimum] if dtype.is_signed else []
+    for constant in [0, 1, 2, 3, 7, 8, 10, 100, dtype.maximum, *negative]:
+        array = np.concatenate([special(dtype), numbers(dtype, 200)])
+        other = np.full(len(array), constant, dtype.numpy)
+        with np.errstate(all="ignore"):
+            expected = getattr(S, name)(array, other)
+        got = on_arrays(name, (dtype, constant), dtype, 8)(array)
+        check(got, expected, [array], name, dtype, constant)
+
+
+@pytest.mark.parametrize("constant", [0.0, -1.5, np.inf, np.nan])
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_a_constant_bound(name, constant):
+    array = np.concatenate([special(float32), numbers(float32, 200)])
+    expected = getattr(S, name)(array, np.float32(constant))
+    for operands in [(float32, constant), (constant, float32)]:
+        got = on_arrays(name, operands, float32, 8)(array)
+        check(got, expected, [array], name, operands, is_zero_unsigned=True)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("name", ROUNDED_COMPLEX.split())
+def test_complex_functions_are_close(name, dtype):
+    """A few roundings of the magnitude, whatever the exponents."""
+    rng, info = np.random.default_rng(8), np.finfo(dtype.numpy)
+    exponents = rng.integers(-20, 20, (2, 2, 1000)).astype(np.float64)
+    parts = rng.standard_normal((2, 2, 1000)) * 2.0**exponents
+    arrays = [(re + 1j * im).astype(dtype.numpy) for re, im in parts[:count_of(name)]]
+    expected = getattr(S, name)(*arrays)
+    for lanes in LANES:
+        got = on_arrays(name, (dtype,) * len(arrays), result_type(name, dtype), lanes)(*arrays)
+        size = np.abs(arrays[0]) * np.abs(arrays[1]) if name == "multiply" else np.abs(expected)
+        assert (np.abs(got - expected) <= 4 * info.eps * size).all(), lanes
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+@pytest.mark.parametrize("name", ROUNDED_COMPLEX.split())
+def test_complex_functions_of_special_values(name, dtype):
+    parts = [0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan]
+    values = np.array([complex(re, im) for re in parts for im in parts], dtype.numpy)
+    arrays = [entry.ravel() for entry in np.meshgrid(*[values] * count_of(name))]
+    with np.errstate(all="ignore"):
+        expected = np.asarray(getattr(S, name)(*arrays))
+    if name == "multiply":  # NumPy may fuse; its NaN are ours
+        arrays = [array[~np.isnan(expected)] for array in arrays]
+        expected = expected[~np.isnan(expected)]
+    got = on_arrays(name, (dtype,) * len(arrays), result_type(name, dtype), 8)(*arrays)
+    if name in ("absolute", "sign"):
+        np.testing.assert_allclose(got, expected, rtol=2 * np.finfo(dtype.numpy).eps)
+    else:
+        check(got, expected, arrays, name, is_zero_unsigned=True)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX, ids=str)
+def test_magnitudes_neither_overflow_nor_vanish(dtype):
+    info = np.finfo(dtype.numpy)
+    sizes = np.array([info.smallest_subnormal * 4, info.smallest_normal, 1, info.max / 8], info.dtype)
+    array = np.concatenate([3 * sizes + 4j * sizes, 4 * sizes - 3j * sizes]).astype(dtype.numpy)
+    part = result_type("absolute", dtype)
+    for lanes in LANES:
+        got = on_arrays("absolute", (dtype,), part, lanes)(array)
+        np.testing.assert_array_max_ulp(got, np.tile(5 * sizes, 2), 1)
+        signs = on_arrays("sign", (dtype,), dtype, lanes)(array)
+        np.testing.assert_allclose(signs, np.repeat([0.6 + 0.8j, 0.8 - 0.6j], 4), rtol=4 * info.eps)
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_where_moves_bits(dtype):
+    x, y, condition = numbers(dtype, 100, 1), numbers(dtype, 100, 2), numbers(bool_, 100, 3)
+    for lanes in some_lanes(dtype):
+        got = on_arrays("where", (bool_, dtype, dtype), dtype, lanes)(condition, x, y)
+        expected = np.where(condition, x.view(np.uint8).reshape(100, -1).T, y.view(np.uint8).reshape(100, -1).T).T
+        if dtype.bits == 4:
+            assert np.array_equal(got, np.where(condition, x, y))
+        else:
+            assert np.array_equal(got.view(np.uint8).reshape(100, -1), expected)
+
+
+def test_complex_numbers_are_made_of_parts():
+    re, im = numbers(float32, 64, 1), numbers(float32, 64, 2)
+    got = on_arrays("complex", (float32, float32), complex64, 8)(re, im)
+    assert same(got.real, re).all() and same(got.imag, im).all()
+
+
+def test_one_lane_stands_for_all():
+    b = Builder("one")
+    x, y = literal(b, 1.0, float32, lanes=8), literal(b, 2.0, float32)
+    assert apply("add", [y, x], float32).lanes == apply("fma", [y, y, x], float32).lanes == 8
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("add", bfloat16), ("add", int4), ("exp", int32), ("less", complex64),
+                                             ("shift_left", float16)])
+def test_what_there_is_no_function_for(name, dtype):
+    with pytest.raises(InternalError, match=name):
+        apply(name, [literal(Builder("one"), 1, dtype)] * 2, dtype)

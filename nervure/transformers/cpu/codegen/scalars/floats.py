@@ -35,7 +35,7 @@ def with_sign_of(size: Register | float, sign: Register) -> Register:
 
 def sign(x: Register) -> Register:
     """-1 or 1; zeros and NaN as they are."""
-    return x.builder.where(x.equal(0.0) | x.is_nan(), x, with_sign_of(1.0, x))
+    return x.builder.where(absolute(x) > 0.0, with_sign_of(1.0, x), x)
 
 
 def maximum(x: Register, y: Register) -> Register:

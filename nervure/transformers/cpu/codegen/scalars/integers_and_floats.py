@@ -59,8 +59,8 @@ def to_integer(x: Register, dtype: DType) -> Register:
     minimum, maximum = limits(dtype)
     past = float(maximum + 1)
     low, high = float(minimum), _below(past, maximum, x.type)
-    number = b.where(x.is_nan(), 0.0, x)
-    inside = b.where(number > low, number, low)
+    number = b.where(x.is_nan(), 0.0, x) if low else x
+    inside = b.where(number > low, number, low)  # also where it is NaN
     inside = b.where(inside < high, inside, high)
     whole = _to_integer_inside(inside, bits, dtype.is_signed)
     return whole if high == maximum else b.where(x >= past, maximum, whole)
