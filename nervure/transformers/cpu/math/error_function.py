@@ -1,7 +1,15 @@
-"""erf: an odd polynomial near 0; beyond, one minus a power of a polynomial, which dies away as erfc does.
+"""erf, erfc and erf_inv.
 
-The 4th (for double the 8th) root of erfc falls slowly enough for a polynomial of moderate degree, and the power is
-two (three) squarings: no exponential, no division.
+erf is an odd polynomial near 0; beyond, one minus a power of a polynomial, which dies away as erfc does: the 4th (for
+double the 8th) root of erfc falls slowly enough for a polynomial of moderate degree, and the power is two (three)
+squarings. No exponential, no division.
+
+erfc keeps its relative accuracy to the last denormal: e**(-x**2) times a polynomial in (x - k) / (x + k) over x + k
+(after M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", Mathematics of
+Computation 36, 1981). What x * x loses by rounding is added to the reduced argument of the exponential.
+
+erf_inv takes its argument from w = -log(1 - x**2) (M. Giles, "Approximating the erfinv function", GPU Computing Gems,
+2011): x times a polynomial in w, or, in the tail, a polynomial in sqrt(w).
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F32
@@ -13,8 +21,12 @@ two (three) squarings: no exponential, no division.
 
 from __future__ import annotations
 
+import math
+
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.math.floats import magnitude, with_sign_of
+from nervure.transformers.cpu.math.exponential import expm1_of_small, low_bits_as_power, reduce
+from nervure.transformers.cpu.math.floats import at_most, format_of, is_negative, magnitude, with_sign_of
+from nervure.transformers.cpu.math.logarithm import log
 from nervure.transformers.cpu.math.polynomial import Coefficients, horner
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
@@ -38,6 +50,43 @@ _FAR = Coefficients(
 _SQUARINGS = {"float": 2, "double": 3}
 _FAR_END = {"float": 3.95, "double": 5.95}  # here and beyond, erf rounds to 1
 
+# (x + k) e**(x**2) erfc(x) in powers of (x - k) / (x + k), on [0, 10.1]: 2**-26.6; on [0, 27.25]: 2**-54.
+_SCALED = Coefficients(
+    float=(1.0740069e+00, -8.8339454e-01, 5.902277e-01, -3.104647e-01, 1.1953641e-01, -2.684575e-02, -1.2583893e-03,
+           3.0789422e-03, -4.372416e-04, -2.9850032e-04),
+    double=(1.095995661000491, -0.976548729080882, 0.773208702265255, -0.540853831313244, 0.3308515878770963,
+            -0.17401093723964522, 0.07638151492758223, -0.026370053341998476, 0.0061120554689521375,
+            -0.00028095889110833056, -0.00045505157817356354, 0.00017681321560886182, -3.639177423083499e-06,
+            -1.8863179718429946e-05, 4.703360453566546e-06, 1.4312122772478439e-06, -8.57972516135894e-07,
+            -8.757898698147539e-08, 1.319388036293992e-07, 1.184248197546748e-08, -1.6465994757937315e-08,
+            -4.0002585243911954e-09))
+_SCALED_CENTER = {"float": 3.0, "double": 4.0}
+_SCALED_END = {"float": 10.1, "double": 27.25}  # here and beyond, erfc rounds to 0
+
+# erf_inv(x) / x in powers of w - start / 2, for w in [0, start]: 2**-24.4 and 2**-55.1; erf_inv(x) in powers of
+# sqrt(w) - center, to the greatest finite w: 2**-25.2 and 2**-54.1.
+_INVERSE_NEAR = Coefficients(
+    float=(1.4084022e+00, 2.4919866e-01, -2.582195e-03, -1.583834e-03, 2.1937166e-04, 4.501704e-06, -4.49195e-06,
+           2.5129287e-07, 4.5024425e-08),
+    double=(1.5627896112343589, 0.2443302590150765, -0.005035975750000535, -0.0010385819182153957,
+            0.00020906626774920518, -9.48605287528672e-06, -2.568835009681853e-06, 4.829529912899565e-07,
+            -8.21929970518031e-09, -8.285168676049639e-09, 1.113862494230198e-09, 3.337125574116164e-11,
+            -2.564407690625636e-11, 2.279514290704678e-12, 2.4678655933692746e-13, -7.396965294925002e-14,
+            3.5386288423878957e-15, 1.1349577852320095e-15, -1.9796328289979657e-16, -5.566067755170914e-18,
+            4.1509919101355824e-18, -7.994226460257582e-20, -4.2305545115267093e-20))
+_INVERSE_TAIL = Coefficients(
+    float=(2.832802e+00, 1.0026624e+00, 6.8411226e-03, -3.4458227e-03, 1.1568511e-03, -2.1862246e-04, -6.3807405e-05,
+           5.4598477e-05, -5.184712e-06),
+    double=(3.839783581356177, 1.0094949248867302, 0.0012536038929958694, -0.0008540437576240669,
+            0.00029527738608158254, -8.43374950325864e-05, 2.1340592718779056e-05, -4.579291185724544e-06,
+            5.857839640857021e-07, 1.5695006187808268e-07, -1.7054130634016853e-07, 8.408680062220738e-08,
+            -2.712866667130491e-08, 4.199673677382686e-09, 1.3038486868366177e-09, -1.2163157173008916e-09,
+            4.450738731357655e-10, -8.039611990586646e-11, -7.2069773206464524e-12, 1.426058277228622e-11,
+            -7.317366579301347e-12, 1.3267573684617195e-12, 4.786092154571585e-13, -2.6037727665080627e-13,
+            1.8195423921624326e-14, 9.73547618270008e-15, -1.6071204375244824e-15))
+_TAIL_START = {"float": 4.25, "double": 5.5}
+_TAIL_CENTER = {"float": 3.0, "double": 4.0}
+
 
 def erf(x: Register) -> Register:
     """Error function; +-1 at infinities; -0.0 stays."""
@@ -48,6 +97,35 @@ def erf(x: Register) -> Register:
         root = root * root
     far = b.fma(-root, root, 1.0)
     return with_sign_of(b.where(distance >= _NEAR_END[x.type.scalar], far, near), x)
+
+
+def erfc(x: Register) -> Register:
+    """1 - erf(x), accurate in the right tail; 2 at -inf, 0 at inf."""
+    b, format, center = x.builder, format_of(x.type), _SCALED_CENTER[x.type.scalar]
+    distance = at_most(magnitude(x), _SCALED_END[x.type.scalar])
+    square = distance * distance
+    lost = b.fma(distance, distance, -square)
+    shift = 3 * (format.bias + 1) // 4  # 2**n alone would be denormal
+    reduced = reduce(-square, format.bias + shift)
+    whole = distance + center
+    inverse = 1.0 / whole
+    # By how much this is too small: what it is sensitive to is worth several units in the last place of the result.
+    missing = b.fma(-inverse, distance - (whole - center), b.fma(-inverse, whole, 1.0))
+    ratio = b.fma(inverse * missing, -2.0 * center, b.fma(inverse, -2.0 * center, 1.0))
+    scaled = inverse * horner(ratio, _SCALED)
+    scaled = b.fma(scaled, expm1_of_small(reduced.r + (missing - lost)), scaled)
+    tail = scaled * low_bits_as_power(reduced.counter) * 2.0 ** -shift
+    return b.where(is_negative(x), 2.0 - tail, tail)
+
+
+def erf_inv(x: Register) -> Register:
+    """Inverse of erf; +-1 gives +-inf, outside NaN; -0.0 stays."""
+    b, scalar = x.builder, x.type.scalar
+    w = -log(b.fma(-x, x, 1.0))
+    near = x * horner(w - _TAIL_START[scalar] / 2, _INVERSE_NEAR)
+    tail = horner(b.intrinsic("sqrt", w) - _TAIL_CENTER[scalar], _INVERSE_TAIL)
+    result = b.where(w > _TAIL_START[scalar], with_sign_of(tail, x), near)
+    return b.where(magnitude(x).equal(1.0), x * math.inf, result)
 
 
 def _at_most(x: Register, limit: float) -> Register:

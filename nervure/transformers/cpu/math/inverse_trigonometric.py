@@ -1,7 +1,8 @@
 """asin, acos, atan and atan2: arguments are folded onto an interval where one short odd polynomial serves.
 
-Above 1/2, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1, atan(x) = pi/2 - atan(1 / x) (M. Abramowitz and I. Stegun,
-"Handbook of mathematical functions", 4.4). Of atan2 the fold is the quotient of the smaller by the larger side.
+Above 1/2, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1, atan(x) = pi/2 - atan(1 / x) (M. Abramowitz and
+I. Stegun, "Handbook of mathematical functions", 4.4). Of atan2 the fold is the quotient of the smaller by the larger
+side.
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F32
