@@ -2,13 +2,13 @@
 the table.
 
 >>> transformer_choices()
-('interpreter', 'null')
+('cpu', 'interpreter', 'null')
 >>> make_transformer("interprter")
 Traceback (most recent call last):
     ...
 nervure.errors.InvalidArgument: make_transformer: there is no transformer interprter
   got:      interprter
-  expected: interpreter, null
+  expected: cpu, interpreter, null
   help:     did you mean interpreter?
 ...
 """
@@ -26,6 +26,7 @@ __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 
 # Where each transformer's class is; its module is imported at the first use.
 _TABLE: dict[str, str] = {
+    "cpu": "nervure.transformers.cpu.transformer:CpuTransformer",
     "interpreter": "nervure.transformers.interpreter:Interpreter",
     "null": "nervure.transformers.null:NullTransformer",
 }

@@ -14,6 +14,7 @@ from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, size_of, unit
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.points import position
+from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, symbols
 
 STRIPE = 64
@@ -21,43 +22,64 @@ STRIPE = 64
 
 
 def lower_scatter(step: Scattering, memory: Memory) -> list[Lowered]:
-    """A kernel that fills the outputs and one that writes into them."""
+    """A kernel that fills the outputs, one that writes into them, and one that rounds what adds up in a wider type."""
     structure = memory.facts.structure(step.op)
-    return [*[_filled(step, memory, structure, value) for value in step.op.outputs], _written(step, memory, structure)]
+    targets = [_target(memory, structure, output) for output in step.op.outputs]
+    filled = [_filled(step, memory, structure, *pair) for pair in zip(step.op.outputs, targets, strict=True)]
+    rounded = [_rounded(step, memory, output, target) for output, target in zip(step.op.outputs, targets, strict=True)
+               if target is not memory.of(output)]
+    return [*filled, _written(step, memory, structure, targets), *rounded]
 
 
-def _filled(step: Scattering, memory: Memory, structure: Structure, output: Value) -> Lowered:
+def _target(memory: Memory, structure: Structure, output: Value) -> Storage:
+    """Where the writes go: the output itself, unless it is too narrow to add up in."""
+    if structure.combine in (None, "set") or output.dtype.compute is output.dtype:
+        return memory.of(output)
+    return memory.temporary(output.dtype.compute, output.shape)
+
+
+def _filled(step: Scattering, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:
     maker = Maker(memory, output.shape, {step.op: None})
     point = here(output.shape)
     with maker.elements.body() as body:
         if structure.initial is None:
-            element: Scalar = unit(None if callable(structure.combine) else structure.combine, output.dtype)
+            element: Scalar = unit(None if callable(structure.combine) else structure.combine, target.dtype)
         else:
             element = maker.elements.of(step.op.operands[structure.initial], point)
-        maker.store(maker.buffer(memory.of(output), "out"), position(point, output.shape), element)
+        element = converted(body, element, target.dtype)
+        maker.store(maker.buffer(target, "out"), position(point, output.shape), element)
     return maker.finish("fill", nested(loops_over(output.shape), body.list), size_of(output.shape), [step.op])
 
 
-def _written(step: Scattering, memory: Memory, structure: Structure) -> Lowered:
+def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -> Lowered:
+    maker = Maker(memory, output.shape, {step.op: None})
+    place = position(here(output.shape), output.shape)
+    with maker.elements.body() as body:
+        element = converted(body, maker.elements.load(maker.buffer(target), place), output.dtype)
+        maker.store(maker.buffer(memory.of(output), "out"), place, element)
+    return maker.finish("round", nested(loops_over(output.shape), body.list), size_of(output.shape), [step.op])
+
+
+def _written(step: Scattering, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
     op, domain, rank = step.op, structure.domain, len(structure.domain)
     shared = _shared_axes(structure)
     stripe, lane = index(rank), index(rank + 1)
-    striped = shared == [rank - 1]
+    striped = shared == [rank - 1] and rank > 1
     more = [(str(stripe), -(-domain[-1] // STRIPE)), (str(lane), STRIPE)] if striped else []
     maker = Maker(memory, domain, {op: None}, more)
     elements = maker.elements
     point: tuple[DimLike, ...] = here(domain)
     if striped:
         point = (*point[:-1], stripe * STRIPE + lane)
-
+    combine = None if structure.combine in (None, "set") else str(structure.combine)
     with elements.body() as body:
         given = elements.body_at(op, point)
-        for output, access, value in zip(op.outputs, structure.writes, given if isinstance(given, tuple) else (given,),
-                                         strict=True):
+        for output, target, access, value in zip(op.outputs, targets, structure.writes,
+                                                 given if isinstance(given, tuple) else (given,), strict=True):
             place = elements.place(op, access, elements.at(point))
             valid = elements.inside(place, output.shape) if access.drop else None
-            buffer = maker.buffer(memory.of(output), "inout")
-            _store(maker, buffer, position(place, output.shape), value, structure.combine, output, valid)
+            element = converted(elements.statements, value, target.dtype)
+            maker.store(maker.buffer(target, "inout"), position(place, output.shape), element, combine, valid)
     loops: tuple[Statement, ...]
     if striped:
         inner = (For(str(lane), dim_min(STRIPE, domain[-1] - stripe * STRIPE), tuple(body.list), vector=True),)
@@ -65,16 +87,6 @@ def _written(step: Scattering, memory: Memory, structure: Structure) -> Lowered:
     else:
         loops = _ordered_loops(domain, shared, body.list)
     return maker.finish("scatter", loops, size_of(domain), [op])
-
-
-def _store(maker: Maker, buffer: object, offset: DimLike, value: Scalar, combine: object, output: Value,
-           valid: Scalar | None) -> None:
-    """One write. Low-precision sums are read, added to and rounded at each write."""
-    elements = maker.elements
-    if combine in (None, "set"):
-        maker.store(buffer, offset, converted(elements.statements, value, output.dtype), None, valid)  # type: ignore[arg-type]
-        return
-    maker.store(buffer, offset, converted(elements.statements, value, output.dtype), str(combine), valid)  # type: ignore[arg-type]
 
 
 def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[Statement]) -> tuple[Statement, ...]:

@@ -1,0 +1,155 @@
+"""The plan of a function: its steps lowered to kernels, and where every value lies. It holds for all sizes.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4, 8))
+>>> total = nv.ops.Sum(nv.ops.Exp(x), [1])
+>>> plan = make_plan(nv.Function([total], [x]))
+>>> for step in plan.steps:
+...     print(step)
+kernel rows: reads argument 0; writes root 0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ir.variable import Variable
+from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
+from nervure.kernel.cluster.clustering import dense_base
+from nervure.kernel.cluster.kinds import Facts
+from nervure.kernel.cluster.reading import Readings
+from nervure.kernel.lower import Lowered, Memory, lower
+from nervure.kernel.simplify import simplify_kernel
+from nervure.memory.storage import Storage
+
+
+class KernelStep(NamedTuple):
+    """A kernel, and the memory of its buffers."""
+
+    lowered: Lowered
+
+    @property
+    def read(self) -> list[Storage]:
+        """The memory that is read."""
+        return [storage for buffer, storage in self._pairs() if buffer.role != "out"]
+
+    @property
+    def written(self) -> list[Storage]:
+        """The memory that is written."""
+        return [storage for buffer, storage in self._pairs() if buffer.role != "in"]
+
+    def _pairs(self) -> Iterable[tuple[object, Storage]]:
+        buffers = [buffer for buffer in self.lowered.kernel.buffers if buffer.role != "scratch"]
+        return zip(buffers, self.lowered.storages, strict=True)
+
+    def __str__(self) -> str:
+        read, written = [", ".join([f"{entry.kind} {entry.number}" for entry in entries])
+                         for entries in (self.read, self.written)]
+        return f"kernel {self.lowered.kernel.name}: reads {read or 'nothing'}; writes {written}"
+
+
+class HostStep(NamedTuple):
+    """An op that Python runs. ``bases`` are the stored values from which its operands are made by views."""
+
+    op: Op
+    bases: dict[Value, Storage]
+    outputs: tuple[Storage, ...]
+
+    @property
+    def read(self) -> list[Storage]:
+        """The memory that is read."""
+        return list(self.bases.values())
+
+    @property
+    def written(self) -> list[Storage]:
+        """The memory that is written."""
+        return list(self.outputs)
+
+    def __str__(self) -> str:
+        return f"host {type(self.op).__name__}"
+
+
+class Plan(NamedTuple):
+    """Steps in order, the memory of the roots (results, then new values of variables) and of variables' old values."""
+
+    function: Function
+    steps: tuple[KernelStep | HostStep, ...]
+    roots: tuple[Storage, ...]
+    variables: dict[Storage, Variable]
+    clusters: tuple[Step, ...]
+
+
+def make_plan(function: Function) -> Plan:
+    """The plan of a function without composites."""
+    facts = Facts()
+    clusters = cluster(function, facts)
+    memory = Memory(facts, Readings(function, facts))
+    _place_leaves(function, memory)
+    roots = _place_roots(function, clusters, memory)
+    _place_values(clusters, memory)
+    steps: list[KernelStep | HostStep] = []
+    for step in clusters:
+        if isinstance(step, Host):
+            steps.append(_host_step(step, memory))
+        else:
+            steps.extend([KernelStep(_simplified(lowered)) for lowered in lower(step, memory)])
+    variables = {storage: storage.source for storage in memory.places.values() if storage.kind == "variable"}
+    return Plan(function, tuple(steps), tuple(roots), variables, tuple(clusters))
+
+
+def _simplified(lowered: Lowered) -> Lowered:
+    """The kernel in its simplest form, with the memory of the buffers that are left."""
+    kernel = simplify_kernel(lowered.kernel)
+    storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
+                        lowered.storages, strict=True))
+    kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])
+    return lowered._replace(kernel=kernel, storages=kept)
+
+
+def _place_leaves(function: Function, memory: Memory) -> None:
+    for number, parameter in enumerate(function.parameters):
+        value = parameter.value
+        memory.places[value] = Storage("argument", value.dtype, value.shape, number)
+    known: dict[Variable, Storage] = {}
+    for op in function.operations:
+        if isinstance(op, Constant):
+            memory.places[op.value] = Storage("constant", op.value.dtype, op.value.shape, 0, op.array)
+        elif isinstance(op, ReadVariable):
+            place = known.setdefault(op.variable, Storage("variable", op.value.dtype, op.value.shape, len(known),
+                                                          op.variable))
+            memory.places[op.value] = place
+
+
+def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> list[Storage]:
+    """The memory of roots: computed values lie there from the start, what is copied gets there by a step."""
+    copied = {step.root for step in clusters if isinstance(step, Copy)}
+    roots = []
+    for number, root in enumerate(function.roots):
+        storage = memory.roots[number] = Storage("root", root.dtype, root.shape, number)
+        roots.append(storage)
+        if number not in copied:
+            memory.places[dense_base(root)] = storage
+    return roots
+
+
+def _place_values(clusters: list[Step], memory: Memory) -> None:
+    """Memory for the time of the call for what is stored and is no root."""
+    for step in clusters:
+        if isinstance(step, Copy):
+            continue
+        for value in step.stored if isinstance(step, Loops) else step.op.outputs:
+            if value not in memory.places:
+                memory.places[value] = memory.temporary(value.dtype, value.shape)
+
+
+def _host_step(step: Host, memory: Memory) -> HostStep:
+    bases = {}
+    for operand in step.op.operands:
+        base, _ = memory.readings.base(operand)
+        if base in memory.places:
+            bases[base] = memory.places[base]
+    return HostStep(step.op, bases, tuple([memory.places[value] for value in step.op.outputs]))

@@ -1,0 +1,36 @@
+"""The cpu transformer: it compiles whole functions for this machine's processor.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4,))
+>>> with nv.transformers.make_transformer("cpu") as cpu:
+...     double = cpu.compile(nv.Function([nv.ops.Add(x, x)], [x]))
+...     double(np.float32([1, 2, 3, 4]))
+(array([2., 4., 6., 8.], dtype=float32),)
+"""
+
+from __future__ import annotations
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Leaf
+from nervure.ir.op import Op
+from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.cpu.executable import CpuExecutable
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.interpreter import steps
+
+
+class CpuTransformer(Transformer):
+    """Runs every op that has one of the kinds of meaning, and the effects."""
+
+    name = "cpu"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.target = Target.host()
+
+    def supports(self, op_class: type[Op]) -> bool:
+        return issubclass(op_class, Leaf) or steps.supports(op_class)
+
+    def make_executable(self, function: Function) -> Executable:
+        return CpuExecutable(function, self, self.target)
