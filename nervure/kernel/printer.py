@@ -49,6 +49,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.scalar_types import TYPED
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols, substitute
+from nervure.types.dtype import bool_
 
 LETTERS = "ijklmnpqrst"
 
@@ -170,7 +171,7 @@ class _Printer:
 
     def _scalar(self, x: Scalar) -> str:
         if isinstance(x, Literal):
-            return f"{_number(x.value)}_{x.dtype.short}"
+            return str(bool(x.value)) if x.dtype is bool_ else f"{_number(x.value)}_{x.dtype.short}"
         name = self._variables.get(x)
         if name is None:
             name = self._variables[x] = self._free.variable()

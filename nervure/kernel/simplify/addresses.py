@@ -95,11 +95,11 @@ class _Addresses(Rewrite):
             return self._ordered(address)
         steps = dict(address.steps)
         base = self._simplified(base)
-        parts = affine(base, self._ranges)
-        if parts is not None:
-            base = parts[1]
-            for index, step in parts[0].items():
-                steps[index] = steps.get(index, 0) + step
+        for index in index_symbols(base):
+            parts = affine(base, [index])
+            if parts is not None and not index_symbols(parts[0][index]):
+                steps[index] = steps.get(index, 0) + parts[0][index]
+                base = parts[1]
         return Address(base, self._in_order(steps), terms)
 
     def _absorbed(self, base: DimLike, terms: Iterable[tuple[DimLike, Scalar]]

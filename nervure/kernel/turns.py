@@ -1,0 +1,139 @@
+"""Whether two turns of a loop touch one element: what parallel and vector loops must not do.
+
+>>> from nervure.kernel.ir import Buffer, Literal
+>>> from nervure.types.dtype import float32
+>>> y = Buffer("y", float32, 40, "out")
+>>> overlapping = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
+>>> meeting(For("%0", 9, (For("%1", 5, (overlapping,)),), parallel=True)) == (overlapping, overlapping)
+True
+>>> meeting(For("%0", 9, (For("%1", 4, (overlapping,)),), parallel=True)) is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import gcd
+from typing import NamedTuple
+
+from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store
+from nervure.types.dim import DimLike, bounds, index_symbols
+
+_EFFORT = 2_000  # sums that are looked at before the question is left open
+_TURNS = 16  # of a loop that are tried one by one where its step differs between the two accesses
+
+Indices = tuple[tuple[str, DimLike], ...]
+Term = tuple[int, int, int]  # coefficient, lowest and highest value of what it multiplies
+
+
+class _Access(NamedTuple):
+    statement: Load | Store
+    inner: Indices  # of the loops between the loop in question and the statement
+
+
+def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
+    """A store and a load or store that certainly touch one element in two turns; None where that is not so or open.
+
+    Accesses that have a condition or whose place is data are not looked at, nor is scratch memory of a loop whose
+    turns each have their own.
+    """
+    accesses: dict[Buffer, list[_Access]] = {}
+    for access in _accesses(loop.body, ()):
+        statement = access.statement
+        has_own = statement.buffer.role == "scratch" and not loop.vector
+        if not has_own and not statement.address.terms and statement.valid is None:
+            accesses.setdefault(statement.buffer, []).append(access)
+    for entries in accesses.values():
+        for first in entries:
+            for second in entries if isinstance(first.statement, Store) else ():
+                if _meet(loop, first, second):
+                    return first.statement, second.statement
+    return None
+
+
+def _accesses(statements: Sequence[Statement], inner: Indices) -> Iterator[_Access]:
+    for statement in statements:
+        if isinstance(statement, (Load, Store)):
+            yield _Access(statement, inner)
+        elif isinstance(statement, For):
+            yield from _accesses(statement.body, (*inner, (statement.index, statement.extent)))
+        elif isinstance(statement, (Reduce, Fold)):
+            yield from _accesses(statement.body, (*inner, *statement.indices))
+            yield from _accesses(statement.combine if isinstance(statement, Fold) else (), inner)
+
+
+def _meet(loop: For, first: _Access, second: _Access) -> bool:
+    one, other = first.statement.address, second.statement.address
+    if one == other and dict(one.steps).get(loop.index, 0) == 0 and not index_symbols(one.base):
+        return bounds(loop.extent)[1] not in (0, 1)
+    difference = one.base - other.base
+    if not isinstance(difference, int) or index_symbols(one.base):
+        return False
+    terms: list[Term] = []
+    for sign, access in ((1, first), (-1, second)):
+        found = _terms(loop, access, sign)
+        if found is None:
+            return False
+        terms += found
+    outer = [_outer_steps(loop, access) for access in (first, second)]
+    steps = [dict(address.steps).get(loop.index, 0) for address in (one, other)]
+    if outer[0] != outer[1] or not isinstance(loop.extent, int) or not all([isinstance(step, int) for step in steps]):
+        return False
+    return _reach(difference, steps[0], steps[1], loop.extent, terms)  # type: ignore[arg-type]  # they are ints
+
+
+def _terms(loop: For, access: _Access, sign: int) -> list[Term] | None:
+    """What the loops inside add to a place, None where that is symbolic."""
+    steps = dict(access.statement.address.steps)
+    terms = []
+    for index, extent in access.inner:
+        step = steps.get(index, 0)
+        if not isinstance(step, int) or not isinstance(extent, int) or extent < 1:
+            return None
+        terms.append((sign * step, 0, extent - 1))
+    return terms
+
+
+def _outer_steps(loop: For, access: _Access) -> dict[str, DimLike]:
+    inside = {loop.index, *[index for index, _ in access.inner]}
+    return {index: step for index, step in access.statement.address.steps if index not in inside}
+
+
+def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term]) -> bool:
+    """Whether ``difference + step*p - other*q + terms`` is 0 for two turns p and q that are not the same."""
+    if step == other:
+        return any([reaches(-difference, [(step, low, high), *terms])
+                    for low, high in ((1, extent - 1), (1 - extent, -1)) if low <= high])
+    turns = range(min(extent, _TURNS))
+    return any([reaches(other * q - step * p - difference, terms) for p in turns for q in turns if p != q])
+
+
+def reaches(target: int, terms: Sequence[Term]) -> bool:
+    """Whether a sum of coefficients times values in their ranges surely can be the target.
+
+    >>> reaches(7, [(3, 0, 4), (2, 0, 1)]), reaches(7, [(3, 0, 4), (2, 0, 0)])
+    (False, False)
+    >>> reaches(8, [(3, 0, 4), (2, 0, 1)])
+    True
+    """
+    ordered = sorted([term for term in terms if term[0]], key=lambda term: -abs(term[0]))
+    ends = [sorted((coefficient * low, coefficient * high)) for coefficient, low, high in ordered]
+    effort = _EFFORT
+    pending = [(target, 0)]
+    while pending and effort > 0:
+        left, position = pending.pop()
+        effort -= 1
+        if position == len(ordered):
+            if left == 0:
+                return True
+            continue
+        coefficient, low, high = ordered[position]
+        if left % gcd(*[term[0] for term in ordered[position:]]):
+            continue
+        rest = ends[position + 1:]
+        below, above = left - sum([end[1] for end in rest]), left - sum([end[0] for end in rest])
+        if coefficient < 0:
+            below, above = above, below
+        first, last = max(low, -(-below // coefficient)), min(high, above // coefficient)
+        pending += [(left - coefficient * value, position + 1) for value in range(first, min(last, first + effort) + 1)]
+    return False

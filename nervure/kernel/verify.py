@@ -1,0 +1,290 @@
+"""The verifier of kernels: what must hold of every kernel before it becomes machine code.
+
+>>> from nervure.kernel.ir import Address, Buffer, Literal
+>>> from nervure.types.dtype import float32
+>>> y = Buffer("y", float32, 12, "out")
+>>> store = Store(y, Address(1, (("%0", 1),)), Literal(0.0, float32))
+>>> verify_kernel(Kernel("fill", (y,), (For("%0", 11, (store,)),)))
+>>> verify_kernel(Kernel("fill", (y,), (For("%0", 12, (store,)),)))
+Traceback (most recent call last):
+    ...
+nervure.errors.InternalError: fill: y[i + 1] = 0.0_f32: not all of its places are inside of y, which has 12 elements
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from nervure.errors import InternalError
+from nervure.kernel.combining import FUNCTIONS
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Check,
+    Fold,
+    For,
+    Index,
+    Kernel,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    dims,
+    walk,
+)
+from nervure.kernel.printer import describe
+from nervure.kernel.scalar_types import TYPED, result_type
+from nervure.kernel.turns import meeting
+from nervure.types.dim import Dim, DimLike, bounds, index, index_symbols, less_equal, substitute
+from nervure.types.dtype import DType, bool_, int64
+
+ROLES = ("in", "out", "inout", "scratch")
+
+
+def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> None:
+    """Raises InternalError naming the first statement for which something does not hold.
+
+    Variables are defined once, before they are read and in a loop around it. Functions take their operands' types.
+    Loop indices are those of loops around, whose names differ. Every place is inside of its buffer; where that is not
+    proved the access has a condition, or its place is data, or it is appended to ``unproved`` if that is given.
+    Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store. Turns of parallel
+    and vector loops do not touch what another turn writes, as far as that can be decided.
+    """
+    _check_buffers(kernel)
+    _Verifier(kernel, unproved).block(kernel.body)
+
+
+def _check_buffers(kernel: Kernel) -> None:
+    names: set[str] = set()
+    for buffer in kernel.buffers:
+        if buffer.name in names:
+            raise InternalError(f"{kernel.name}: two buffers are called {buffer.name}")
+        names.add(buffer.name)
+        if buffer.role not in ROLES:
+            raise InternalError(f"{kernel.name}: the buffer {buffer.name} is {buffer.role!r}, not {' or '.join(ROLES)}")
+        if index_symbols(buffer.size) or less_equal(0, buffer.size) is False:
+            raise InternalError(f"{kernel.name}: the buffer {buffer.name} has {buffer.size} elements")
+
+
+class _Verifier:
+    def __init__(self, kernel: Kernel, unproved: list[Statement] | None) -> None:
+        self._kernel, self._unproved = kernel, unproved
+        self._buffers = set(kernel.buffers)
+        self._defined: set[Variable] = set()
+        self._visible: set[Variable] = set()
+        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
+        self._runs = True  # False in a loop that certainly has no turn
+        self._written: set[Buffer] = set()
+        self._in_parallel = False
+        self._has_parallel = any([isinstance(entry, For) and entry.parallel for entry in walk(kernel.body)])
+
+    def block(self, statements: Iterable[Statement]) -> None:
+        """Verifies statements in order."""
+        for statement in statements:
+            check = _CHECKS.get(type(statement))
+            if check is None:
+                raise InternalError(f"{self._kernel.name}: {statement!r:.80} stands among its statements")
+            check(self, statement)
+
+    def _require(self, holds: bool, statement: Statement, problem: str) -> None:
+        if not holds:
+            self._fail(statement, problem)
+
+    def _fail(self, statement: Statement, problem: str) -> NoReturn:
+        raise InternalError(f"{describe(self._kernel, statement)}: {problem}")
+
+    # -- scalars -----------------------------------------------------------------------------------------
+
+    def _define(self, statement: Statement, variables: Iterable[Variable]) -> None:
+        for variable in variables:
+            self._require(variable not in self._defined, statement, "it defines a variable that is defined already")
+            self._defined.add(variable)
+            self._visible.add(variable)
+
+    def _read(self, statement: Statement, *scalars: Scalar | None) -> None:
+        for scalar in scalars:
+            if isinstance(scalar, Variable) and scalar not in self._visible:
+                when = "outside of the loop that defines it" if scalar in self._defined else "before it is defined"
+                self._fail(statement, f"it reads a variable {when}")
+
+    def _typed(self, statement: Statement, scalar: Scalar, dtype: DType, what: str) -> None:
+        self._require(scalar.dtype is dtype, statement, f"{what} is of {scalar.dtype}, not of {dtype}")
+
+    def _apply(self, statement: Apply) -> None:
+        self._read(statement, *statement.operands)
+        carried = statement.result.dtype if statement.function in TYPED else None
+        try:
+            found = result_type(statement.function, [operand.dtype for operand in statement.operands], carried)
+        except InternalError as error:
+            self._fail(statement, str(error))
+        self._typed(statement, statement.result, found, "its result")
+        self._define(statement, [statement.result])
+
+    def _index(self, statement: Index) -> None:
+        self._check_dims(statement)
+        self._typed(statement, statement.result, int64, "its result")
+        self._define(statement, [statement.result])
+
+    def _check(self, statement: Check) -> None:
+        self._read(statement, statement.condition, statement.value)
+        self._typed(statement, statement.condition, bool_, "its condition")
+        self._require(statement.value.dtype.is_integer, statement, f"its value is of {statement.value.dtype}")
+        is_number = type(statement.failure) is int and statement.failure >= 0
+        self._require(is_number, statement, "its failure is no number")
+
+    # -- memory ------------------------------------------------------------------------------------------
+
+    def _load(self, statement: Load) -> None:
+        self._check_access(statement)
+        self._require((statement.valid is None) == (statement.fill is None), statement,
+                      "it has a condition without another scalar, or another scalar without a condition")
+        if statement.fill is not None:
+            self._read(statement, statement.fill)
+            self._typed(statement, statement.fill, statement.buffer.dtype, "its other scalar")
+        self._require_written(statement)
+        self._typed(statement, statement.result, statement.buffer.dtype, "its result")
+        self._define(statement, [statement.result])
+
+    def _store(self, statement: Store) -> None:
+        self._check_access(statement)
+        self._read(statement, statement.value)
+        self._typed(statement, statement.value, statement.buffer.dtype, "its value")
+        self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
+        if statement.combine is not None:
+            self._check_combine(statement, statement.combine, statement.buffer.dtype)
+            self._require_written(statement)
+        self._written.add(statement.buffer)
+
+    def _require_written(self, statement: Load | Store) -> None:
+        buffer = statement.buffer
+        is_readable = buffer.role in ("in", "inout") or buffer in self._written
+        self._require(is_readable, statement, f"it reads {buffer.name} before anything is stored there")
+
+    def _check_access(self, statement: Load | Store) -> None:
+        buffer, address = statement.buffer, statement.address
+        self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
+        self._require(buffer.role != "scratch" or self._in_parallel or not self._has_parallel, statement,
+                      f"{buffer.name} belongs to a turn of the parallel loop, and this is outside of it")
+        self._check_dims(statement)
+        self._read(statement, statement.valid, *[scalar for _, scalar in address.terms])
+        if statement.valid is not None:
+            self._typed(statement, statement.valid, bool_, "its condition")
+        for _, scalar in address.terms:
+            self._require(scalar.dtype.is_integer, statement, f"a term of its address is of {scalar.dtype}")
+        names = [name for name, _ in address.steps]
+        self._require(len(set(names)) == len(names), statement, "a loop index has two steps")
+        self._require(self._ranges.keys() >= set(names), statement, "it has a step of an index of no loop around it")
+        strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
+        self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
+        if self._runs and statement.valid is None and not address.terms:
+            self._check_place(statement)
+
+    def _check_place(self, statement: Load | Store) -> None:
+        """Every place is inside of the buffer, for all values of the loop indices."""
+        lowest, highest = self._ends(statement.address)
+        size = statement.buffer.size
+        inside = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
+        if all(inside):
+            return
+        extents = [self._ranges[name][1] for name, _ in statement.address.steps]
+        is_decided = False in inside or all([isinstance(x, int) for x in (size, *dims(statement), *extents)])
+        if is_decided or self._unproved is None:
+            name = statement.buffer.name
+            self._fail(statement, f"not all of its places are inside of {name}, which has {size} elements")
+        self._unproved.append(statement)
+
+    def _ends(self, address: Address) -> tuple[DimLike, DimLike]:
+        """The address where it is lowest and highest in each index whose extent depends on a loop around it."""
+        low = high = address.base
+        for name, step in address.steps:
+            term = step * index(int(name[1:]))
+            low, high = low + term, high + term
+        steps = dict(address.steps)
+        for name, (_, last) in reversed(self._ranges.items()):
+            if name in steps and index_symbols(last) and less_equal(0, steps[name]):
+                low, high = substitute(low, {name: 0}), substitute(high, {name: last})
+        return low, high
+
+    def _check_dims(self, statement: Statement) -> None:
+        for x in dims(statement):
+            unknown = index_symbols(x) - self._ranges.keys() if isinstance(x, Dim) else ()
+            self._require(not unknown, statement, f"{x} has an index of no loop around it")
+
+    # -- loops -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _inside(self, statement: Statement, indices: Sequence[tuple[str, DimLike]]) -> Iterator[None]:
+        """Inside of loops; what is defined there is not seen after it."""
+        self._check_dims(statement)
+        outer = self._visible, self._ranges, self._runs
+        self._visible, self._ranges = set(self._visible), dict(self._ranges)
+        for name, extent in indices:
+            self._require(name not in self._ranges, statement, f"the index {name} is that of a loop around it")
+            self._require(less_equal(0, extent, outer[1]) is not False, statement, f"it has {extent} turns")
+            self._ranges[name] = (0, extent - 1)
+            self._runs = self._runs and bounds(extent)[1] != 0
+        yield
+        self._visible, self._ranges, self._runs = outer
+
+    def _for(self, loop: For) -> None:
+        in_parallel = self._in_parallel
+        self._in_parallel = in_parallel or loop.parallel
+        with self._inside(loop, [(loop.index, loop.extent)]):
+            self.block(loop.body)
+        self._in_parallel = in_parallel
+        if loop.parallel or loop.vector:
+            self._check_turns(loop)
+
+    def _check_turns(self, loop: For) -> None:
+        pair = meeting(loop)
+        if pair is not None:
+            other = "it" if pair[0] is pair[1] else describe(self._kernel, pair[1]).partition(": ")[2]
+            self._fail(pair[0], f"in another turn of a loop {other} touches what it stores in one")
+
+    def _reduce(self, loop: Reduce) -> None:
+        with self._inside(loop, loop.indices):
+            self.block(loop.body)
+            self._read(loop, *loop.values)
+        for name, extent in loop.indices[-1:]:  # the index that may run in lanes
+            self._check_turns(For(name, extent, loop.body, vector=True))
+        self._check_lengths(loop, loop.results, loop.combine, loop.values)
+        for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):
+            self._check_combine(loop, combine, value.dtype)
+            self._typed(loop, result, value.dtype, "its result")
+        self._define(loop, loop.results)
+
+    def _fold(self, loop: Fold) -> None:
+        self._check_lengths(loop, loop.results, loop.values, loop.left, loop.right, loop.combined)
+        with self._inside(loop, loop.indices):
+            self.block(loop.body)
+            self._read(loop, *loop.values)
+        with self._inside(loop, ()):
+            self._define(loop, (*loop.left, *loop.right))
+            self.block(loop.combine)
+            self._read(loop, *loop.combined)
+        for value, *others in zip(loop.values, loop.results, loop.left, loop.right, loop.combined, strict=True):
+            for other in others:
+                self._typed(loop, other, value.dtype, "what it combines")
+        self._define(loop, loop.results)
+
+    def _check_lengths(self, loop: Statement, *lists: Sequence[object]) -> None:
+        lengths = {len(entries) for entries in lists}
+        self._require(len(lengths) == 1 and 0 not in lengths, loop, "its lists differ in length, or are empty")
+
+    def _check_combine(self, statement: Statement, combine: str, dtype: DType) -> None:
+        self._require(combine in FUNCTIONS, statement, f"there is no combine {combine}")
+        try:
+            found = result_type(FUNCTIONS[combine], [dtype, dtype])
+        except InternalError as error:
+            self._fail(statement, str(error))
+        self._require(found is dtype, statement, f"{combine} of {dtype} gives {found}")
+
+
+_CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
+    For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Apply: _Verifier._apply,
+    Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store, Check: _Verifier._check}
