@@ -91,8 +91,9 @@ TARGETS: dict[str, Target] = {
     "COSH": Target(lambda z: (mp.cosh(mp.sqrt(z)) - 1) / z, lambda z: z, (0, _HALF_LOG_2**2), (2, 5)),
     # hyperbolic.py: tanh(x) = x + x z q(z), with z = x**2
     "TANH": Target(lambda z: (mp.tanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, (0, 0.55**2), (3, 9)),
-    # activation.py: log(1 + e) = e q(e)
-    "SOFTPLUS": Target(lambda e: mp.log1p(e) / e, lambda e: e / mp.log1p(e), (0, 1), (9, 20)),
+    # activation.py: log(1 + e) = e q(e - 1/2)
+    "SOFTPLUS": Target(lambda t: mp.log1p(t + 0.5) / (t + 0.5), lambda t: (t + 0.5) / mp.log1p(t + 0.5), (-0.5, 0.5),
+                       (9, 20)),
     # power.py: log2((1 + s) / (1 - s)) = 2 log2(e) (s + s z q(z)), with z = s**2
     "POWER": Target(lambda z: (mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z, (0, 0.1716**2), (3, 7)),
 }

@@ -12,15 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp
 
+from tests.transformers.cpu.math_harness import random_of_each_exponent
+
 
 class Row(NamedTuple):
-    """Limits in units in the last place."""
+    """Limits in units in the last place. ``reference`` and ``exact``: over arrays of NumPy, over a number of mpmath.
+    ``sample``: arguments of a function of several, of a type, and how many about.
+    """
 
     float32: float
     reference: Callable[..., Any]
     exact: Callable[..., Any]
     float64: float = 4.0
     operands: int = 1
+    sample: Callable[[Any, int], tuple[np.ndarray, ...]] | None = None
 
 
 def _sigmoid(x: Any) -> Any:
@@ -30,6 +35,21 @@ def _sigmoid(x: Any) -> Any:
 
 def _real_root(x: Any) -> Any:
     return mp.cbrt(x) if x >= 0 else -mp.cbrt(-x)
+
+
+def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
+    """Bases of any size to small powers and to whole ones, and bases near 1 to powers that take them to the ends of the
+    range.
+    """
+    rng, limit, part = np.random.default_rng(7), np.finfo(dtype).maxexp, count // 3
+    sizes = np.abs(random_of_each_exponent(dtype, 2, 8))
+    anywhere = rng.choice(sizes[np.isfinite(sizes) & (sizes > 0)], part)
+    near = (1 + rng.uniform(-0.3, 0.4, part) * 2.0 ** rng.uniform(-18, 0, part)).astype(dtype)
+    near[near == 1] = 2
+    extreme = rng.uniform(-1.2, 1.05, part) * limit / np.log2(near.astype(np.float64))
+    signed, whole = rng.uniform(-9, 9, part), np.round(rng.uniform(-30, 30, part))
+    return (np.concatenate([anywhere, signed, near]).astype(dtype),
+            np.concatenate([rng.uniform(-3, 3, part), whole, extreme]).astype(dtype))
 
 
 ROWS: dict[str, Row] = {
@@ -43,7 +63,7 @@ ROWS: dict[str, Row] = {
     "sqrt": Row(0.5, np.sqrt, mp.sqrt, 0.5),
     "rsqrt": Row(2, lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x)),
     "cbrt": Row(4, np.cbrt, _real_root),
-    "power": Row(4, np.power, mp.power, operands=2),
+    "power": Row(4, np.power, mp.power, operands=2, sample=power_arguments),
     "sigmoid": Row(2, _sigmoid, lambda x: 1 / (1 + mp.exp(-x))),
     "softplus": Row(4, lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), lambda x: mp.log1p(mp.exp(x))),
     "tanh": Row(2, np.tanh, mp.tanh),
@@ -63,3 +83,12 @@ def specials(dtype: Any) -> np.ndarray:
     ends = [info.max, info.tiny, info.smallest_subnormal, 1 + info.eps, 1 - info.epsneg, info.eps,
             np.nextafter(info.tiny, dtype(0))]
     return np.concatenate([SPECIALS, ends, np.negative(ends)]).astype(dtype)
+
+
+def doubles(count: int) -> np.ndarray:
+    """Some ten times ``count`` float64 numbers: of all exponents, and where most functions bend."""
+    rng = np.random.default_rng(1)
+    everywhere = random_of_each_exponent(np.float64, 1, 2)
+    bends = [rng.uniform(-scale, scale, count) for scale in (0.5, 3, 40, 750)]
+    near_one = 1 + rng.uniform(-1, 1, count) * 2.0 ** rng.uniform(-50, -1, count)
+    return np.concatenate([rng.choice(everywhere, 4 * count), *bends, near_one, -near_one])

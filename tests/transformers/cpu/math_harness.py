@@ -59,14 +59,23 @@ def ulps(got: np.ndarray, exact: np.ndarray, rest: np.ndarray | float = 0.0) -> 
     """Units in the last place between ``got`` and the wider, exact ``exact + rest``; NaN for NaN is 0, else inf. What
     overflows counts as the power of two above the greatest number.
     """
-    info = np.finfo(got.dtype)
+    info, integer = np.finfo(got.dtype), np.uint32 if got.dtype == np.float32 else np.uint64
+    exponents = integer(((1 << info.iexp) - 1) << info.nmant)
     with np.errstate(all="ignore"):
-        bound = 2.0 * 2.0 ** (info.maxexp - 1) if info.maxexp < 1024 else np.inf
-        wide, clipped = np.clip(got.astype(np.float64), -bound, bound), np.clip(exact, -bound, bound)
-        nearest = np.minimum(np.abs(clipped.astype(got.dtype)), info.max)
-        error = np.abs((wide - clipped) - rest) / np.spacing(nearest).astype(np.float64)
-        error = np.where(wide == clipped, np.abs(rest) / np.spacing(nearest).astype(np.float64), error)
-        return np.where(np.isnan(exact), np.where(np.isnan(got), 0.0, np.inf), np.where(np.isnan(got), np.inf, error))
+        nearest = exact.astype(got.dtype)
+        power = (nearest.view(integer) & exponents).view(got.dtype)
+        unit = np.maximum(power * info.eps, info.smallest_subnormal).astype(np.float64)
+        error = np.abs((got.astype(np.float64) - exact) - rest) / unit
+        at = np.flatnonzero(~(np.isfinite(got) & np.isfinite(nearest)))
+        error[at] = _ulps_at_ends(got[at].astype(np.float64), exact[at], info)
+    return error
+
+
+def _ulps_at_ends(got: np.ndarray, exact: np.ndarray, info: Any) -> np.ndarray:
+    bound = 2.0 ** info.maxexp if info.maxexp < 1024 else np.inf
+    near, far = np.clip(got, -bound, bound), np.clip(exact, -bound, bound)
+    error = np.where(near == far, 0.0, np.abs(near - far) / 2.0 ** (info.maxexp - 1 - info.nmant))
+    return np.where(np.isnan(got) & np.isnan(exact), 0.0, np.where(np.isnan(got) | np.isnan(exact), np.inf, error))
 
 
 def exact_parts(function: Callable[..., Any], *arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

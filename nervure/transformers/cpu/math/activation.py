@@ -21,7 +21,7 @@ from nervure.transformers.cpu.math.exponential import (
     reduce,
 )
 from nervure.transformers.cpu.math.floats import at_least, at_most, format_of, low_bits_as_power, magnitude
-from nervure.transformers.cpu.math.polynomial import horner
+from nervure.transformers.cpu.math.polynomial import polynomial
 
 
 def sigmoid(x: Register) -> Register:
@@ -33,10 +33,11 @@ def sigmoid(x: Register) -> Register:
     bounded = at_least(at_most(-x, -lowest_exponent(format) * math.log(2)), -(format.mantissa + 3) * math.log(2))
     reduced = reduce(bounded, format.bias - shift)
     power = low_bits_as_power(reduced.counter)
+    # In this order: ``power + one`` first would lose all of ``one`` where x is about -17.
     return one / (b.fma(power, expm1_of_small(reduced.r), one) + power)
 
 
 def softplus(x: Register) -> Register:
     """log(1 + e ** x); 0 at -inf, inf at inf."""
     power = exp_of_negative(-magnitude(x))
-    return at_least(x, 0.0) + power * horner(power, SOFTPLUS)
+    return at_least(x, 0.0) + power * polynomial(power - 0.5, SOFTPLUS)  # log(1 + power), precise down to 0

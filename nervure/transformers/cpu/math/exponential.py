@@ -27,7 +27,7 @@ from nervure.transformers.cpu.math.floats import (
     magnitude,
     split_constant,
 )
-from nervure.transformers.cpu.math.polynomial import horner
+from nervure.transformers.cpu.math.polynomial import polynomial
 
 LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
 
@@ -52,7 +52,8 @@ def reduce(x: Register, bias: int) -> Reduced:
 def exp(x: Register) -> Register:
     """e ** x; -inf gives 0, inf gives inf."""
     reduced = reduce(within_exponents(x, math.log(2)), 2 * format_of(x.type).bias)
-    return _times_power(expm1_of_small(reduced.r) + 1.0, reduced.counter)
+    first, second = _powers(reduced.counter)
+    return x.builder.fma(expm1_of_small(reduced.r), first, first) * second
 
 
 def exp_of_negative(x: Register) -> Register:
@@ -60,7 +61,8 @@ def exp_of_negative(x: Register) -> Register:
     format = format_of(x.type)
     shift = 3 * (format.bias + 1) // 4
     reduced = reduce(at_least(x, lowest_exponent(format) * math.log(2)), format.bias + shift)
-    return (expm1_of_small(reduced.r) + 1.0) * low_bits_as_power(reduced.counter) * 2.0 ** -shift
+    power = low_bits_as_power(reduced.counter)
+    return x.builder.fma(expm1_of_small(reduced.r), power, power) * 2.0 ** -shift
 
 
 def exp2(x: Register) -> Register:
@@ -89,12 +91,13 @@ def nearest_integer(x: Register) -> tuple[Register, Register]:
 
 def exp2_of_parts(counter: Register, r: Register) -> Register:
     """2 ** (n + r), with \\|r\\| <= 1/2 and a little, and n so that this is in range or just beyond."""
-    return _times_power(r.builder.fma(horner(r, EXP2), r, 1.0), counter)
+    first, second = _powers(counter)
+    return r.builder.fma(polynomial(r, EXP2), r * first, first) * second
 
 
 def expm1_of_small(r: Register) -> Register:
     """e ** r - 1 of a reduced argument."""
-    return r.builder.fma(r * r, horner(r, EXP), r)
+    return r.builder.fma(r * r, polynomial(r, EXP), r)
 
 
 def within_exponents(x: Register, unit: float = 1.0) -> Register:
@@ -108,11 +111,13 @@ def lowest_exponent(format: Format) -> float:
     return -(format.bias + format.mantissa + 0.3)
 
 
-def _times_power(x: Register, counter: Register) -> Register:
-    """x * 2**n from the counter rounder + 2 * bias + n, in two halves, of which only the second product may round."""
-    format = format_of(x.type)
+def _powers(counter: Register) -> tuple[Register, Register]:
+    """Two powers of two whose product is 2**n, from the counter rounder + 2 * bias + n. After a multiplication by the
+    first, which is exact, that by the second may round or overflow.
+    """
+    format = format_of(counter.type)
     bits = counter.bits()
-    exponents = ((1 << (x.type.bits - format.mantissa)) - 1) << format.mantissa
+    exponents = ((1 << (counter.type.bits - format.mantissa)) - 1) << format.mantissa
     first = bits.shift_left(format.mantissa - 1) & exponents
     second = bits.shift_left(format.mantissa) - first
-    return x * first.bitcast(x.type.element) * second.bitcast(x.type.element)
+    return first.bitcast(counter.type.element), second.bitcast(counter.type.element)

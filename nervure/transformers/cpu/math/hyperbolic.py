@@ -29,7 +29,7 @@ from nervure.transformers.cpu.math.floats import (
     with_sign_of,
 )
 from nervure.transformers.cpu.math.logarithm import log1p, log1p_doubled
-from nervure.transformers.cpu.math.polynomial import horner
+from nervure.transformers.cpu.math.polynomial import polynomial
 from nervure.transformers.cpu.math.root import sqrt
 
 _NEAR = 0.55  # tanh(0.55) is a little more than 1/2
@@ -40,7 +40,7 @@ def tanh(x: Register) -> Register:
     """Hyperbolic tangent; +-1 at infinities."""
     b, format, size = x.builder, format_of(x.type), magnitude(x)
     square = size * size
-    near = b.fma(size * square, horner(square, TANH), size)
+    near = b.fma(size * square, polynomial(square, TANH), size)
     bounded = at_most(size, 0.4 * format.mantissa)  # tanh rounds to 1 well before
     reduced = reduce(bounded + bounded, format.bias)
     power = low_bits_as_power(reduced.counter)
@@ -101,8 +101,8 @@ def _hyperbolic_parts(x: Register) -> _Parts:
     rising = low_bits_as_power(reduced.counter)
     falling = low_bits_as_power(at_least((format.rounder + bias) - reduced.n, format.rounder))
     square = reduced.r * reduced.r
-    return _Parts(rising + falling, rising - falling, square * horner(square, COSH),
-                  b.fma(reduced.r * square, horner(square, SINH), reduced.r))
+    return _Parts(rising + falling, rising - falling, square * polynomial(square, COSH),
+                  b.fma(reduced.r * square, polynomial(square, SINH), reduced.r))
 
 
 def _log1p_or_doubled(x: Register, near: Register) -> Register:

@@ -21,7 +21,7 @@ from nervure.transformers.cpu.llvm.types import F32, F64
 from nervure.transformers.cpu.math.coefficients import LOG
 from nervure.transformers.cpu.math.exponential import LOG_2
 from nervure.transformers.cpu.math.floats import Format, format_of, is_negative, magnitude, split_constant
-from nervure.transformers.cpu.math.polynomial import horner
+from nervure.transformers.cpu.math.polynomial import polynomial
 
 
 class Base(NamedTuple):
@@ -109,7 +109,7 @@ def _combined(f: Register, k: Register, base: Base) -> Register:
     b, format = f.builder, format_of(f.type)
     unit, unit_rest = split_constant(*base.unit, format)
     step, step_rest = split_constant(*base.step, format)
-    tail = f * f * horner(f, [base.unit[0] * c for c in LOG.of(f.type)])
+    tail = f * f * polynomial(f, [base.unit[0] * c for c in LOG.of(f.type)])
     for x, factor in ((f, unit_rest), (k, step_rest), (f, unit), (k, step)):
         if factor == 1.0:
             tail = tail + x

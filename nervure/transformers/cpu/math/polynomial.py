@@ -1,6 +1,8 @@
 """Polynomials with one fused multiply-add a coefficient.
 
-Horner's rule is the shortest code. Its chain is long, but a loop over many vectors has other chains to run beside it.
+Horner's rule is the shortest code, but each step waits for the last, and a processor looks ahead too few instructions
+to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves again (G.
+Estrin, "Organization of computer systems", 1960).
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F64
@@ -26,6 +28,8 @@ from nervure.transformers.cpu.llvm.types import Type
 
 Numbers = tuple[float, ...]
 
+_UNDIVIDED = 4  # coefficients
+
 
 class Coefficients(NamedTuple):
     """One polynomial for each precision, lowest power first."""
@@ -38,8 +42,17 @@ class Coefficients(NamedTuple):
         return self.float if type.scalar == "float" else self.double
 
 
-def horner(x: Register, coefficients: Coefficients | Sequence[float]) -> Register:
+def polynomial(x: Register, coefficients: Coefficients | Sequence[float]) -> Register:
     """c0 + c1 x + c2 x**2 + ...; ``coefficients`` has two or more, lowest power first."""
+    numbers = coefficients.of(x.type) if isinstance(coefficients, Coefficients) else coefficients
+    if len(numbers) <= _UNDIVIDED:
+        return horner(x, numbers)
+    square = x * x
+    return x.builder.fma(polynomial(square, numbers[1::2]), x, polynomial(square, numbers[0::2]))
+
+
+def horner(x: Register, coefficients: Coefficients | Sequence[float]) -> Register:
+    """The polynomial in as few instructions as can be, one after the other."""
     numbers = coefficients.of(x.type) if isinstance(coefficients, Coefficients) else coefficients
     result = x.builder.constant(x.type, numbers[-1])
     for number in reversed(numbers[:-1]):

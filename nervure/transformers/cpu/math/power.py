@@ -29,7 +29,7 @@ from nervure.transformers.cpu.math.floats import (
     with_sign_of,
 )
 from nervure.transformers.cpu.math.logarithm import TWO, split
-from nervure.transformers.cpu.math.polynomial import horner
+from nervure.transformers.cpu.math.polynomial import polynomial
 
 _THIRD = (1 / 3, 1.850371707708594e-17)  # and what the first lacks
 
@@ -70,7 +70,7 @@ def _log2(x: Register) -> Pair:
     square = s * s
     third = pair_of_constants(x, *split_constant(*_THIRD, format))
     coefficients = POWER.of(x.type)[1:]
-    series = third + Pair(square.high * horner(square.high, coefficients))
+    series = third + Pair(square.high * polynomial(square.high, coefficients))
     log = s + s * square * series
     unit = pair_of_constants(x, *split_constant(2 * TWO.unit[0], 2 * TWO.unit[1], format))
     return Pair(k) + log * unit
