@@ -14,6 +14,7 @@ A constant exponent leaves the multiplications alone:
 from __future__ import annotations
 
 from nervure.transformers.cpu.codegen.scalars.constants import known_integer
+from nervure.transformers.cpu.codegen.scalars.repetition import repeat
 from nervure.transformers.cpu.llvm.builder import Register
 
 
@@ -47,13 +48,10 @@ def _constant_power(x: Register, exponent: int) -> Register:
 
 def _any_power(x: Register, y: Register) -> Register:
     b = x.builder
-    base, exponent, result = [b.allocate(x.type) for _ in range(3)]
-    b.store(x, base)
-    b.store(y, exponent)
-    b.store(b.constant(x.type, 1), result)
-    with b.while_(lambda: b.any_lane(b.load(exponent, y.type).not_equal(0))):
-        square, bits, product = [b.load(place, x.type) for place in (base, exponent, result)]
-        b.store(b.where((bits & 1).not_equal(0), product * square, product), result)
-        b.store(square * square, base)
-        b.store(bits.shift_right(1), exponent)
-    return b.load(result, x.type)
+
+    def turn(base: Register, exponent: Register, result: Register) -> list[Register]:
+        multiplied = b.where((exponent & 1).not_equal(0), result * base, result)
+        return [base * base, exponent.shift_right(1), multiplied]
+
+    one = b.constant(x.type, 1)
+    return repeat([x, y, one], lambda base, exponent, result: b.any_lane(exponent.not_equal(0)), turn)[2]

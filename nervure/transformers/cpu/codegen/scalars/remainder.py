@@ -16,6 +16,7 @@ hardly ever runs makes quotients small, and one truncated quotient does the rest
 from __future__ import annotations
 
 from nervure.transformers.cpu.codegen.scalars.floats import absolute, floor, truncate, with_sign_of
+from nervure.transformers.cpu.codegen.scalars.repetition import repeat
 from nervure.transformers.cpu.llvm.builder import Register
 
 _DIGITS = {"float": 23, "double": 52}  # quotients of 2**DIGITS and more have no fraction
@@ -61,12 +62,11 @@ def _with_small_quotient(x: Register, size: Register) -> Register:
     b, unit = x.builder, _UNIT[x.type.scalar]
     limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
     farther = far * unit
-    place = b.allocate(x.type)
-    b.store(x, place)
-    with b.while_(lambda: b.any_lane(absolute(b.load(place, x.type)) >= limit)):
-        left = b.load(place, x.type)
+
+    def turn(left: Register) -> list[Register]:
         length = absolute(left)
         # In steps of such units no quotient overflows.
         step = b.where(length >= farther, farther, b.where(length >= far, far, size))
-        b.store(b.where(length >= limit, b.fma(-(left / step), step, left), left), place)
-    return b.load(place, x.type)
+        return [b.where(length >= limit, b.fma(-(left / step), step, left), left)]
+
+    return repeat([x], lambda left: b.any_lane(absolute(left) >= limit), turn, unlikely=True)[0]
