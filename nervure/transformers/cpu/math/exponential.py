@@ -8,7 +8,7 @@ that r is right to its last place (W. Cody and W. Waite, "Software manual for th
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(exp(b.arguments[0]))
 >>> sum(".fma." in line for line in b.text().splitlines())
-8
+9
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Polynomials with one fused multiply-add a coefficient.
 
 Horner's rule is the shortest code, but each step waits for the last, and a processor looks ahead too few instructions
-to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves again (G.
-Estrin, "Organization of computer systems", 1960).
+to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves
+again (G. Estrin, "Organization of computer systems", 1960).
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F64
