@@ -1,6 +1,7 @@
 """What runs compiled programs: steps in order, threads, memory that is used again, and the fast way in from Python."""
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
+from nervure.transformers.cpu.runtime.host import HostKernel
 from nervure.transformers.cpu.runtime.program import (
     Array,
     Buffer,
@@ -14,5 +15,5 @@ from nervure.transformers.cpu.runtime.program import (
 )
 from nervure.transformers.cpu.runtime.records import Code, Status
 
-__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "Program", "Status", "Step", "arena", "argument", "constant",
-           "result", "variable"]
+__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "HostKernel", "Program", "Status", "Step", "arena",
+           "argument", "constant", "result", "variable"]

@@ -5,7 +5,7 @@ program was made for. If all fit, it makes the results, runs the program and ret
 types, strides, sizes that are new, keywords, a variable that is in use) is passed on to a Python callable as it came.
 
 >>> len(functions())
-10
+11
 
 What a call holds, in one block of the pool: the data of arguments, results and variables, and the array objects of
 results and variables. Each array that is read or written is held by a reference until the call ends.
@@ -28,7 +28,7 @@ LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
 def functions() -> list[Builder]:
     """The code of the entry."""
     return [fits(), find_program(), entry(), take_cells(), release_cells(), call_program(), read_cells(),
-            make_results(), finish(), update_cells()]
+            make_results(), finish(), update_cells(), run_lists()]
 
 
 # -- arguments -----------------------------------------------------------------------------------------------
@@ -326,3 +326,29 @@ def _raise_version(b: Builder, cell: Register) -> None:
     b.call("PyObject_SetAttr", I32, cell, host(b)["version_name"], after)
     b.call("Py_DecRef", None, before)
     b.call("Py_DecRef", None, after)
+
+
+# -- a call with everything given ----------------------------------------------------------------------------
+
+
+def run_lists() -> Builder:
+    """``run_lists(program, arguments, results, variables, status)``: ``run_call`` on lists of arrays."""
+    names = ["arguments", "results", "variables"]
+    b = Builder("run_lists", [("program", PTR), *[(name, PTR) for name in names], ("status", PTR)],
+                attributes="nounwind")
+    program, *lists, status = b.arguments
+    counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
+    block = b.call("take", PTR, (counts[0] + counts[1] + counts[2]) * 8)
+    with b.if_(block.equal(0)):
+        At(Status, status)["code"] = Code.NO_MEMORY
+        b.ret()
+    tables = _divided(b, block, counts)
+    for entries, count, table in zip(lists, counts, tables, strict=True):
+        items = b.load(b.offset(entries, LIST_ITEMS, I8), PTR)
+        with b.loop(0, count) as loop:
+            array = b.load(b.offset(items, loop.index, PTR), PTR)
+            b.store(read(b, array, "data", PTR), b.offset(table, loop.index, PTR))
+    b.call("run_call", None, program, *tables, status)
+    b.call("put", None, block)
+    b.ret()
+    return b

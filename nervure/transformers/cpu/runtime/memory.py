@@ -55,7 +55,12 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     dims = (ctypes.c_int64 * len(shape))(*shape)
     spec = records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
                          bytes=math.prod(shape) * dtype.itemsize)
-    made: np.ndarray = _new_array()(ctypes.addressof(spec))
+    return new_array(ctypes.addressof(spec))
+
+
+def new_array(spec: int) -> np.ndarray:
+    """The array that a :class:`records.Array` at an address describes. Only where ``is_known()``."""
+    made: np.ndarray = _new_array()(spec)
     return made
 
 
@@ -73,7 +78,7 @@ def is_known() -> bool:
     host.array_name, host.version_name = _forever(sys.intern("array")), _forever(sys.intern("version"))
     dims = (ctypes.c_int64 * 2)(2, 3)
     spec = records.Array(descr=id(np.dtype(np.int16)), rank=2, dims=ctypes.addressof(dims), bytes=12)
-    made = _new_array()(ctypes.addressof(spec))
+    made = new_array(ctypes.addressof(spec))
     return bool(made.shape == (2, 3) and made.dtype == np.int16 and made.flags.owndata and made.flags.c_contiguous
                 and _numpy().get_handler_name(made) == "nervure")
 

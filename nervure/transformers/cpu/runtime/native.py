@@ -20,6 +20,7 @@ from nervure.transformers.cpu.runtime import pool as pool_code
 from nervure.transformers.cpu.runtime import team as team_code
 
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
+_loading = threading.Lock()
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
@@ -34,6 +35,17 @@ def text() -> str:
 @cache
 def library() -> Any:
     """The runtime, loaded."""
+    with _loading:
+        return _load()
+
+
+def begin() -> None:
+    """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
+    threading.Thread(target=library, name="nervure runtime", daemon=True).start()
+
+
+@cache
+def _load() -> Any:
     loaded = jit.compile_kernel(text())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
     _start(records.Team.from_address(loaded.address("team")), records.Pool.from_address(loaded.address("pool")))
@@ -55,3 +67,12 @@ def _start(team: records.Team, pool: records.Pool) -> None:
     team.limit = cores.threads(flags.threads)
     flags.on_change("threads", lambda value: setattr(team, "limit", cores.threads(value)))
     os.register_at_fork(after_in_child=lambda: forking.start_anew(team, pool))
+
+
+def _renew_lock() -> None:
+    """In a child of a fork, the thread that was loading does not exist."""
+    global _loading
+    _loading = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

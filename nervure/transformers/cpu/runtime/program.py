@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import native, records
+from nervure.transformers.cpu.runtime import host, memory, native, records
 from nervure.transformers.cpu.runtime.records import Kind, Status
 
 
@@ -33,7 +33,8 @@ class Step(NamedTuple):
 
     ``extent`` is what is split over threads, at multiples of ``grain``; ``nanoseconds`` an estimate for all of it
     on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
-    a variable, from where on a call runs to its end.
+    a variable, from where on a call runs to its end. ``owner`` is what the kernel's code belongs to; the program
+    keeps it alive.
     """
 
     kernel: int
@@ -44,6 +45,7 @@ class Step(NamedTuple):
     nanoseconds: int = 0
     scratch: int = 0
     in_place: bool = False
+    owner: Any = None
 
 
 class Buffer(NamedTuple):
@@ -107,7 +109,8 @@ class Program:
     def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
                  arguments: Sequence[Array] = (), results: Sequence[Array] = (),
                  variables: Sequence[Array] = ()) -> None:
-        self._kept: list[Any] = [buffer.owner for buffer in buffers]
+        self._kept: list[Any] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps]]
+        self._results = results
         self.record = records.Program(
             steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
             buffers=self._table([records.Buffer(*buffer[:3]) for buffer in buffers], records.Buffer),
@@ -121,12 +124,26 @@ class Program:
             variable_count=len(variables))
         self.address = ctypes.addressof(self.record)
 
+    def make_results(self) -> list[np.ndarray]:
+        """New arrays for the results, with memory of the pool. MemoryError if there is none."""
+        if not memory.is_known():
+            return [np.empty(entry.shape, entry.dtype) for entry in self._results]
+        size = ctypes.sizeof(records.Array)
+        return [memory.new_array((self.record.results or 0) + number * size) for number in range(len(self._results))]
+
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
             variables: Sequence[np.ndarray] = ()) -> Status:
-        """Runs the steps on memory that is there; how it ended."""
+        """Runs the steps on arrays of any strides; how it ended. What a host step or a signal handler raises is
+        raised when the call has ended.
+        """
         status = Status()
-        _run()(self.address, _addresses(arguments), _addresses(results), _addresses(variables),
-               ctypes.addressof(status))
+        address = ctypes.addressof(status)
+        if memory.is_known():
+            _function("run_lists", True)(self.address, list(arguments), list(results), list(variables), address)
+        else:
+            _function("run_call", False)(self.address, _addresses(arguments), _addresses(results),
+                                         _addresses(variables), address)
+        host.raise_what_was_raised(address)
         return status
 
     def _step(self, step: Step) -> records.Step:
@@ -151,8 +168,11 @@ class Program:
 
 
 @cache
-def _run() -> Any:
-    return ctypes.PYFUNCTYPE(None, *[ctypes.c_void_p] * 5)(native.library().address("run_call"))
+def _function(name: str, takes_lists: bool) -> Any:
+    """Native code that runs a program."""
+    table = ctypes.py_object if takes_lists else ctypes.c_void_p
+    return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, table, table, table, ctypes.c_void_p)(
+        native.library().address(name))
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:

@@ -58,6 +58,7 @@ class Code(IntEnum):
     INTERRUPTED = -1
     NO_MEMORY = -2
     FORKED = -3     # the process was forked by a signal handler in the middle of the call
+    RAISED = -4     # a step that is Python raised an exception
 
 
 class Step(ctypes.Structure):
