@@ -1,6 +1,6 @@
 """Simpler kernels of the same meaning: a list of rewrites, each of which looks at every statement once.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, For, Load, Store, Variable
+>>> from nervure.kernel.ir import Address, Apply, Buffer, For, Variable
 >>> from nervure.kernel.printer import print_kernel
 >>> from nervure.types.dtype import float32
 >>> x, y = Buffer("x", float32, 24, "in"), Buffer("y", float32, 24, "out")
@@ -18,7 +18,7 @@ kernel square(in x: f32[24], out y: f32[24]):
 
 from __future__ import annotations
 
-from nervure.kernel.ir import Kernel
+from nervure.kernel.ir import Kernel, Load, Store, walk
 from nervure.kernel.simplify.addresses import with_affine_addresses
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.simplify.loops import with_collapsed_loops, without_unit_loops
@@ -38,8 +38,9 @@ REWRITES = (
 
 
 def simplify_kernel(kernel: Kernel) -> Kernel:
-    """The kernel after all rewrites. Its buffers stay, also those that nothing touches any more."""
+    """The kernel after all rewrites, with the buffers that something still touches."""
     body = kernel.body
     for rewrite in REWRITES:
         body = rewrite(body)
-    return Kernel(kernel.name, kernel.buffers, body, kernel.origins)
+    touched = {statement.buffer for statement in walk(body) if isinstance(statement, (Load, Store))}
+    return Kernel(kernel.name, tuple([buffer for buffer in kernel.buffers if buffer in touched]), body, kernel.origins)
