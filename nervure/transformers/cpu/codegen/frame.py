@@ -107,14 +107,6 @@ class Frame:
         self.levels.pop()
 
     @contextmanager
-    def one_turn(self, indices: Sequence[tuple[str, int]]) -> Iterator[None]:
-        """The body of a loop that has one turn, with its indices known."""
-        with self.inside(Front(self.builder.region(), frozenset(), True)):
-            for name, number in indices:
-                self.keep(("index", name), Value(literal(self.builder, number, int64), self.level))
-            yield
-
-    @contextmanager
     def vector(self, lanes: Lanes) -> Iterator[None]:
         """What is built inside runs in lanes."""
         self.lanes = lanes
@@ -186,7 +178,7 @@ class Frame:
         """A value of one lane in all lanes."""
         if x.lanes == width:
             return x
-        return self.once(("spread", x.element.registers[0].text, width), x.level,
+        return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.level,
                          lambda: broadcast(x.element, width))
 
     def here(self, element: Element) -> Value:

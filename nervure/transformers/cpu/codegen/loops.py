@@ -13,6 +13,7 @@ from functools import partial
 from nervure.kernel.ir import Buffer, Fold, For, Reduce, Statement, Store, walk
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
+from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.widths import vector_widths
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I32
@@ -25,8 +26,7 @@ Registers = Sequence[Register]
 def build_for(frame: Frame, loop: For) -> None:
     """A loop from 0 to its extent."""
     if loop.extent == 1:
-        with frame.one_turn(((loop.index, 0),)):
-            frame.build(frame, loop.body)
+        frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
         return
     build_slice(frame, loop, frame.integer(0).register, frame.size(loop.extent).register, has_turns(loop.extent))
 

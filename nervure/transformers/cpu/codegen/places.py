@@ -77,7 +77,8 @@ def as_index(frame: Frame, x: Value) -> Value:
     """An integer of any type as an int64."""
     if x.element.dtype is int64:
         return x
-    return frame.once(("int64", x.register.text, x.lanes), x.level, lambda: apply("convert", [x.element], int64))
+    key = ("int64", x.element.dtype, x.register.text, x.lanes)
+    return frame.once(key, x.level, lambda: apply("convert", [x.element], int64))
 
 
 def _by_level(frame: Frame, terms: list[Value]) -> list[Value]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nervure.kernel.ir import Apply, Check, For, Index, Load, Statement, Store
+from nervure.kernel.ir import Apply, Check, Fold, For, Index, Load, Reduce, Statement, Store
 from nervure.transformers.cpu.codegen.checks import build_check
 from nervure.transformers.cpu.codegen.expressions import dimension
+from nervure.transformers.cpu.codegen.folds import build_fold
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.codegen.loops import build_for
 from nervure.transformers.cpu.codegen.memory import load, store
+from nervure.transformers.cpu.codegen.reductions import build_reduce
 from nervure.transformers.cpu.codegen.scalars import apply
 
 
@@ -40,4 +42,5 @@ def _load(frame: Frame, statement: Load) -> None:
 
 
 _BUILDERS: dict[type, Callable[[Frame, Any], None]] = {
-    Apply: _apply, Index: _index, Load: _load, Store: store, Check: build_check, For: build_for}
+    Apply: _apply, Index: _index, Load: _load, Store: store, Check: build_check, For: build_for,
+    Reduce: build_reduce, Fold: build_fold}

@@ -1,0 +1,117 @@
+"""Reductions: in which of four ways one is built. All keep the one order.
+
+* The points are few and their number is known: one after the other, unrolled.
+* In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
+* Otherwise the innermost index runs in lanes. Where the body is short and there is one index, 64 points at once, with
+  the accumulators in registers;
+* else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
+
+from nervure.kernel.ir import BLOCK, LANES, Reduce
+from nervure.transformers.cpu.codegen.combining import (
+    Elements,
+    Slots,
+    combined,
+    flat,
+    keeps_units,
+    listed_tree,
+    point_values,
+    shaped,
+    units,
+)
+from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.loops import guarded, nest, stored
+from nervure.transformers.cpu.codegen.points import at_point
+from nervure.transformers.cpu.codegen.reductions_in_lanes import reduce_in_memory, reduce_in_registers
+from nervure.transformers.cpu.codegen.widths import is_light
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import I64
+from nervure.types.dim import DimLike
+
+_UNROLLED = 16         # points that are built one after the other
+_SCALAR_UNROLLED = 4   # the same, where they could run in lanes
+
+Indices = Sequence[tuple[str, DimLike]]
+Registers = Sequence[Register]
+
+
+def build_reduce(frame: Frame, reduce: Reduce) -> None:
+    """Builds a reduction."""
+    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1])
+    single = {index: 0 for index, extent in reduce.indices if extent == 1}
+    body, values = at_point(reduce.body, reduce.values, single) if single else (reduce.body, reduce.values)
+    results = _reduced(frame, replace(reduce, indices=indices, body=tuple(body), values=tuple(values)))
+    for variable, result in zip(reduce.results, results, strict=True):
+        frame.keep(variable, frame.here(result))
+
+
+def _reduced(frame: Frame, reduce: Reduce) -> Elements:
+    indices = reduce.indices
+    extents = [extent for _, extent in indices if isinstance(extent, int)]
+    count = prod(extents) if len(extents) == len(indices) else None
+    limit = _UNROLLED if frame.lanes is not None else _SCALAR_UNROLLED
+    if count is not None and 0 < count <= limit and keeps_units(reduce):
+        return _unrolled(frame, reduce)
+    if frame.lanes is not None:
+        return _lane_by_lane(frame, reduce, indices)
+    if len(indices) == 1 and is_light(reduce.body, indices[0][0]):
+        return reduce_in_registers(frame, reduce, indices[0])
+    return reduce_in_memory(frame, reduce, indices)
+
+
+# -- few points ----------------------------------------------------------------------------------------------------
+
+
+def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
+    lanes = []
+    for point in product(*[range(int(str(extent))) for _, extent in reduce.indices]):
+        numbers = dict(zip([index for index, _ in reduce.indices], point, strict=True))
+        body, values = at_point(reduce.body, reduce.values, numbers)
+        copy = replace(reduce, body=tuple(body), values=tuple(values))
+        lanes.append(combined(reduce, units(frame.builder, reduce, frame.width), point_values(frame, copy)))
+    return listed_tree(reduce, lanes)
+
+
+# -- each lane for itself ----------------------------------------------------------------------------------------------
+
+
+def _lane_by_lane(frame: Frame, reduce: Reduce, indices: Indices) -> Elements:
+    b, width = frame.builder, frame.width
+    slots = Slots(frame, reduce, LANES, width)
+    rows = b.constant(I64, LANES)
+    if keeps_units(reduce):
+        count = b.constant(I64, 1)
+        for _, extent in indices:
+            count = count * frame.sizes.register(extent)
+        rows = b.intrinsic("smin", rows, count)
+    slots.clear(rows)
+    start = units(b, reduce, width)
+
+    def finish(totals: Registers, used: Register) -> Registers:
+        return flat(combined(reduce, shaped(start, totals), slots.collect(used)))
+
+    def point(carried: Registers) -> Registers:
+        number, *totals = carried
+        place = (number & (LANES - 1)) * width
+        values = point_values(frame, reduce)
+        slots.write(combined(reduce, slots.read(place), values), place)
+
+        def block() -> Registers:
+            finished = finish(totals, rows)
+            slots.clear(rows)
+            return finished
+
+        following = number + 1
+        return [following, *guarded(b, (following & (BLOCK - 1)).equal(0), totals, block)]
+
+    number, *totals = nest(frame, indices, stored(reduce), [b.constant(I64, 0), *flat(start)], point)
+    rest = number & (BLOCK - 1)
+    used = b.intrinsic("smin", rest, rows) if keeps_units(reduce) else rows
+    return shaped(start, guarded(b, rest.not_equal(0), totals, lambda: finish(totals, used)))

@@ -1,0 +1,21 @@
+"""Random kernels as machine code: the bits that the interpreter of the loop IR gives, for any width and any slices."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.transformers.cpu.random_kernels import random_kernel
+from tests.transformers.cpu.running import check, run
+
+SEEDS = 1_000 if os.environ.get("NERVURE_DEEP") else 100
+WIDTHS = (4, 8, 16, 32)
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS, 10))
+def test_random_kernels_leave_the_bits_that_they_mean(start: int) -> None:
+    for seed in range(start, start + 10):
+        kernel, arrays, bindings = random_kernel(seed)
+        cuts = ((), (64,), (1, 2), (64, 128))[seed % 4]
+        check(kernel, arrays, bindings, WIDTHS[seed % 3 if seed % 2 else 3], cuts)
