@@ -28,7 +28,7 @@ from nervure.transformers.cpu.llvm.types import Type
 
 Numbers = tuple[float, ...]
 
-_UNDIVIDED = 4  # coefficients
+_UNDIVIDED = 6  # coefficients
 
 
 class Coefficients(NamedTuple):
