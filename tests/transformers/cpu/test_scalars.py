@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from nervure.errors import InternalError
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.codegen.element import literal
 from nervure.transformers.cpu.codegen.scalars import apply
 from nervure.transformers.cpu.llvm.builder import Builder
+from nervure.transformers.cpu.math import VECTOR_MATH
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dtype import (
     all_dtypes,
@@ -29,6 +31,7 @@ from nervure.types.dtype import (
     uint32,
     uint64,
 )
+from tests.conformance.tolerance import ROUNDED
 from tests.conformance.values import special
 from tests.transformers.cpu.scalar_harness import LANES, on_arrays, some_lanes
 
@@ -266,3 +269,21 @@ def test_one_lane_stands_for_all():
 def test_what_there_is_no_function_for(name, dtype):
     with pytest.raises(InternalError, match=name):
         apply(name, [literal(Builder("one"), 1, dtype)] * 2, dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("name", sorted(VECTOR_MATH))
+def test_vector_math_is_within_reach(name, dtype):
+    """How close it is to the exact values, over its whole range, is tried where it is made; here, near 1."""
+    count = 2 if name in ("atan2", "power") else 1
+    arrays = [np.linspace(0.3, 1.7, 50)[at * 7:][:40].astype(dtype.numpy) for at in range(count)]
+    with np.errstate(all="ignore"):
+        expected = getattr(S, name)(*arrays)
+    got = on_arrays(name, (dtype,) * count, dtype, 8)(*arrays)
+    np.testing.assert_allclose(got, expected, rtol=16 * np.finfo(dtype.numpy).eps, atol=np.finfo(dtype.numpy).eps)
+
+
+def test_every_function_is_tried():
+    elsewhere = {"constant", "index", "convert", "wrap", "bitcast", "where", "complex"}
+    tried = {name for name, _ in CASES} | {"fma"}
+    assert set(SCALAR_FUNCTIONS) == elsewhere | tried | set(ROUNDED.split())
