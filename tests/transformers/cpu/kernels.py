@@ -58,6 +58,14 @@ def _check_positive(b: Builder, given: Any) -> None:
             failure.report(b, given["status"], 5, 77, loop.index, found)
 
 
+def _halve(b: Builder, given: Any) -> None:
+    """x[k] /= 2, as float32, in place"""
+    x = buffer(b, given, 0)
+    with b.loop(given["begin"], given["end"]) as loop:
+        place = b.offset(x, loop.index, F32)
+        b.store(b.load(place, F32) * 0.5, place)
+
+
 def _spin(b: Builder, given: Any) -> None:
     """Takes sizes[0] turns for each k, of a nanosecond or so, then out[k] += 1; uses its scratch meanwhile"""
     out = buffer(b, given, 0)
@@ -73,7 +81,7 @@ def _spin(b: Builder, given: Any) -> None:
 
 @cache
 def _library() -> Any:
-    bodies = (_multiply_add, _increase, _copy, _check_positive, _spin)
+    bodies = (_multiply_add, _increase, _copy, _check_positive, _halve, _spin)
     return jit.load(jit.compile_object(assemble([kernel(body.__name__[1:], body) for body in bodies])))
 
 

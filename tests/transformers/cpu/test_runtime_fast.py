@@ -27,8 +27,9 @@ class Owner:
     def slow(self, *arguments: Any, **keywords: Any) -> Any:
         return "slow", arguments, keywords
 
-    def fail(self, status: Any) -> None:
-        raise ArithmeticError(f"code {status.code} of op {status.op} at {status.position}: {status.value}")
+    def fail(self, status: Any, arguments: tuple[Any, ...]) -> None:
+        found = [argument.tolist() for argument in arguments]
+        raise ArithmeticError(f"code {status.code} of op {status.op} at {status.position}: {status.value} in {found}")
 
 
 OWNER = Owner()
@@ -111,7 +112,7 @@ def test_the_gate():
 def test_a_failure_raises_and_the_next_call_works():
     program = Program([Step(address("check_positive"), [0], extent=3)], [argument(0)], arguments=[Array(INT, (3,))])
     run = entry(program)
-    with pytest.raises(ArithmeticError, match="code 5 of op 77 at 1: -4"):
+    with pytest.raises(ArithmeticError, match=r"code 5 of op 77 at 1: -4 in \[\[1, -4, -5\]\]"):
         run(np.array([1, -4, -5]))
     assert run(np.array([1, 4, 5])) == ()
 

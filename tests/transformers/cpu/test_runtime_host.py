@@ -33,7 +33,7 @@ class Owner:
     def slow(self, *arguments: Any) -> Any:
         return "slow"
 
-    def fail(self, status: Any) -> None:
+    def fail(self, status: Any, arguments: Any) -> None:
         raise AssertionError(status.code)
 
 

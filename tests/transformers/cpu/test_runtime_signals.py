@@ -21,7 +21,7 @@ from tests.transformers.cpu.kernels import address
 
 class Owner:
     def slow(self, *arguments): return "slow"
-    def fail(self, status): raise ArithmeticError(status.code)
+    def fail(self, status, arguments): raise ArithmeticError(status.code)
 
 def spinning(extent, in_place=False, turns=1_000_000):
     "About a millisecond for each element of the variable."

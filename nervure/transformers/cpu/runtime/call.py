@@ -14,6 +14,7 @@ import ctypes
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import fetch_add
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.runtime.floats import standard_floats
 from nervure.transformers.cpu.runtime.records import At, Buffer, Call, Code, Kind, Program, Status, Step
 from nervure.transformers.cpu.runtime.slices import SHARED_FROM
 from nervure.transformers.cpu.runtime.team import team
@@ -102,7 +103,8 @@ def run() -> Builder:
     call["can_stop"], call["unseen"] = can_stop, 0
     with b.if_(can_stop.not_equal(0)):
         call["looked"] = b.call("now", I64)
-    b.call("run_steps", None, record, block, call.pointer, state)
+    with standard_floats(b):
+        b.call("run_steps", None, record, block, call.pointer, state)
     b.call("put", None, block)
     b.call("give_team", None, threads)
     b.ret()

@@ -5,7 +5,7 @@ program was made for. If all fit, it makes the results, runs the program and ret
 types, strides, sizes that are new, keywords, a variable that is in use) is passed on to a Python callable as it came.
 
 >>> len(functions())
-11
+13
 
 What a call holds, in one block of the pool: the data of arguments, results and variables, and the array objects of
 results and variables. Each array that is read or written is held by a reference until the call ends.
@@ -28,7 +28,7 @@ LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
 def functions() -> list[Builder]:
     """The code of the entry."""
     return [fits(), find_program(), entry(), take_cells(), release_cells(), call_program(), read_cells(),
-            make_results(), finish(), update_cells(), run_lists()]
+            make_results(), finish(), fail(), move_items(), update_cells(), run_lists()]
 
 
 # -- arguments -----------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def call_program() -> Builder:
             b.if_(b.call("make_results", I1, program.pointer, objects[1], addresses[1])):
         status = _new_status(b)
         b.call("run_call", None, program.pointer, *addresses, status)
-        b.store(b.call("finish", PTR, record.pointer, program.pointer, objects[1], status), answer)
+        b.store(b.call("finish", PTR, record.pointer, program.pointer, block, status), answer)
     with b.loop(0, total) as loop:
         b.call("Py_DecRef", None, b.load(b.offset(block, loop.index, PTR), PTR))
     b.call("Py_DecRef", None, program["owner"])
@@ -276,7 +276,7 @@ def make_results() -> Builder:
 def finish() -> Builder:
     """``finish(entry, program, objects, status)``: the results as a tuple, or null and an exception.
 
-    Variables take their new values. The tuple takes over the references in ``objects``.
+    Variables take their new values. The tuple takes over the references to the results among the ``objects``.
     """
     b = Builder("finish", [(name, PTR) for name in ("record", "program", "objects", "status")], result=PTR,
                 attributes="nounwind")
@@ -286,21 +286,47 @@ def finish() -> Builder:
     with b.if_(code.equal(Code.INTERRUPTED) | code.equal(Code.NO_MEMORY)):
         b.ret(null)
     with b.if_(code.not_equal(Code.DONE)):
-        number = b.allocate(PTR)
-        b.store(b.call("PyLong_FromVoidPtr", PTR, status), number)
-        answer = b.call("PyObject_Vectorcall", PTR, At(Entry, record)["failed"], number, b.constant(I64, 1), null)
-        b.call("Py_DecRef", None, b.load(number, PTR))
-        b.ret(answer)
-    count = At(Program, program)["returned_count"]
-    answer = b.call("PyTuple_New", PTR, count)
+        b.ret(b.call("fail", PTR, record, program, objects, status))
+    results = b.offset(objects, At(Program, program)["argument_count"], PTR)
+    answer = b.call("PyTuple_New", PTR, At(Program, program)["returned_count"])
     with b.if_(answer.equal(0)):
         b.ret(null)
-    b.call("update_cells", None, record, program, objects)
+    b.call("update_cells", None, record, program, results)
+    b.call("move_items", None, answer, results, At(Program, program)["returned_count"])
+    b.ret(answer)
+    return b
+
+
+def fail() -> Builder:
+    """``fail(entry, program, objects, status)``: raises what Python makes of the status and the arguments."""
+    b = Builder("fail", [(name, PTR) for name in ("record", "program", "objects", "status")], result=PTR,
+                attributes="nounwind")
+    record, program, objects, status = b.arguments
+    count = At(Program, program)["argument_count"]
+    given = b.allocate(PTR, 2)
+    arguments = b.call("PyTuple_New", PTR, count)
+    with b.if_(arguments.equal(0)):
+        b.ret(arguments)
+    b.call("move_items", None, arguments, objects, count)
+    b.store(b.call("PyLong_FromVoidPtr", PTR, status), given)
+    b.store(arguments, b.offset(given, 1, PTR))
+    answer = b.call("PyObject_Vectorcall", PTR, At(Entry, record)["failed"], given, b.constant(I64, 2),
+                    b.constant(PTR, 0))
+    b.call("Py_DecRef", None, b.load(given, PTR))
+    b.call("Py_DecRef", None, arguments)
+    b.ret(answer)
+    return b
+
+
+def move_items() -> Builder:
+    """``move_items(tuple, objects, count)``: a new tuple takes over references."""
+    b = Builder("move_items", [("tuple", PTR), ("objects", PTR), ("count", I64)], attributes="nounwind")
+    items, objects, count = b.arguments
     with b.loop(0, count) as loop:
         place = b.offset(objects, loop.index, PTR)
-        b.call("PyTuple_SetItem", I32, answer, loop.index, b.load(place, PTR))
-        b.store(null, place)
-    b.ret(answer)
+        b.call("PyTuple_SetItem", I32, items, loop.index, b.load(place, PTR))
+        b.store(b.constant(PTR, 0), place)
+    b.ret()
     return b
 
 

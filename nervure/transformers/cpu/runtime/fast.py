@@ -4,7 +4,7 @@
 >>> from nervure.transformers.cpu.runtime.program import Array, Program
 >>> class Owner:
 ...     def slow(self, *arguments): return "slow", len(arguments)
-...     def fail(self, status): raise ValueError(status.code)
+...     def fail(self, status, arguments): raise ValueError(status.code)
 >>> owner = Owner()
 >>> fast = FastEntry(owner.slow, owner.fail)
 >>> fast.add(Program([], [], arguments=[Array(np.dtype(np.int64), (2,))]))
@@ -53,15 +53,15 @@ class Gate:
 
 class FastEntry:
     """Two methods of one object, which is not kept alive: ``slow`` takes every call that does not fit, ``fail`` is
-    given a :class:`records.Status` after a failure and raises.
+    given a :class:`records.Status` and the tuple of arguments after a failure, and raises.
 
     ``cells`` are those of the variables, in
     the order of the programs'; each has ``array``, ``version`` and ``turn.lock``. Without what native code has to know
     of this Python, ``function`` is the slow way itself.
     """
 
-    def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status], Any], cells: Sequence[Any] = (),
-                 gate: Gate | None = None) -> None:
+    def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status, tuple[Any, ...]], Any],
+                 cells: Sequence[Any] = (), gate: Gate | None = None) -> None:
         self._slow, self._fail, self._gate = _SlowWay(slow), _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.turn.lock.acquire, cell.turn.lock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[records.Cell(*map(id, parts)) for parts in self._locks])
@@ -113,12 +113,12 @@ class _Failing:
     def __init__(self, method: Callable[..., Any]) -> None:
         self._method = WeakMethod(method)
 
-    def __call__(self, address: int) -> None:
+    def __call__(self, address: int, arguments: tuple[Any, ...]) -> None:
         host.raise_what_was_raised(address)
         status = records.Status.from_buffer_copy(records.Status.from_address(address))
         method = self._method()
         if status.code == records.Code.FORKED:
             raise forking.lost_call()
         if method is not None:
-            method(status)
+            method(status, arguments)
         raise InternalError(f"a call failed with code {status.code}, and nobody knows what that means")

@@ -55,8 +55,8 @@ def class_bytes(number: int) -> int:
 
 def functions() -> list[Builder]:
     """The pool's code."""
-    return [native_size_class(), native_class_bytes(), make_block(), drop_block(), take_block(), put_block(), evict(),
-            note_demand()]
+    return [native_size_class(), native_class_bytes(), make_block(), make_or_evict(), drop_block(), take_block(),
+            put_block(), evict(), note_demand()]
 
 
 def pool(b: Builder) -> At:
@@ -113,6 +113,17 @@ def make_block() -> Builder:
     return b
 
 
+def make_or_evict() -> Builder:
+    """``make_or_evict(number)``: a fresh block, for which all free ones are given up if there is no other way."""
+    b = Builder("make_or_evict", [("number", I64)], result=PTR, attributes="nounwind")
+    block = b.call("make_block", PTR, b.arguments[0])
+    with b.if_(block.not_equal(0)):
+        b.ret(block)
+    b.call("evict", None, b.constant(I64, 0))
+    b.ret(b.call("make_block", PTR, b.arguments[0]))
+    return b
+
+
 def _fill_head(b: Builder, block: Register, number: Register, base: Register, mapped: Register) -> None:
     head = At(Block, block)
     head["size_class"], head["base"], head["mapped"] = number, base, mapped
@@ -147,7 +158,7 @@ def take_block() -> Builder:
         b.store(At(Block, kept)["next"], place)
         record["held"] = record["held"] - b.call("class_bytes", I64, number)
     unlock(b, record.place("lock"))
-    block = b.choose(kept.not_equal(0), lambda: kept, lambda: b.call("make_block", PTR, number))
+    block = b.choose(kept.not_equal(0), lambda: kept, lambda: b.call("make_or_evict", PTR, number))
     with b.if_(block.equal(0)):
         b.ret(block)
     b.call("note_demand", None, size)

@@ -21,6 +21,7 @@ from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import atomic_load, atomic_store, compare_exchange, fetch_add, pause
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
+from nervure.transformers.cpu.runtime.floats import set_standard_floats
 from nervure.transformers.cpu.runtime.records import At, Call, Program, Team
 from nervure.transformers.cpu.runtime.slices import MOST, SHARED_FROM, divide, least
 
@@ -157,6 +158,7 @@ def worker() -> Builder:
     with b.loop(0, 16) as loop:
         b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))
     b.call("pthread_sigmask", I32, b.constant(I32, _SET_MASK), mask, b.constant(PTR, 0))
+    set_standard_floats(b)
     busy_until, spins = b.allocate(I64), b.allocate(I64)
     b.store(b.call("now", I64), busy_until)
     b.store(b.constant(I64, 0), spins)
