@@ -6,11 +6,13 @@ result with mpmath.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpmath import mp
+from scipy import special
 
 from tests.transformers.cpu.math_harness import random_of_each_exponent
 
@@ -37,6 +39,14 @@ def _real_root(x: Any) -> Any:
     return mp.cbrt(x) if x >= 0 else -mp.cbrt(-x)
 
 
+def _erfc(x: Any) -> Any:
+    """SciPy's, but denormal where that gives 0."""
+    result = np.asarray(special.erfc(x))
+    at = (result == 0) & (x < 28)
+    result[at] = [math.erfc(entry) for entry in x[at]]
+    return result
+
+
 def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
     """Bases of any size to small powers and to whole ones, and bases near 1 to powers that take them to the ends of the
     range.
@@ -52,6 +62,15 @@ def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
             np.concatenate([rng.uniform(-3, 3, part), whole, extreme]).astype(dtype))
 
 
+def points(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
+    """Coordinates of any size, and of sizes that are near each other."""
+    rng, part = np.random.default_rng(9), count // 2
+    sizes = random_of_each_exponent(dtype, 2, 10)
+    anywhere = [rng.choice(sizes[np.isfinite(sizes)], part) for _ in range(2)]
+    near = [rng.normal(size=part).astype(dtype) for _ in range(2)]
+    return tuple([np.concatenate([far, close]) for far, close in zip(anywhere, near)])
+
+
 ROWS: dict[str, Row] = {
     "exp": Row(2, np.exp, mp.exp),
     "exp2": Row(2, np.exp2, lambda x: mp.power(2, x)),
@@ -64,6 +83,13 @@ ROWS: dict[str, Row] = {
     "rsqrt": Row(2, lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x)),
     "cbrt": Row(4, np.cbrt, _real_root),
     "power": Row(4, np.power, mp.power, operands=2, sample=power_arguments),
+    "sin": Row(2, np.sin, mp.sin),
+    "cos": Row(2, np.cos, mp.cos),
+    "tan": Row(4, np.tan, mp.tan),
+    "asin": Row(4, np.arcsin, mp.asin),
+    "acos": Row(4, np.arccos, mp.acos),
+    "atan": Row(4, np.arctan, mp.atan),
+    "atan2": Row(4, np.arctan2, mp.atan2, operands=2, sample=points),
     "sigmoid": Row(2, _sigmoid, lambda x: 1 / (1 + mp.exp(-x))),
     "softplus": Row(4, lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), lambda x: mp.log1p(mp.exp(x))),
     "tanh": Row(2, np.tanh, mp.tanh),
@@ -72,6 +98,9 @@ ROWS: dict[str, Row] = {
     "asinh": Row(4, np.arcsinh, mp.asinh),
     "acosh": Row(4, np.arccosh, mp.acosh),
     "atanh": Row(4, np.arctanh, mp.atanh),
+    "erf": Row(2, special.erf, mp.erf),
+    "erfc": Row(4, _erfc, lambda x: mp.erfc(min(max(x, -1000), 1000))),
+    "erf_inv": Row(4, lambda x: np.copysign(special.erfinv(x), x), mp.erfinv),
 }
 
 SPECIALS = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, np.pi, np.inf, -np.inf, np.nan])
