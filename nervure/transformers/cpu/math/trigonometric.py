@@ -61,7 +61,7 @@ def cos(x: Register) -> Register:
 
 def tan(x: Register) -> Register:
     """Tangent of radians; -0.0 stays, an infinity gives NaN."""
-    return _of_any_angle("tan_of_huge_angle", _tan, _tan_of_huge_angle, x)
+    return _of_any_angle("tan_of_huge_angle", tan_of_moderate_angle, _tan_of_huge_angle, x)
 
 
 def _of_any_angle(name: str, usual: Function, slow: Function, x: Register) -> Register:
@@ -77,7 +77,7 @@ def _sin(x: Register) -> Register:
     angle = magnitude(x)
     rounded = b.fma(angle, 1 / math.pi, rounder)
     r = _subtract_multiple(angle, rounded - rounder, _PI.of(x.type))
-    return _flip(_sine_polynomial(r), _lowest_bit_on_top(rounded.bits()) ^ _sign(x, angle))
+    return _flip(sine_polynomial(r), _lowest_bit_on_top(rounded.bits()) ^ _sign(x, angle))
 
 
 def _cos(x: Register) -> Register:
@@ -86,10 +86,11 @@ def _cos(x: Register) -> Register:
     angle = magnitude(x)
     rounded = b.fma(angle, 1 / math.pi, -0.5) + rounder
     r = _subtract_multiple(angle, (rounded - rounder) + 0.5, _PI.of(x.type))
-    return _flip(_sine_polynomial(r), _lowest_bit_on_top(rounded.bits()))
+    return _flip(sine_polynomial(r), _lowest_bit_on_top(rounded.bits()))
 
 
-def _tan(x: Register) -> Register:
+def tan_of_moderate_angle(x: Register) -> Register:
+    """tan(x) of \\|x\\| <= 2**17, and NaN."""
     b, rounder = x.builder, format_of(x.type).rounder
     angle = magnitude(x)
     rounded = b.fma(angle, 2 / math.pi, rounder)
@@ -108,12 +109,12 @@ def _subtract_multiple(x: Register, n: Register, parts: Sequence[float]) -> Regi
 
 def _sin_of_huge_angle(x: Register) -> Register:
     r, n = reduce_huge_angle(x, 1)
-    return _flip(_sine_polynomial(r), _odd(n, x) ^ _sign(x, magnitude(x)))
+    return _flip(sine_polynomial(r), _odd(n, x) ^ _sign(x, magnitude(x)))
 
 
 def _cos_of_huge_angle(x: Register) -> Register:
     r, n = reduce_huge_angle(x, 1, quarters=1)
-    return _flip(_sine_polynomial(r), _odd(n, x))
+    return _flip(sine_polynomial(r), _odd(n, x))
 
 
 def _tan_of_huge_angle(x: Register) -> Register:
@@ -128,7 +129,7 @@ def _odd(n: Register, like: Register) -> Register:
 # -- shared ----------------------------------------------------------------------------------------------------------
 
 
-def _sine_polynomial(r: Register) -> Register:
+def sine_polynomial(r: Register) -> Register:
     """sin(r) of |r| <= pi/2."""
     square = r * r
     return r.builder.fma(r * square, horner(square, _SINE), r)

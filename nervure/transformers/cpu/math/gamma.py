@@ -1,0 +1,148 @@
+"""lgamma and digamma: a polynomial around one interval, recurrence to it, Stirling's series beyond, reflection below 0.
+
+Of x < 3.3125, lgamma(x) is lgamma(2 + w), where w is x less an integer and in [-11/16, 5/16], and the logarithm of a
+product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x**2) / x, where S is not the asymptotic
+series but the polynomial of least error, so that 3.3125 is far enough. Likewise digamma (M. Abramowitz and I. Stegun,
+"Handbook of mathematical functions", 6.1 and 6.3). The logarithm is kept as a sum of two parts: where its factor is
+large, its own rounding would show. Negative arguments are computed one by one, in double, which is enough for a float
+even where the terms cancel; a double is off by a few units of the larger term.
+
+>>> from nervure.transformers.cpu.llvm.builder import Builder
+>>> from nervure.transformers.cpu.llvm.types import F32
+>>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
+>>> b.ret(lgamma(b.arguments[0]))
+>>> b.text().count("fdiv"), "lgamma_of_negative.float" in b.declarations
+(1, True)
+"""
+
+from __future__ import annotations
+
+import math
+
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import F64
+from nervure.transformers.cpu.math.coefficients import LOG
+from nervure.transformers.cpu.math.exponential import LOG_2
+from nervure.transformers.cpu.math.floats import format_of, magnitude, split_constant
+from nervure.transformers.cpu.math.logarithm import log, split
+from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
+from nervure.transformers.cpu.math.rare import rarely
+from nervure.transformers.cpu.math.trigonometric import sine_polynomial, tan_of_moderate_angle
+
+# Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
+# lgamma(2 + w) / w in powers of w, on [-11/16, 5/16].
+_LGAMMA_NEAR = Coefficients(
+    float=(4.2278433e-01, 3.2246718e-01, -6.735127e-02, 2.0575898e-02, -7.413518e-03, 2.911261e-03,
+           -9.85301e-04, 6.84529e-04, -3.576054e-04),
+    double=(0.42278433509846713, 0.3224670334241138, -0.06735230105319412, 0.02058080842765583,
+            -0.0073855510292719345, 0.002890510338458112, -0.0011927538764504647, 0.0005096693401114076,
+            -0.0002231557464295739, 9.945919414347117e-05, -4.491231159180119e-05, 2.0509336332296435e-05,
+            -9.53329814213478e-06, 4.249564246903751e-06, -1.8208814681891625e-06, 1.5606334981875512e-06,
+            -2.190396191147618e-07, -2.7883950715449027e-07, -5.640393597442292e-07))
+
+# (lgamma(x) - (x - 1/2) (log(x) - 1) - c) x in powers of 1/x**2, for x >= 3.3125.
+_LGAMMA_FAR = Coefficients(
+    float=(8.333324e-02, -2.7723797e-03, 6.9758133e-04),
+    double=(0.08333333333331396, -0.0027777777705171396, 0.0007936497952296024, -0.0005951675993779127,
+            0.0008388097693076596, -0.0018394050119042175, 0.005024644205208231, -0.012357305232189546,
+            0.017159566903795363))
+_LGAMMA_FAR_START = 3.3125
+_LGAMMA_CONSTANT = 0.4189385332046727  # (log(2 pi) - 1) / 2
+
+# digamma(x) / (x - root) in powers of x - 3/2, on [1, 2].
+_DIGAMMA_NEAR = Coefficients(
+    float=(9.510559e-01, -4.2362753e-01, 2.4054085e-01, -1.4839748e-01, 9.503914e-02, -6.2076062e-02,
+           4.0235937e-02, -2.567915e-02, 1.9937044e-02, -1.6565973e-02, 6.3686096e-03),
+    double=(0.951055876031833, -0.4236274212814606, 0.24054248424077396, -0.14840492305389022,
+            0.09498872445497542, -0.06192213327467922, 0.040760833810691253, -0.026975796691978225,
+            0.01790725248401091, -0.011908219402817386, 0.007926943985634552, -0.005279946481228413,
+            0.0035190123745287576, -0.0023454189041664368, 0.001556598299789463, -0.001036851970709109,
+            0.0007234398890712894, -0.00048469890972377666, 0.00022702072467185977, -0.0001470336913124115,
+            0.00025985423867785586, -0.00017652031195164547))
+_DIGAMMA_ROOT = (1.4616321449683622, 9.549995429965697e-17)
+
+# (log(x) - 1 / (2 x) - digamma(x)) x**2 in powers of 1/x**2, for x >= 3.
+_DIGAMMA_FAR = Coefficients(
+    float=(8.3333276e-02, -8.328733e-03, 3.8448155e-03, -2.7315298e-03),
+    double=(0.08333333333331171, -0.00833333332285964, 0.0039682521259076136, -0.004166499595078734,
+            0.007566661515313683, -0.02076873152757915, 0.07532685068833793, -0.2990636411281085,
+            1.0418838500229812, -2.526926007463811, 3.001070085660146))
+_DIGAMMA_FAR_START = 3.0
+
+
+def lgamma(x: Register) -> Register:
+    """log |gamma(x)|; infinite at the poles 0, -1, -2, ... and at infinities."""
+    return rarely("lgamma_of_negative", _is_negative, _lgamma_of_negative, x, _lgamma_of_positive(x))
+
+
+def digamma(x: Register) -> Register:
+    """Derivative of lgamma; NaN at the poles and at -inf."""
+    return rarely("digamma_of_negative", _is_negative, _digamma_of_negative, x, _digamma_of_positive(x))
+
+
+def _is_negative(x: Register) -> Register:
+    return x < 0.0
+
+
+def _lgamma_of_positive(x: Register) -> Register:
+    b, is_near = x.builder, x < _LGAMMA_FAR_START
+    whole = b.intrinsic("roundeven", x + 0.1875)  # 0 ... 3 where x is near
+    product = b.where(whole.equal(0.0), b.fma(x, x, x), x)  # gamma(x + 2) / gamma(x), gamma(x + 1) / gamma(x)
+    product = b.where(whole.equal(2.0), 1.0, product)
+    product = b.where(whole.equal(3.0), x - 1.0, product)  # gamma(x) / gamma(x - 1)
+    high, low = _log_in_parts(b.where(is_near, product, x))
+    w = x - whole
+    sign = b.where(whole < 2.0, -1.0, b.constant(x.type, 1.0))
+    near = b.fma(sign, low, b.fma(w, polynomial(w, _LGAMMA_NEAR), sign * high))
+    factor, inverse = x - 0.5, 1.0 / x
+    rest = b.fma(inverse, polynomial(inverse * inverse, _LGAMMA_FAR), _LGAMMA_CONSTANT)
+    far = b.fma(factor, high - 1.0, b.fma(factor, low, rest))
+    return b.where(x.equal(0.0) | x.equal(math.inf), math.inf, b.where(is_near, near, far))
+
+
+def _lgamma_of_negative(x: Register) -> Register:
+    # gamma(x) gamma(1 - x) = pi / sin(pi x); the sine is taken as a multiple of its argument, which may be denormal.
+    b, wide = x.builder, x.cast("fpext", F64)
+    fraction = _from_nearest_integer(wide)
+    angle = fraction * math.pi
+    value = -log(magnitude(fraction) * (sine_polynomial(angle) / angle)) - _lgamma_of_positive(1.0 - wide)
+    return b.where(magnitude(fraction) > 0.0, value, math.inf).cast("fptrunc", x.type.element)
+
+
+def _digamma_of_positive(x: Register) -> Register:
+    b, is_near = x.builder, x < _DIGAMMA_FAR_START
+    below_1, below_2 = x < 1.0, x < 2.0
+    # digamma(x + 1) - 1 / x; digamma(x); digamma(x - 1) + 1 / (x - 1)
+    argument = b.where(below_1, x + 1.0, b.where(below_2, x, x - 1.0))
+    divisor = b.where(below_1, -x, b.where(below_2, math.inf, b.where(is_near, x - 1.0, x)))
+    inverse = 1.0 / divisor
+    root_high, root_low = split_constant(*_DIGAMMA_ROOT, format_of(x.type))
+    near = b.fma((argument - root_high) - root_low, polynomial(argument - 1.5, _DIGAMMA_NEAR), inverse)
+    high, low = _log_in_parts(x)
+    square = inverse * inverse
+    far = high + (low - b.fma(square, polynomial(square, _DIGAMMA_FAR), inverse * 0.5))
+    value = b.where(x.equal(math.inf), x, b.where(is_near, near, far))
+    return b.where(x.equal(0.0), math.nan, value)
+
+
+def _digamma_of_negative(x: Register) -> Register:
+    # digamma(x) = digamma(1 - x) - pi / tan(pi x)
+    b, wide = x.builder, x.cast("fpext", F64)
+    fraction = _from_nearest_integer(wide)
+    value = _digamma_of_positive(1.0 - wide) - math.pi / tan_of_moderate_angle(fraction * math.pi)
+    return b.where(fraction.equal(0.0), math.nan, value).cast("fptrunc", x.type.element)
+
+
+def _from_nearest_integer(x: Register) -> Register:
+    return x - x.builder.intrinsic("roundeven", x)
+
+
+def _log_in_parts(x: Register) -> tuple[Register, Register]:
+    """log(x) as a sum, of positive finite x: the first is the second's rounding, or x - 1 where x is in [2/3, 4/3)."""
+    b, format = x.builder, format_of(x.type)
+    m, k = split(x, 2 / 3)
+    f = m - 1.0
+    step_high, step_low = split_constant(*LOG_2, format)
+    high = b.fma(k, step_high, f)
+    lost = b.fma(k, step_high, -high) + f
+    return high, lost + b.fma(k, step_low, f * f * polynomial(f, LOG))
