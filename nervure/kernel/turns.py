@@ -1,6 +1,6 @@
 """Whether two turns of a loop touch one element: what parallel and vector loops must not do.
 
->>> from nervure.kernel.ir import Buffer, Literal
+>>> from nervure.kernel.ir import Address, Literal
 >>> from nervure.types.dtype import float32
 >>> y = Buffer("y", float32, 40, "out")
 >>> overlapping = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
+from nervure.kernel import combining
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Readings
-from nervure.kernel.ir import Buffer, For, Kernel, Literal, Scalar, Statement, Store
+from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
 from nervure.memory.storage import Storage
 from nervure.types.dim import Dim, DimLike, index, product
@@ -138,20 +139,8 @@ def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:
-    """What a combiner starts from."""
-    if combine == "multiply" or combine == "and":
-        return Literal(_one(dtype), dtype)
-    if combine in ("maximum", "minimum"):
-        worst = -float("inf") if combine == "maximum" else float("inf")
-        if dtype.is_float:
-            return Literal(worst, dtype)
-        bound = dtype.minimum if combine == "maximum" else dtype.maximum
-        return Literal(bound, dtype)  # type: ignore[arg-type]  # ordered types have bounds
-    return Literal(False if dtype.kind == "bool" else 0j if dtype.is_complex else 0.0 if dtype.is_float else 0, dtype)
-
-
-def _one(dtype: DType) -> bool | int | float | complex:
-    return True if dtype.kind == "bool" else 1 + 0j if dtype.is_complex else 1.0 if dtype.is_float else 1
+    """What a combiner starts from; 0 where the last write wins."""
+    return combining.unit(combine if combine in COMBINES else "add", dtype)
 
 
 def size_of(shape: Shape) -> DimLike:
