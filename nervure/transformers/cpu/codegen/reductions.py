@@ -17,29 +17,24 @@ from math import prod
 from nervure.kernel.ir import BLOCK, LANES, Reduce
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
-    Slots,
     combined,
-    flat,
     keeps_units,
     listed_tree,
     point_values,
-    shaped,
     units,
 )
+from nervure.transformers.cpu.codegen.expressions import product_of_two
 from nervure.transformers.cpu.codegen.frame import Frame
-from nervure.transformers.cpu.codegen.loops import guarded, nest, stored
+from nervure.transformers.cpu.codegen.loops import nest, stored
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.reductions_in_lanes import reduce_in_memory, reduce_in_registers
+from nervure.transformers.cpu.codegen.slots import Slots
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
-from nervure.types.dim import DimLike
 
 _UNROLLED = 16         # points that are built one after the other
 _SCALAR_UNROLLED = 4   # the same, where they could run in lanes
-
-Indices = Sequence[tuple[str, DimLike]]
-Registers = Sequence[Register]
 
 
 def build_reduce(frame: Frame, reduce: Reduce) -> None:
@@ -60,10 +55,10 @@ def _reduced(frame: Frame, reduce: Reduce) -> Elements:
     if count is not None and 0 < count <= limit and keeps_units(reduce):
         return _unrolled(frame, reduce)
     if frame.lanes is not None:
-        return _lane_by_lane(frame, reduce, indices)
+        return _lane_by_lane(frame, reduce)
     if len(indices) == 1 and is_light(reduce.body, indices[0][0]):
-        return reduce_in_registers(frame, reduce, indices[0])
-    return reduce_in_memory(frame, reduce, indices)
+        return reduce_in_registers(frame, reduce)
+    return reduce_in_memory(frame, reduce)
 
 
 # -- few points ----------------------------------------------------------------------------------------------------
@@ -82,36 +77,33 @@ def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
 # -- each lane for itself ----------------------------------------------------------------------------------------------
 
 
-def _lane_by_lane(frame: Frame, reduce: Reduce, indices: Indices) -> Elements:
-    b, width = frame.builder, frame.width
-    slots = Slots(frame, reduce, LANES, width)
-    rows = b.constant(I64, LANES)
-    if keeps_units(reduce):
-        count = b.constant(I64, 1)
-        for _, extent in indices:
-            count = count * frame.sizes.register(extent)
-        rows = b.intrinsic("smin", rows, count)
-    slots.clear(rows)
-    start = units(b, reduce, width)
+def _lane_by_lane(frame: Frame, reduce: Reduce) -> Elements:
+    b, width, all_rows = frame.builder, frame.width, frame.builder.constant(I64, LANES)
+    slots = Slots(frame, reduce, width, is_each=True)
+    rows = b.intrinsic("smin", _count(frame, reduce), LANES) if keeps_units(reduce) else all_rows
+    slots.begin(rows)
 
-    def finish(totals: Registers, used: Register) -> Registers:
-        return flat(combined(reduce, shaped(start, totals), slots.collect(used)))
-
-    def point(carried: Registers) -> Registers:
-        number, *totals = carried
+    def point(carried: Sequence[Register]) -> Sequence[Register]:
+        number, = carried
         place = (number & (LANES - 1)) * width
         values = point_values(frame, reduce)
         slots.write(combined(reduce, slots.read(place), values), place)
-
-        def block() -> Registers:
-            finished = finish(totals, rows)
-            slots.clear(rows)
-            return finished
-
         following = number + 1
-        return [following, *guarded(b, (following & (BLOCK - 1)).equal(0), totals, block)]
+        with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
+            slots.end_block(all_rows, rows)
+        return [following]
 
-    number, *totals = nest(frame, indices, stored(reduce), [b.constant(I64, 0), *flat(start)], point)
+    number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], point)
     rest = number & (BLOCK - 1)
-    used = b.intrinsic("smin", rest, rows) if keeps_units(reduce) else rows
-    return shaped(start, guarded(b, rest.not_equal(0), totals, lambda: finish(totals, used)))
+    with b.if_(rest.not_equal(0)):
+        used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
+        slots.end_block(used, b.constant(I64, 0))
+    return slots.results()
+
+
+def _count(frame: Frame, reduce: Reduce) -> Register:
+    """The number of points."""
+    count = frame.integer(1)
+    for _, extent in reduce.indices:
+        count = product_of_two(frame, count, frame.size(extent))
+    return count.register

@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from nervure.kernel.ir import BLOCK, LANES, Reduce
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
-    Slots,
     combined,
     flat,
+    lane_tree,
     point_values,
     shaped,
-    tree,
     units,
 )
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored
+from nervure.transformers.cpu.codegen.slots import Slots
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
@@ -27,12 +27,12 @@ Indices = Sequence[tuple[str, DimLike]]
 Registers = Sequence[Register]
 
 
-def reduce_in_registers(frame: Frame, reduce: Reduce, index: tuple[str, DimLike]) -> Elements:
+def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over one index with 64 points at once."""
-    b, (name, extent) = frame.builder, index
+    b, (name, extent) = frame.builder, reduce.indices[0]
     start, end = units(b, reduce), frame.size(extent).register
     wide = units(b, reduce, LANES)
-    frame.loops.append(index)
+    frame.loops.append((name, extent))
 
     def build() -> Registers:
         front = Front(b.region(), stored(reduce), has_turns(extent))
@@ -50,8 +50,8 @@ def reduce_in_registers(frame: Frame, reduce: Reduce, index: tuple[str, DimLike]
                 chunks.carried = list(points(chunks.carried, chunks.index))
             at, lanes = chunks.index, chunks.results
             lanes = list(guarded(b, at < stop, lanes, lambda: points(lanes, at, stop - at)))
-            total = combined(reduce, shaped(start, blocks.carried), tree(reduce, shaped(wide, lanes)))
-            blocks.carried = flat(total)
+            block = [lane_tree(combine, x) for combine, x in zip(reduce.combine, shaped(wide, lanes), strict=True)]
+            blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), block))
         return blocks.results
 
     results = guarded(b, 0 < end, flat(start), build)
@@ -59,37 +59,29 @@ def reduce_in_registers(frame: Frame, reduce: Reduce, index: tuple[str, DimLike]
     return shaped(start, results)
 
 
-def reduce_in_memory(frame: Frame, reduce: Reduce, indices: Indices) -> Elements:
+def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over rows of points, each of which starts in the lane where the one before it has ended."""
-    b, width = frame.builder, frame.register_lanes
-    slots = Slots(frame, reduce, LANES // width, width)
-    rows = LANES // width
-    slots.clear(rows)
-    start = units(b, reduce)
-
-    def finish(totals: Registers) -> Registers:
-        finished = flat(combined(reduce, shaped(start, totals), tree(reduce, slots.read(0, LANES))))
-        slots.clear(rows)
-        return finished
+    b = frame.builder
+    slots = Slots(frame, reduce, frame.register_lanes, is_each=False)
+    all_rows = b.constant(I64, LANES // frame.register_lanes)
+    slots.begin(all_rows)
 
     def row(carried: Registers) -> Registers:
-        return _row(frame, reduce, indices[-1], slots, carried, finish)
+        return [_row(frame, reduce, slots, carried[0])]
 
-    carried = [b.constant(I64, 0), *flat(start)]
-    number, *totals = nest(frame, indices[:-1], stored(reduce), carried, row)
-    is_open = (number & (BLOCK - 1)).not_equal(0)
-    return shaped(start, guarded(b, is_open, totals, lambda: finish(totals)))
+    number, = nest(frame, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
+    with b.if_((number & (BLOCK - 1)).not_equal(0)):
+        slots.end_block(all_rows, b.constant(I64, 0))
+    return slots.results()
 
 
-def _row(frame: Frame, reduce: Reduce, index: tuple[str, DimLike], slots: Slots, carried: Registers,
-         finish: Callable[[Registers], Registers]) -> Registers:
-    """The points of the innermost index, cut where blocks end."""
-    b, width, (name, extent) = frame.builder, frame.register_lanes, index
-    first, *totals = carried
+def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Register:
+    """The points of the innermost index, cut where blocks end; the number of the point after them."""
+    b, width, (name, extent) = frame.builder, frame.register_lanes, reduce.indices[-1]
     end = first + frame.size(extent).register
-    frame.loops.append(index)
+    frame.loops.append((name, extent))
 
-    def build() -> Registers:
+    with b.if_(first < end):
         front = Front(b.region(), stored(reduce), has_turns(extent))
 
         def group(number: Register, mask: Value | None) -> None:
@@ -99,17 +91,16 @@ def _row(frame: Frame, reduce: Reduce, index: tuple[str, DimLike], slots: Slots,
             place = number & (LANES - 1)
             slots.write(combined(reduce, slots.read(place), values, mask.register if mask else None), place)
 
-        with b.loop(_block_of(first), _block_of(end - 1) + 1, 1, totals) as blocks:
+        with b.loop(_block_of(first), _block_of(end - 1) + 1) as blocks:
             stop = (blocks.index + 1) * BLOCK
             low, high = b.intrinsic("smax", first, blocks.index * BLOCK), b.intrinsic("smin", end, stop)
             with b.loop(low & -width, high, width) as groups:
                 _groups(frame, front, groups.index, low, high, group)
-            blocks.carried = list(guarded(b, high.equal(stop), blocks.carried, lambda: finish(blocks.carried)))
-        return blocks.results
-
-    results = guarded(b, first < end, totals, build)
+            with b.if_(high.equal(stop), unlikely=True):
+                rows = b.constant(I64, LANES // width)
+                slots.end_block(rows, rows)
     frame.loops.pop()
-    return [end, *results]
+    return end
 
 
 def _block_of(number: Register) -> Register:

@@ -393,10 +393,10 @@ class Builder:
         return self.emit(type, f"phi {type} {pairs}")
 
     @contextmanager
-    def if_(self, condition: Register) -> Iterator[None]:
+    def if_(self, condition: Register, unlikely: bool = False) -> Iterator[None]:
         """What is built inside runs where a condition (one lane) holds."""
         yes, done = self.label("then"), self.label("done")
-        self.branch(condition, yes, done)
+        self.branch(condition, yes, done, unlikely)
         self.block(yes)
         yield
         self.block(done)
