@@ -31,7 +31,7 @@ from nervure.transformers.cpu.llvm.library import Message, using_llvm
 from nervure.transformers.cpu.machine import Target
 
 _TRIPLE = b"x86_64-unknown-linux-gnu"
-_LEVEL = 2  # of code generation; 1 to 3 make the same code in the same time here, 0 keeps values on the stack
+_LEVEL = 1  # of code generation: 2 and 3 take longer for code that is no faster, 0 keeps values on the stack
 _ADDRESSES, _REACH = b"pic", b"small"
 SETTINGS = f"{_TRIPLE!r} {_LEVEL} {_ADDRESSES!r} {_REACH!r}"  # what decides, besides text and target, on the code made
 _ASSEMBLY, _OBJECT = 0, 1
