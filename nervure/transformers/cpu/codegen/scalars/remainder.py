@@ -58,7 +58,7 @@ def _remainder(x: Register, y: Register) -> Register:
 
 
 def _with_small_quotient(x: Register, size: Register) -> Register:
-    """A number with the remainder of x, modulo ``size``, and a quotient below 2**DIGITS."""
+    """A number with the remainder of x, modulo ``size``, and a quotient of at most 2**DIGITS."""
     b, unit = x.builder, _UNIT[x.type.scalar]
     limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
     farther = far * unit
@@ -67,6 +67,6 @@ def _with_small_quotient(x: Register, size: Register) -> Register:
         length = absolute(left)
         # In steps of such units no quotient overflows.
         step = b.where(length >= farther, farther, b.where(length >= far, far, size))
-        return [b.where(length >= limit, b.fma(-(left / step), step, left), left)]
+        return [b.where(length > limit, b.fma(-(left / step), step, left), left)]
 
-    return repeat([x], lambda left: b.any_lane(absolute(left) >= limit), turn, unlikely=True)[0]
+    return repeat([x], lambda left: b.any_lane(absolute(left) > limit), turn, unlikely=True)[0]
