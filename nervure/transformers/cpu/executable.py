@@ -1,100 +1,85 @@
 """An executable of the cpu transformer: compiled kernels, a program for each binding of sizes, and the fast way in.
 
-A call takes the fast way if all is native and its arguments are as they usually are; then no Python runs between the
-caller and the results. Every other call goes once through the checks and conversions that all transformers share, and
-gives the same bits.
+A call takes the fast way if its arguments are as they usually are; then no Python runs between the caller and the
+results. Every other call goes once through the checks and conversions that all transformers share, and gives the same
+bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
-from nervure.memory.storage import Storage
 from nervure.transformers.base import Executable, Transformer
-from nervure.transformers.binding import Bindings
+from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.failures import fail
-from nervure.transformers.cpu.host import host_program
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.native import Places, Segment, compile_segments, make_places, make_program
-from nervure.transformers.cpu.plan import HostStep, make_plan
-from nervure.transformers.cpu.runtime.memory import empty
-from nervure.transformers.cpu.runtime.records import Status
-from nervure.transformers.sizes import numbers
-
-
-class Specialised(NamedTuple):
-    """What a call needs for one binding: a program or a function of arrays for each segment."""
-
-    parts: tuple[runtime.Program | Callable[..., Any], ...]
-    bindings: Bindings
+from nervure.transformers.cpu.native import NativePlan, plain
+from nervure.transformers.cpu.plan import KernelStep, make_plan
+from nervure.transformers.interpreter.program import Program as Reference
 
 
 class CpuExecutable(Executable):
     """A function as machine code."""
 
-    def __init__(self, function: Function, transformer: Transformer, target: Target) -> None:
+    def __init__(self, function: Function, transformer: Transformer, target: Target, gate: runtime.Gate) -> None:
         super().__init__(function, transformer)
         self.plan = make_plan(function)
-        self.segments = compile_segments(self.plan, target)
-        self._places: Places = make_places(self.plan, self.segments, {})
-        self._roots = {root: number for number, root in enumerate(self.plan.roots)}
-        self._old = sorted(self.plan.variables, key=lambda storage: storage.number)
+        self.native = NativePlan(self.plan, target)
+        self._gate = gate
+        self._fast: runtime.FastEntry | None = None
+        self.call: Callable[..., tuple[np.ndarray, ...]] = self._slow_call
 
-    def specialise(self, bindings: Bindings) -> Specialised:
-        parts: list[Any] = []
-        for segment in self.segments:
-            if isinstance(segment, Segment):
-                parts.append(make_program(segment, self._places, bindings, self._roots))
-            else:
-                parts.append(host_program(segment, bindings))
-        return Specialised(tuple(parts), bindings)
+    def specialise(self, bindings: Bindings) -> runtime.Program:
+        program = self.native.program(bindings)
+        if self._fast is None:
+            cells = self.transformer.cells.of(self._variables)
+            self._fast = runtime.FastEntry(self._slow_call, self._failed_fast, cells, self._gate)
+            self.call = self._fast.function
+        self._fast.add(program)
+        return program
 
-    def run(self, specialised: Specialised, arguments: Sequence[np.ndarray],
+    def _slow_call(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
+        return super().__call__(*arguments, **keywords)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
+        return self.call(*arguments, **keywords)
+
+    def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
-        bindings = specialised.bindings
-        results = [self._new(root, bindings) for root in self.plan.roots]
-        given = [_plain(array) for array in arguments]
-        extra = [self._new(storage, bindings) for storage in self._places.extra]
-        variables = [_plain(states[storage.source]) for storage in self._old]
-        for segment, part in zip(self.segments, specialised.parts, strict=True):
-            if isinstance(part, runtime.Program):
-                status = part.run([*given, *extra], results, variables)
-                if status.code:
-                    self._failed(segment, status, arguments, states)
-                continue
-            known = dict(zip(self.plan.roots, results, strict=True))
-            known.update(zip(self._places.extra, extra, strict=True))
-            known.update(zip(self._old, variables, strict=True))
-            self._run_host(segment, part, known, given)
-        return results
+        if flags.check_nan:
+            return self._checked(arguments, states)
+        results = specialised.make_results()
+        # What is written in place is written in a copy: others may hold the array that the variable has now.
+        written = {storage.source for storage in self.plan.in_place.values()}
+        variables = [np.array(states[variable], order="C", copy=True) if variable in written
+                     else plain(states[variable]) for variable in self._variables]
+        status = specialised.run([plain(array) for array in arguments], results, variables)
+        if status.code:
+            self._fail(status, arguments, states)
+        remaining = iter(results)
+        own = {storage: variables[storage.number] for storage in self.plan.in_place.values()}
+        return [own[self.plan.in_place[root]] if root in self.plan.in_place else next(remaining)
+                for root in self.plan.roots]
 
-    def _run_host(self, segment: Any, part: Callable[..., Any], known: dict[Storage, np.ndarray],
-                  given: Sequence[np.ndarray]) -> None:
-        step: HostStep = segment
-        for storage in step.read:
-            if storage.kind == "argument":
-                known[storage] = given[storage.number]
-            elif storage.kind == "constant":
-                known[storage] = storage.source
-        for storage, array in zip(step.outputs, part(known), strict=True):
-            np.copyto(known[storage], array)
+    def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+        """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
+        _, bindings = Binder(self.function).bind(arguments)
+        return Reference(self.function, bindings).run(arguments, states)
 
-    def _failed(self, segment: Any, status: Status, arguments: Sequence[np.ndarray],
-                states: Mapping[Variable, np.ndarray]) -> None:
-        fail(self.function, segment.kernels[status.step].step.lowered if status.code > 0 else None, status, arguments,
-             states)
+    def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:
+        """Raises the error of a call on the fast way. It has changed nothing, so variables are as they were."""
+        cells = self.transformer.cells.of(self._variables)
+        self._fail(status, arguments, {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)})
 
-    def _new(self, storage: Storage, bindings: Bindings) -> np.ndarray:
-        return empty(numbers(storage.shape, bindings), storage.dtype.numpy)
-
-
-def _plain(array: np.ndarray) -> np.ndarray:
-    """The array itself if it lies in memory as kernels expect, else a copy that does."""
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
+    def _fail(self, status: runtime.Status, arguments: Sequence[np.ndarray],
+              states: Mapping[Variable, np.ndarray]) -> None:
+        step = self.plan.steps[status.step] if 0 <= status.step < len(self.plan.steps) else None
+        lowered = step.lowered if isinstance(step, KernelStep) and status.code > 0 else None
+        fail(self.function, lowered, status, arguments, states)

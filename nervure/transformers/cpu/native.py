@@ -1,26 +1,38 @@
 """The native part of a plan: its kernels compiled, and the programs that run them for given sizes.
 
-A plan is divided into segments: runs of kernels between steps that Python takes. For each binding of the symbols a
-segment becomes a program of the runtime, with numbers in place of sizes.
+For each binding of the symbols a plan becomes a program of the runtime, with numbers in place of sizes. What Python runs
+is a step of the program like any other.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> from nervure.transformers.cpu.plan import make_plan
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> native = NativePlan(make_plan(nv.Function([nv.ops.Add(x, x)], [x])), Target.host())
+>>> program = native.program({})
+>>> results = program.make_results()
+>>> program.run([np.float32([1, 2, 3])], results).code, results[0].tolist()
+(0, [2.0, 4.0, 6.0])
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+import ctypes
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.kernel.ir import For
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.codegen.generate import Code, generate
 from nervure.transformers.cpu.estimate import nanoseconds_per_point
+from nervure.transformers.cpu.host import host_program
 from nervure.transformers.cpu.jit import Library, compile_kernels
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.plan import HostStep, KernelStep, Plan
+from nervure.transformers.cpu.runtime.host import NANOSECONDS
 from nervure.transformers.sizes import numbers
 from nervure.types.dim import DimLike, compile_dim
 
@@ -36,7 +48,6 @@ class NativeKernel(NamedTuple):
     step: KernelStep
     code: Code
     library: Library
-    address: int
     sizes: tuple[Number, ...]
     extent: Number
     points: Number
@@ -45,134 +56,87 @@ class NativeKernel(NamedTuple):
     nanoseconds: float
 
 
-class Segment(NamedTuple):
-    """Kernels that run without Python in between."""
+class NativePlan:
+    """A plan with its kernels compiled."""
 
-    kernels: tuple[NativeKernel, ...]
+    def __init__(self, plan: Plan, target: Target) -> None:
+        self.plan = plan
+        steps = [step for step in plan.steps if isinstance(step, KernelStep)]
+        codes = [generate(step.lowered.kernel, target) for step in steps]
+        libraries = compile_kernels([code.text for code in codes], target)
+        natives = map(_native, steps, codes, libraries)
+        self.steps: list[NativeKernel | HostStep] = [
+            next(natives) if isinstance(step, KernelStep) else step for step in plan.steps]
+        self._storages = list(dict.fromkeys(
+            [storage for step in plan.steps for storage in (*step.read, *step.written)]))
+        self._results = self._result_numbers()
 
+    def _result_numbers(self) -> dict[Storage, int]:
+        """The roots that are no variable's memory, in order: first those of the caller, then new values."""
+        own = [root for root in self.plan.roots if root not in self.plan.in_place]
+        return {root: number for number, root in enumerate(own)}
 
-def compile_segments(plan: Plan, target: Target) -> list[Segment | HostStep]:
-    """The steps of a plan, kernels compiled and put together as far as no step of Python comes between."""
-    codes = {number: generate(step.lowered.kernel, target) for number, step in enumerate(plan.steps)
-             if isinstance(step, KernelStep)}
-    libraries = dict(zip(codes, compile_kernels([code.text for code in codes.values()], target), strict=True))
-    found: list[Segment | HostStep] = []
-    run: list[NativeKernel] = []
-    for number, step in enumerate(plan.steps):
-        if isinstance(step, KernelStep):
-            run.append(_native(step, codes[number], libraries[number]))
-            continue
-        if run:
-            found.append(Segment(tuple(run)))
-        run = []
-        found.append(step)
-    return [*found, Segment(tuple(run))] if run or not found else found
+    def program(self, bindings: Bindings) -> runtime.Program:
+        """The program for one binding of the symbols."""
+        table = {storage: number for number, storage in enumerate(self._storages)}
+        offsets, arena_bytes = self._arena(bindings)
+        buffers = [self._buffer(storage, offsets) for storage in self._storages]
+        steps = [_host_step(step, table, bindings) if isinstance(step, HostStep)
+                 else _kernel_step(step, table, bindings, set(self.plan.in_place)) for step in self.steps]
+        return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings), self._specs(bindings),
+                               self._variable_specs())
 
+    # -- memory ------------------------------------------------------------------------------------------
 
-def _native(step: KernelStep, code: Code, library: Library) -> NativeKernel:
-    loop = step.lowered.kernel.parallel
-    extent: DimLike = 1 if loop is None else loop.extent
-    return NativeKernel(
-        step, code, library, library.address("kernel"), tuple([compile_dim(entry) for entry in code.sizes]),
-        compile_dim(extent), compile_dim(step.lowered.points), compile_dim(code.scratch_bytes),
-        GRAIN if _is_vector(loop) else 1, nanoseconds_per_point(step.lowered.kernel))
-
-
-def _is_vector(loop: For | None) -> bool:
-    return loop is not None and loop.vector
-
-
-class Places(NamedTuple):
-    """What kind of memory the storages of a plan are in: the arena of one segment, or arrays of the call.
-
-    ``extra`` are temporary values that Python or several segments touch; they are arguments after the function's
-    own. ``in_place`` says which roots lie in the memory of a variable.
-    """
-
-    local: dict[Storage, int]
-    extra: dict[Storage, int]
-    in_place: dict[Storage, Storage]
-
-
-def make_places(plan: Plan, segments: Sequence[Segment | HostStep], in_place: dict[Storage, Storage]) -> Places:
-    """Where the temporary values lie."""
-    users: dict[Storage, set[int]] = {}
-    shared: set[Storage] = set()
-    for number, segment in enumerate(segments):
-        for storage in _touched(segment):
-            if storage.kind == "temporary":
-                users.setdefault(storage, set()).add(number)
-                if isinstance(segment, HostStep):
-                    shared.add(storage)
-    local = {storage: next(iter(numbers)) for storage, numbers in users.items()
-             if len(numbers) == 1 and storage not in shared}
-    count = len(plan.function.parameters)
-    rest = [storage for storage in users if storage not in local]
-    return Places(local, {storage: count + number for number, storage in enumerate(rest)}, in_place)
-
-
-def _touched(segment: Segment | HostStep) -> Iterable[Storage]:
-    if isinstance(segment, HostStep):
-        return [*segment.read, *segment.written]
-    return [storage for kernel in segment.kernels for storage in kernel.step.lowered.storages]
-
-
-class Specs(NamedTuple):
-    """The arrays of a whole function, for the fast entry."""
-
-    arguments: Sequence[runtime.Array]
-    results: Sequence[runtime.Array]
-    variables: Sequence[runtime.Array]
-
-
-def make_program(segment: Segment, places: Places, bindings: Bindings, result_numbers: Mapping[Storage, int],
-                 specs: Specs | None = None) -> runtime.Program:
-    """The program of a segment for one binding of the symbols."""
-    storages = list(dict.fromkeys(_touched(segment)))
-    table = {storage: number for number, storage in enumerate(storages)}
-    offsets, arena_bytes = _arena(segment, places, bindings)
-    buffers = [_buffer(storage, places, offsets, result_numbers) for storage in storages]
-    written = set(places.in_place)
-    steps = [_step(kernel, table, bindings, written) for kernel in segment.kernels]
-    if specs is None:
-        return runtime.Program(steps, buffers, arena_bytes)
-    return runtime.Program(steps, buffers, arena_bytes, *specs)
-
-
-def _step(kernel: NativeKernel, table: Mapping[Storage, int], bindings: Bindings, written: set[Storage]) -> runtime.Step:
-    return runtime.Step(
-        kernel.address, [table[storage] for storage in kernel.step.lowered.storages],
-        [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.grain,
-        int(max(kernel.points(bindings), 0) * kernel.nanoseconds), kernel.scratch(bindings),
-        any([storage in written for storage in kernel.step.written]))
-
-
-def _buffer(storage: Storage, places: Places, offsets: Mapping[Storage, int],
-            result_numbers: Mapping[Storage, int]) -> runtime.Buffer:
-    storage = places.in_place.get(storage, storage)
-    if storage.kind == "argument":
-        return runtime.argument(storage.number)
-    if storage.kind == "variable":
-        return runtime.variable(storage.number)
-    if storage.kind == "constant":
-        return runtime.constant(np.require(storage.source, requirements=["C", "A"]))
-    if storage.kind == "root":
-        return runtime.result(result_numbers[storage])
-    if storage in offsets:
+    def _buffer(self, storage: Storage, offsets: Mapping[Storage, int]) -> runtime.Buffer:
+        storage = self.plan.in_place.get(storage, storage)
+        if storage.kind == "argument":
+            return runtime.argument(storage.number)
+        if storage.kind == "variable":
+            return runtime.variable(storage.number)
+        if storage.kind == "constant":
+            return runtime.constant(plain(storage.source))
+        if storage.kind == "root":
+            return runtime.result(self._results[storage])
         return runtime.arena(offsets[storage])
-    return runtime.argument(places.extra[storage])
+
+    def _arena(self, bindings: Bindings) -> tuple[dict[Storage, int], int]:
+        """The offsets of temporary values, and the bytes that they take together."""
+        lives: dict[Storage, tuple[int, int]] = {}
+        for number, step in enumerate(self.plan.steps):
+            for storage in (*step.read, *step.written):
+                if storage.kind == "temporary":
+                    lives[storage] = (lives.get(storage, (number, number))[0], number)
+        intervals = [Interval(first, last, byte_size(storage, bindings)) for storage, (first, last) in lives.items()]
+        offsets, total = pack(intervals)
+        return dict(zip(lives, offsets, strict=True)), total
+
+    # -- arrays ------------------------------------------------------------------------------------------
+
+    def _arguments(self, bindings: Bindings) -> list[runtime.Array]:
+        types = [parameter.value.type for parameter in self.plan.function.parameters]
+        return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
+
+    def _specs(self, bindings: Bindings) -> list[runtime.Array]:
+        """The results: the caller's, then those that variables take."""
+        count = len(self.plan.function.results)
+        takers = [self._variable_number(variable) for variable, _ in self.plan.function.updates]
+        return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings),
+                              -1 if root.number < count else takers[root.number - count]) for root in self._results]
+
+    def _variable_specs(self) -> list[runtime.Array]:
+        written = {storage.number for storage in self.plan.in_place.values()}
+        return [runtime.Array(variable.type.dtype.numpy, variable.type.shape, number if number in written else -1)
+                for number, variable in enumerate(self.plan.function.variables)]
+
+    def _variable_number(self, variable: Any) -> int:
+        return self.plan.function.variables.index(variable)
 
 
-def _arena(segment: Segment, places: Places, bindings: Bindings) -> tuple[dict[Storage, int], int]:
-    """The offsets of the values that live in this segment alone."""
-    lives: dict[Storage, tuple[int, int]] = {}
-    for number, kernel in enumerate(segment.kernels):
-        for storage in kernel.step.lowered.storages:
-            if storage in places.local:
-                lives[storage] = (lives.get(storage, (number, number))[0], number)
-    intervals = [Interval(first, last, byte_size(storage, bindings)) for storage, (first, last) in lives.items()]
-    offsets, total = pack(intervals)
-    return dict(zip(lives, offsets, strict=True)), total
+def plain(array: np.ndarray) -> np.ndarray:
+    """The array itself if it lies in memory as kernels expect, else a copy that does."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
 
 
 def byte_size(storage: Storage, bindings: Bindings) -> int:
@@ -181,3 +145,47 @@ def byte_size(storage: Storage, bindings: Bindings) -> int:
     for length in numbers(storage.shape, bindings):
         size *= max(length, 0)
     return size
+
+
+# -- steps ---------------------------------------------------------------------------------------------------
+
+
+def _native(step: KernelStep, code: Code, library: Library) -> NativeKernel:
+    loop = step.lowered.kernel.parallel
+    extent: DimLike = 1 if loop is None else loop.extent
+    return NativeKernel(
+        step, code, library, tuple([compile_dim(entry) for entry in code.sizes]), compile_dim(extent),
+        compile_dim(step.lowered.points), compile_dim(code.scratch_bytes),
+        GRAIN if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel))
+
+
+def _kernel_step(kernel: NativeKernel, table: Mapping[Storage, int], bindings: Bindings,
+                 written: set[Storage]) -> runtime.Step:
+    return runtime.Step(
+        kernel.library.address("kernel"), [table[storage] for storage in kernel.step.lowered.storages],
+        [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.grain,
+        int(max(kernel.points(bindings), 0) * kernel.nanoseconds), kernel.scratch(bindings),
+        any([storage in written for storage in kernel.step.written]), kernel.library)
+
+
+def _host_step(step: HostStep, table: Mapping[Storage, int], bindings: Bindings) -> runtime.Step:
+    storages = [*dict.fromkeys([*step.read, *step.written])]
+    run = host_program(step, bindings)
+    kinds = [(storage, numbers(storage.shape, bindings), storage.dtype.numpy) for storage in storages]
+
+    def call(*addresses: int) -> None:
+        arrays = {storage: _array_at(address, shape, dtype)
+                  for address, (storage, shape, dtype) in zip(addresses, kinds, strict=True)}
+        for storage, result in zip(step.outputs, run(arrays), strict=True):
+            np.copyto(arrays[storage], result)
+
+    kernel = runtime.HostKernel(call, len(storages))
+    return runtime.Step(kernel.address, [table[storage] for storage in storages], nanoseconds=NANOSECONDS, owner=kernel)
+
+
+def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Memory as an array, for the time of a call."""
+    size = dtype.itemsize
+    for length in shape:
+        size *= length
+    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address) if size else None)

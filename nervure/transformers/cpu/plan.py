@@ -17,7 +17,6 @@ from typing import NamedTuple
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.ir.variable import Variable
 from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
 from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.kinds import Facts
@@ -25,6 +24,7 @@ from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.lower import Lowered, Memory, lower
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage
+from nervure.transformers.cpu.in_place import updates_in_place
 
 
 class KernelStep(NamedTuple):
@@ -74,12 +74,15 @@ class HostStep(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Steps in order, the memory of the roots (results, then new values of variables) and of variables' old values."""
+    """Steps in order, and the memory of the roots: results, then new values of variables.
+
+    ``in_place`` are the roots that lie in the memory of the variable whose new value they are.
+    """
 
     function: Function
     steps: tuple[KernelStep | HostStep, ...]
     roots: tuple[Storage, ...]
-    variables: dict[Storage, Variable]
+    in_place: dict[Storage, Storage]
     clusters: tuple[Step, ...]
 
 
@@ -97,8 +100,7 @@ def make_plan(function: Function) -> Plan:
             steps.append(_host_step(step, memory))
         else:
             steps.extend([KernelStep(_simplified(lowered)) for lowered in lower(step, memory)])
-    variables = {storage: storage.source for storage in memory.places.values() if storage.kind == "variable"}
-    return Plan(function, tuple(steps), tuple(roots), variables, tuple(clusters))
+    return Plan(function, tuple(steps), tuple(roots), updates_in_place(function, steps, roots), tuple(clusters))
 
 
 def _simplified(lowered: Lowered) -> Lowered:
@@ -114,14 +116,13 @@ def _place_leaves(function: Function, memory: Memory) -> None:
     for number, parameter in enumerate(function.parameters):
         value = parameter.value
         memory.places[value] = Storage("argument", value.dtype, value.shape, number)
-    known: dict[Variable, Storage] = {}
+    variables = {variable: Storage("variable", variable.type.dtype, variable.type.shape, number, variable)
+                 for number, variable in enumerate(function.variables)}
     for op in function.operations:
         if isinstance(op, Constant):
             memory.places[op.value] = Storage("constant", op.value.dtype, op.value.shape, 0, op.array)
         elif isinstance(op, ReadVariable):
-            place = known.setdefault(op.variable, Storage("variable", op.value.dtype, op.value.shape, len(known),
-                                                          op.variable))
-            memory.places[op.value] = place
+            memory.places[op.value] = variables[op.variable]
 
 
 def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> list[Storage]:

@@ -11,12 +11,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+from weakref import WeakSet
+
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.runtime import Gate
 from nervure.transformers.interpreter import steps
 
 
@@ -28,9 +33,31 @@ class CpuTransformer(Transformer):
     def __init__(self) -> None:
         super().__init__()
         self.target = Target.host()
+        self._gate = Gate()
+        _all.add(self)
+        self.keep_gate()
 
     def supports(self, op_class: type[Op]) -> bool:
         return issubclass(op_class, Leaf) or steps.supports(op_class)
 
     def make_executable(self, function: Function) -> Executable:
-        return CpuExecutable(function, self, self.target)
+        return CpuExecutable(function, self, self.target, self._gate)
+
+    def close(self) -> None:
+        super().close()
+        self.keep_gate()
+
+    def keep_gate(self) -> None:
+        """Closes the fast way while NaN are looked for, and for good with the transformer."""
+        self._gate.set(self.is_open and not flags.check_nan)
+
+
+_all: WeakSet[CpuTransformer] = WeakSet()
+
+
+def _tell(_: Any) -> None:
+    for transformer in list(_all):
+        transformer.keep_gate()
+
+
+flags.on_change("check_nan", _tell)

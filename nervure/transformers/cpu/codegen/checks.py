@@ -6,6 +6,7 @@ The place is the number of the point among all points of the loops around the ch
 from __future__ import annotations
 
 from nervure.kernel.ir import Check
+from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.codegen.scalars import apply
 from nervure.transformers.cpu.llvm.builder import Register
@@ -48,7 +49,7 @@ def _position(frame: Frame, lane: Register) -> Register:
     position = frame.builder.constant(I64, 0)
     for index, extent in frame.loops:
         place = _index(frame, index, lane)
-        position = position * frame.sizes.register(extent) + place
+        position = position * dimension(frame, extent).register + place
     return position
 
 

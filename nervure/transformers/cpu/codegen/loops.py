@@ -12,6 +12,7 @@ from functools import partial
 
 from nervure.kernel.ir import Buffer, Fold, For, Reduce, Statement, Store, walk
 from nervure.transformers.cpu.codegen.element import Element
+from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.widths import vector_widths
@@ -28,7 +29,7 @@ def build_for(frame: Frame, loop: For) -> None:
     if loop.extent == 1:
         frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
         return
-    build_slice(frame, loop, frame.integer(0).register, frame.size(loop.extent).register, has_turns(loop.extent))
+    build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
 
 
 def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
@@ -69,7 +70,7 @@ def nest(frame: Frame, indices: Sequence[tuple[str, DimLike]], written: frozense
         return body(carried)
     (index, extent), *others = indices
     frame.loops.append((index, extent))
-    ends = frame.integer(0).register, frame.size(extent).register
+    ends = frame.integer(0).register, dimension(frame, extent).register
     results = counted(frame, index, ends, Front(None, written, has_turns(extent)), carried,
                       lambda inner: nest(frame, others, written, inner, body))
     frame.loops.pop()

@@ -23,12 +23,12 @@ from nervure.transformers.cpu.codegen.combining import (
     point_values,
     units,
 )
-from nervure.transformers.cpu.codegen.expressions import product_of_two
+from nervure.transformers.cpu.codegen.expressions import dimension, product_of_two
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.loops import nest, stored
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.reductions_in_lanes import reduce_in_memory, reduce_in_registers
-from nervure.transformers.cpu.codegen.slots import Slots
+from nervure.transformers.cpu.codegen.slots import slots_of
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
@@ -78,32 +78,32 @@ def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
 
 
 def _lane_by_lane(frame: Frame, reduce: Reduce) -> Elements:
-    b, width, all_rows = frame.builder, frame.width, frame.builder.constant(I64, LANES)
-    slots = Slots(frame, reduce, width, is_each=True)
+    b, all_rows = frame.builder, frame.builder.constant(I64, LANES)
     rows = b.intrinsic("smin", _count(frame, reduce), LANES) if keeps_units(reduce) else all_rows
-    slots.begin(rows)
+    with slots_of(frame, reduce, frame.width, is_each=True) as slots:
+        slots.begin(rows)
 
-    def point(carried: Sequence[Register]) -> Sequence[Register]:
-        number, = carried
-        place = (number & (LANES - 1)) * width
-        values = point_values(frame, reduce)
-        slots.write(combined(reduce, slots.read(place), values), place)
-        following = number + 1
-        with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
-            slots.end_block(all_rows, rows)
-        return [following]
+        def point(carried: Sequence[Register]) -> Sequence[Register]:
+            number, = carried
+            place = (number & (LANES - 1)) * frame.width
+            values = point_values(frame, reduce)
+            slots.write(combined(reduce, slots.read(place), values), place)
+            following = number + 1
+            with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
+                slots.end_block(all_rows, rows)
+            return [following]
 
-    number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], point)
-    rest = number & (BLOCK - 1)
-    with b.if_(rest.not_equal(0)):
-        used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
-        slots.end_block(used, b.constant(I64, 0))
-    return slots.results()
+        number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], point)
+        rest = number & (BLOCK - 1)
+        with b.if_(rest.not_equal(0)):
+            used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
+            slots.end_block(used, b.constant(I64, 0))
+        return slots.results()
 
 
 def _count(frame: Frame, reduce: Reduce) -> Register:
     """The number of points."""
     count = frame.integer(1)
     for _, extent in reduce.indices:
-        count = product_of_two(frame, count, frame.size(extent))
+        count = product_of_two(frame, count, dimension(frame, extent))
     return count.register

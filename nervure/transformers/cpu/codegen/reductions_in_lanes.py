@@ -15,9 +15,10 @@ from nervure.transformers.cpu.codegen.combining import (
     units,
 )
 from nervure.transformers.cpu.codegen.element import Element
+from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored
-from nervure.transformers.cpu.codegen.slots import Slots
+from nervure.transformers.cpu.codegen.slots import Slots, slots_of
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
@@ -30,7 +31,7 @@ Registers = Sequence[Register]
 def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over one index with 64 points at once."""
     b, (name, extent) = frame.builder, reduce.indices[0]
-    start, end = units(b, reduce), frame.size(extent).register
+    start, end = units(b, reduce), dimension(frame, extent).register
     wide = units(b, reduce, LANES)
     frame.loops.append((name, extent))
 
@@ -62,23 +63,23 @@ def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
 def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over rows of points, each of which starts in the lane where the one before it has ended."""
     b = frame.builder
-    slots = Slots(frame, reduce, frame.register_lanes, is_each=False)
     all_rows = b.constant(I64, LANES // frame.register_lanes)
-    slots.begin(all_rows)
+    with slots_of(frame, reduce, frame.register_lanes, is_each=False) as slots:
+        slots.begin(all_rows)
 
-    def row(carried: Registers) -> Registers:
-        return [_row(frame, reduce, slots, carried[0])]
+        def row(carried: Registers) -> Registers:
+            return [_row(frame, reduce, slots, carried[0])]
 
-    number, = nest(frame, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
-    with b.if_((number & (BLOCK - 1)).not_equal(0)):
-        slots.end_block(all_rows, b.constant(I64, 0))
-    return slots.results()
+        number, = nest(frame, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
+        with b.if_((number & (BLOCK - 1)).not_equal(0)):
+            slots.end_block(all_rows, b.constant(I64, 0))
+        return slots.results()
 
 
 def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Register:
     """The points of the innermost index, cut where blocks end; the number of the point after them."""
     b, width, (name, extent) = frame.builder, frame.register_lanes, reduce.indices[-1]
-    end = first + frame.size(extent).register
+    end = first + dimension(frame, extent).register
     frame.loops.append((name, extent))
 
     with b.if_(first < end):
