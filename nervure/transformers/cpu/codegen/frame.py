@@ -20,7 +20,7 @@ from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.llvm.builder import Builder, Region, Register
-from nervure.transformers.cpu.llvm.types import I64
+from nervure.transformers.cpu.llvm.types import I8, I64
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, int64
 
@@ -91,6 +91,7 @@ class Frame:
         self.loops: list[tuple[str, DimLike]] = []  # around us, from the outside in: index and extent
         self.failures: set[int] = set()
         self.spare = b.allocate(I64, 8)  # memory that may always be read
+        self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
 
     # -- levels ------------------------------------------------------------------------------------------
 
@@ -154,6 +155,17 @@ class Frame:
         width = max([x.lanes for x in operands], default=1)
         whole = [self.spread(x, width) for x in operands]
         return self.once(key, level, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
+
+    @contextmanager
+    def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
+        """Memory on the stack, of so many bytes each, for what is built inside."""
+        places = []
+        for size in sizes:
+            free = self._stack.setdefault(size, [])
+            places.append(free.pop() if free else self.builder.allocate(I8, size))
+        yield places
+        for size, place in zip(sizes, places, strict=True):
+            self._stack[size].append(place)
 
     # -- values ------------------------------------------------------------------------------------------
 

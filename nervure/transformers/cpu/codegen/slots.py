@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from nervure.kernel.ir import LANES, Reduce
@@ -20,12 +22,8 @@ class Slots:
     What happens once a block is a function beside the kernel, which all reductions of a kind share.
     """
 
-    def __init__(self, frame: Frame, reduce: Reduce, width: int, is_each: bool) -> None:
-        self._builder, self._reduce, self._width = frame.builder, reduce, width
-        self._kinds = [_Kind(combine, variable.dtype, width, is_each)
-                       for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
-        self._places = [frame.builder.allocate(memory_types(kind.dtype)[0], kind.size * len(memory_types(kind.dtype)))
-                        for kind in self._kinds]
+    def __init__(self, b: Builder, width: int, kinds: list[_Kind], places: list[Register]) -> None:
+        self._builder, self._width, self._kinds, self._places = b, width, kinds, places
 
     def read(self, start: Register) -> Elements:
         """The lanes from ``start`` on."""
@@ -56,6 +54,16 @@ class Slots:
     def _call(self, function: Builder, *arguments: Register) -> None:
         self._builder.call(function.name, None, *arguments)
         self._builder.define(function)
+
+
+@contextmanager
+def slots_of(frame: Frame, reduce: Reduce, width: int, is_each: bool) -> Iterator[Slots]:
+    """Accumulators for the results of a reduction."""
+    kinds = [_Kind(combine, variable.dtype, width, is_each)
+             for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+    sizes = [kind.size * sum([type.bits // 8 for type in memory_types(kind.dtype)]) for kind in kinds]
+    with frame.borrowed(sizes) as places:
+        yield Slots(frame.builder, width, kinds, places)
 
 
 class _Kind(NamedTuple):

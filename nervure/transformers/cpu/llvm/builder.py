@@ -324,10 +324,11 @@ class Builder:
     def shuffle(self, x: Register, y: Register, lanes: Sequence[int]) -> Register:
         """Lanes chosen from x and then y, by number; -1 is any."""
         type = x.type.vector(len(lanes))
-        chosen = ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes])
+        listed = ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes])
+        chosen = f"<{listed}>" if any(lanes) else "zeroinitializer"
         if len(lanes) == 1:
             return self.extract(x if lanes[0] < x.type.lanes else y, lanes[0] % x.type.lanes)
-        return self.emit(type, f"shufflevector {x.type} {x.text}, {y.type} {y.text}, <{len(lanes)} x i32> <{chosen}>")
+        return self.emit(type, f"shufflevector {x.type} {x.text}, {y.type} {y.text}, <{len(lanes)} x i32> {chosen}")
 
     def any_lane(self, condition: Register) -> Register:
         """Whether a condition holds in some lane."""
