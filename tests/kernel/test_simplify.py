@@ -12,7 +12,7 @@ from nervure.kernel.printer import print_kernel
 from nervure.kernel.simplify import REWRITES, simplify_kernel
 from nervure.kernel.simplify.folding import folded
 from nervure.transformers.interpreter.scalar import NumPyScalars
-from nervure.types.dim import dim, index
+from nervure.types.dim import dim, dim_min, index
 from nervure.types.dtype import bool_, complex64, float32, float64, int8, int64, uint8, uint64
 from tests.kernel.block import Block, at, number
 from tests.kernel.kernels import KERNELS
@@ -177,6 +177,32 @@ def test_products_of_complex_numbers_are_left():
     total, = top.reduce(["multiply"], {"%0": 1}, body, body.load(x, at(i0=1)))
     top.store(y, at(), total)
     assert "reduce multiply over i < 1" in print_kernel(simplify_kernel(Kernel("one", (x, y), top.body)))
+
+
+def blocked(size):
+    """The sum of each block of 64 elements, of which the last may be shorter."""
+    x, y = Buffer("x", float32, size, "in"), Buffer("y", float32, -(-size // 64), "out")
+    blocks, body = Block(), Block()
+    length = dim_min(64, size - index(0) * 64)
+    total, = blocks.reduce(["add"], {"%1": length, "%2": 1}, body, body.load(x, at(i0=64, i1=1)))
+    blocks.store(y, at(i0=1), total)
+    return Kernel("blocked", (x, y), nest([("%0", -(-size // 64), "parallel")], blocks))
+
+
+def test_extents_may_depend_on_loops_around():
+    assert "reduce add over j < min(N - 64*i, 64):" in lines(blocked(N))[1]
+    assert lines(blocked(40))[0] == "v0 = reduce add over i < 40:"
+    values = np.arange(200, dtype=np.float32)
+    simpler = simplify_kernel(blocked(N))
+    totals = [part.sum() for part in np.split(values, [64, 128, 192])]
+    assert run(simpler, {"N": 200}, x=values)[0]["y"].tolist() == totals
+
+
+def test_an_extent_keeps_loops_apart():
+    y, body = Buffer("y", float32, 12, "out"), Block()
+    body.store(y, at(i0=4, i1=1), ONE)
+    kernel = Kernel("triangle", (y,), nest([("%0", 3), ("%1", dim_min(4, index(0) + 1))], body))
+    assert lines(kernel)[:2] == ["for i < 3:", "  for j < i + 1:"]
 
 
 # -- addresses -----------------------------------------------------------------------------------------------
