@@ -14,7 +14,8 @@ simplification of blocks, combination, value numbering, rotation of loops) leave
 runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs use
 by default, whose every constant is reached through a 64-bit address.
 
-Compilations run side by side in as many threads as call. Each has its own context and its own machine description.
+Compilations run side by side in as many threads as call. Each has its own context and its own machine description. Making
+code is most of the time, some 30 microseconds a line: llvmlite's LLVM checks its own assertions as it goes.
 """
 
 from __future__ import annotations

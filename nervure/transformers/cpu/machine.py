@@ -100,5 +100,9 @@ def _host() -> Target:
         raise NotSupported("the cpu transformer makes code for Linux on x86-64", op="cpu transformer",
                            got=f"{sys.platform} on {platform.machine()}", location=None,
                            help="nv.transformers.make_transformer('interpreter') runs everywhere")
-    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
-        return read_target(file.read(16_384))  # a processor takes some 2,000; there may be hundreds
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            return read_target(file.read(16_384))  # a processor takes some 2,000; there may be hundreds
+    except OSError as error:
+        raise NotSupported("the system does not say what processor this is", op="cpu transformer", got=str(error),
+                           expected="/proc/cpuinfo", location=None) from None

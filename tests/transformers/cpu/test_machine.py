@@ -6,6 +6,7 @@ import pytest
 
 from nervure import flags
 from nervure.errors import InvalidArgument, NotSupported
+from nervure.transformers.cpu import machine
 from nervure.transformers.cpu.compiler import assembly
 from nervure.transformers.cpu.machine import Target, read_target
 
@@ -81,3 +82,12 @@ def test_a_fused_multiply_add_is_an_instruction():
             "ret <8 x float> %y }")
     for target in (Target.host(), Target.avx2(), Target.avx512()):
         assert "vfmadd" in assembly(text, target) and "call" not in assembly(text, target)
+
+
+def test_a_system_that_does_not_describe_its_processor(monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+    monkeypatch.setattr("builtins.open", refuse)
+    machine._host.cache_clear()
+    with pytest.raises(NotSupported, match="does not say"):
+        Target.host()
