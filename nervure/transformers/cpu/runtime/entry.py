@@ -17,12 +17,18 @@ import ctypes
 
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.arrays import ALIGNED, C_CONTIGUOUS, WRITEABLE, host, read
+from nervure.transformers.cpu.runtime.arrays import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    LIST_ITEMS,
+    LIST_SIZE,
+    TUPLE_ITEMS,
+    WRITEABLE,
+    host,
+    read,
+)
 from nervure.transformers.cpu.runtime.records import Array, At, Cell, Code, Entry, Program, Status
 from nervure.transformers.cpu.runtime.team import team
-
-LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
-"""The bytes at which lists and tuples have their length and their items (a list: the address of its items)."""
 
 
 def functions() -> list[Builder]:
@@ -245,7 +251,7 @@ def read_cells() -> Builder:
         b.store(array, b.offset(objects, loop.index, PTR))
         with b.if_(b.call("fits", I1, array, spec.pointer).equal(False)):
             b.ret(b.constant(I1, False))
-        is_free = read(b, array, "references", I64).equal(2) & (read(b, array, "flags", I32) & WRITEABLE).not_equal(0)
+        is_free = read(b, array, "references", I32).equal(2) & (read(b, array, "flags", I32) & WRITEABLE).not_equal(0)
         with b.if_((spec["variable"] >= 0) & ~is_free):
             b.ret(b.constant(I1, False))
         b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))

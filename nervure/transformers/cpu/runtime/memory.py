@@ -19,13 +19,13 @@ import math
 import sys
 import sysconfig
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from nervure.transformers.cpu.runtime import native, records
-from nervure.transformers.cpu.runtime.arrays import FIELDS
+from nervure.transformers.cpu.runtime.arrays import FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
 
 _ARRAY_TYPE, _NEW_FROM_DESCR, _GET_HANDLER = 2, 94, 305     # places in NumPy's table of its C functions
 _HANDLER_NAME = b"mem_handler"                              # what NumPy calls capsules of memory handlers
@@ -52,10 +52,15 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """``np.empty`` with the pool's memory. MemoryError if there is none."""
     if not is_known():
         return np.empty(shape, dtype)
+    return new_array(ctypes.addressof(_spec(tuple(shape), dtype)[0]))
+
+
+@lru_cache(maxsize=1024)
+def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, Any]:
+    """How native code is told a type and a shape, with the table of lengths that belongs to it."""
     dims = (ctypes.c_int64 * len(shape))(*shape)
-    spec = records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
-                         bytes=math.prod(shape) * dtype.itemsize)
-    return new_array(ctypes.addressof(spec))
+    return records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
+                         bytes=math.prod(shape) * dtype.itemsize), dims
 
 
 def new_array(spec: int) -> np.ndarray:
@@ -76,9 +81,7 @@ def is_known() -> bool:
     host.list_type, host.tuple_type = id(list), id(tuple)
     host.no, host.yes, host.one = id(False), id(True), _forever(1)
     host.array_name, host.version_name = _forever(sys.intern("array")), _forever(sys.intern("version"))
-    dims = (ctypes.c_int64 * 2)(2, 3)
-    spec = records.Array(descr=id(np.dtype(np.int16)), rank=2, dims=ctypes.addressof(dims), bytes=12)
-    made = new_array(ctypes.addressof(spec))
+    made = new_array(ctypes.addressof(_spec((2, 3), np.dtype(np.int16))[0]))
     return bool(made.shape == (2, 3) and made.dtype == np.int16 and made.flags.owndata and made.flags.c_contiguous
                 and _numpy().get_handler_name(made) == "nervure")
 
@@ -101,18 +104,26 @@ def _numpy_table() -> Any:
 
 
 def _headers_fit() -> bool:
-    """Whether a real array has its fields where we read them."""
-    array = np.empty((3, 5), np.float32)[:, 1:4]
-    owner = np.empty(4)
-    words = {name: ctypes.c_int64.from_address(id(array) + offset).value for name, offset in FIELDS.items()}
+    """Whether real arrays, lists and tuples have their fields where we read them."""
+    array, owner = np.empty((3, 5), np.float32)[:, 1:4], np.empty(4)
+    before = _word(array, FIELDS["references"])
+    listed, fixed = [array, owner, None], (array, owner)
+    words = {name: _word(array, offset) for name, offset in FIELDS.items()}
+    lengths, strides = [list((ctypes.c_int64 * 2).from_address(words[name])) for name in ("dims", "strides")]
     handler = ctypes.PYFUNCTYPE(ctypes.py_object)(_numpy_table()[_GET_HANDLER])()
-    table = [list((ctypes.c_int64 * 2).from_address(words[name])) for name in ("dims", "strides")]
-    flags = array.flags.num, owner.flags.num
-    found = [ctypes.c_int.from_address(id(x) + FIELDS["flags"]).value for x in (array, owner)]
-    return (words["type"] == id(np.ndarray) and words["data"] == array.ctypes.data and words["rank"] & 0xFFFFFFFF == 2
-            and table == [list(array.shape), list(array.strides)] and words["base"] == id(array.base)
-            and words["descr"] == id(array.dtype) and tuple(found) == flags
-            and ctypes.c_int64.from_address(id(owner) + FIELDS["memory_handler"]).value == id(handler))
+    return (words["references"] - before == 2 and words["type"] == id(np.ndarray)
+            and words["data"] == array.ctypes.data and words["rank"] & 0xFFFFFFFF == 2
+            and (lengths, strides) == (list(array.shape), list(array.strides)) and words["base"] == id(array.base)
+            and words["descr"] == id(array.dtype) and words["flags"] & 0xFFFFFFFF == array.flags.num
+            and _word(owner, FIELDS["memory_handler"]) == id(handler)
+            and (_word(listed, LIST_SIZE), _word(fixed, LIST_SIZE)) == (3, 2)
+            and ctypes.c_int64.from_address(_word(listed, LIST_ITEMS) + 8).value == id(owner)
+            and _word(fixed, TUPLE_ITEMS + 8) == id(owner))
+
+
+def _word(thing: object, offset: int) -> int:
+    """Eight bytes of an object's memory."""
+    return ctypes.c_int64.from_address(id(thing) + offset).value
 
 
 def _make_handler() -> int:
