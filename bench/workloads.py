@@ -48,20 +48,22 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> None:
-    """Measures and prints the table; a line a problem on the standard error while it goes on."""
+    """Measures and prints the table; each row on the standard error as soon as it is there."""
     options = parse(arguments)
     problems = chosen_problems(options.words)
     settings = Settings(options.rounds, options.threads, options.scale, options.transformer)
     found, missing = installed(options.frameworks.split(","), settings)
-    head = report.Head("python -m bench workloads " + " ".join(arguments), f"{datetime.date.today()}", describe(),
+    head = report.Head(" ".join(["python -m bench workloads", *arguments]), f"{datetime.date.today()}", describe(),
                        settings, {name: entry["version"] for name, entry in found.items()}, missing)
     results = []
-    for problem in problems:
-        contenders = list(found)
-        if problem != "import":
-            contenders = [f"{name}.{setting}" for name in found for setting in found[name]["settings"].get(problem, [])]
-        print(f"{problem}: {', '.join(contenders)}", file=sys.stderr, flush=True)
-        results.append(measure(problem, contenders, settings))
+    try:
+        for problem in problems:
+            contenders = list(found) if problem == "import" else [
+                f"{name}.{setting}" for name in found for setting in found[name]["settings"].get(problem, [])]
+            results.append(measure(problem, contenders, settings))
+            print(" | ".join(report.row(results[-1])), file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted: the table has what was measured so far", file=sys.stderr)
     text = report.markdown(head, results)
     print(text)
     if options.markdown:
