@@ -10,12 +10,12 @@ nervure.errors.InternalError: generated code does not compile: 1:28: error: expe
 
 Loops arrive vectorised, unrolled and hoisted, values in registers: the text goes to code generation as it is. LLVM's
 default pipeline takes longer than that and then vectorises and unrolls once more; single passes (scalar replacement,
-simplification of blocks, combination, value numbering, rotation of loops) leave the same instructions or more, and what
-runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs use
-by default, whose every constant is reached through a 64-bit address.
+simplification of blocks, combination, value numbering, rotation of loops) leave as many instructions on the whole, and
+what runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs
+use by default, whose every constant is reached through a 64-bit address.
 
-Compilations run side by side in as many threads as call. Each has its own context and its own machine description. Making
-code is most of the time, some 30 microseconds a line: llvmlite's LLVM checks its own assertions as it goes.
+Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run side
+by side, in as many threads as call. Each has its own context and its own machine description.
 """
 
 from __future__ import annotations
