@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,13 @@ class Results(NamedTuple):
             return filled[0]
         return tuple(filled) if self.form == "tuple" else dict(zip(self.keys, filled, strict=True))
 
+    @property
+    def simplest(self) -> Shaper:
+        """The same as a faster function, where every return has a value."""
+        if self.form == "one" and self.has_value == (True,):
+            return itemgetter(0)
+        return tuple if self.form == "tuple" and all(self.has_value) else self
+
 
 Shaper = Callable[[Sequence[Any]], Any] | Results
 """Makes what a call returns of the values of a Function's results, in order."""
@@ -68,16 +76,27 @@ class Computation(Identity):
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self.optimised = standard(function, evaluate_op, transformer.supports)
         self.executable = transformer.compile(self.optimised)
+        self._finish = shape.simplest if isinstance(shape, Results) else shape
 
     def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        call = self.executable.call
+        if feed_dict is None and call is not None and len(arguments) == len(self.parameters):
+            for entry in arguments:
+                if type(entry) is not np.ndarray:
+                    break
+            else:
+                return self._finish(call(*arguments))
+        return self._finish(self.executable(self._read(arguments, feed_dict)))
+
+    def _read(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None) -> list[Any]:
+        """The arguments in order; tensors as their values."""
         if feed_dict is not None:
             arguments = self._fed(arguments, feed_dict)
         if len(arguments) != len(self.parameters):
             raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
                                   expected=f"{len(self.parameters)}: {self._names()}",
                                   help="give a value for each parameter, in order or by feed_dict=")
-        read = [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
-        return self.shape(self.executable(read))
+        return [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
 
     def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
         """The arguments in order, from a mapping of parameters (or their names) to values."""

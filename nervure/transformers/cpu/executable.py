@@ -7,7 +7,7 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ class CpuExecutable(Executable):
         self.native = NativePlan(self.plan, target)
         self._gate = gate
         self._fast: runtime.FastEntry | None = None
-        self.call: Callable[..., tuple[np.ndarray, ...]] = self._slow_call
 
     def specialise(self, bindings: Bindings) -> runtime.Program:
         program = self.native.program(bindings)
@@ -49,7 +48,8 @@ class CpuExecutable(Executable):
         return super().__call__(*arguments, **keywords)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
-        return self.call(*arguments, **keywords)
+        call = self.call or self._slow_call
+        return call(*arguments, **keywords)
 
     def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
@@ -76,7 +76,8 @@ class CpuExecutable(Executable):
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:
         """Raises the error of a call on the fast way. It has changed nothing, so variables are as they were."""
         cells = self.transformer.cells.of(self._variables)
-        self._fail(status, arguments, {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)})
+        states = {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)}
+        self._fail(status, arguments, states)
 
     def _fail(self, status: runtime.Status, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray]) -> None:

@@ -52,7 +52,10 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
     """``np.empty`` with the pool's memory. MemoryError if there is none."""
     if not is_known():
         return np.empty(shape, dtype)
-    return new_array(ctypes.addressof(_spec(tuple(shape), dtype)[0]))
+    spec, dims = _spec(tuple(shape), dtype)
+    made = new_array(ctypes.addressof(spec))
+    del dims  # what the address in the record leads to
+    return made
 
 
 @lru_cache(maxsize=1024)
@@ -81,7 +84,9 @@ def is_known() -> bool:
     host.list_type, host.tuple_type = id(list), id(tuple)
     host.no, host.yes, host.one = id(False), id(True), _forever(1)
     host.array_name, host.version_name = _forever(sys.intern("array")), _forever(sys.intern("version"))
-    made = new_array(ctypes.addressof(_spec((2, 3), np.dtype(np.int16))[0]))
+    spec, dims = _spec((2, 3), np.dtype(np.int16))
+    made = new_array(ctypes.addressof(spec))
+    del dims  # what the address in the record leads to
     return bool(made.shape == (2, 3) and made.dtype == np.int16 and made.flags.owndata and made.flags.c_contiguous
                 and _numpy().get_handler_name(made) == "nervure")
 
