@@ -26,9 +26,11 @@ Indices = tuple[tuple[str, DimLike], ...]
 Term = tuple[int, int, int]  # coefficient, lowest and highest value of what it multiplies
 
 
-class _Access(NamedTuple):
+class Access(NamedTuple):
+    """A load or store, seen from a loop around it."""
+
     statement: Load | Store
-    inner: Indices  # of the loops between the loop in question and the statement
+    inner: Indices  # of the loops between that loop and the statement
 
 
 def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
@@ -37,13 +39,13 @@ def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
     Accesses that have a condition or whose place is data are not looked at, nor is scratch memory of a loop whose
     turns each have their own.
     """
-    accesses: dict[Buffer, list[_Access]] = {}
-    for access in _accesses(loop.body, ()):
+    touched: dict[Buffer, list[Access]] = {}
+    for access in accesses_in(loop.body):
         statement = access.statement
         has_own = statement.buffer.role == "scratch" and not loop.vector
         if not has_own and not statement.address.terms and statement.valid is None:
-            accesses.setdefault(statement.buffer, []).append(access)
-    for entries in accesses.values():
+            touched.setdefault(statement.buffer, []).append(access)
+    for entries in touched.values():
         for first in entries:
             for second in entries if isinstance(first.statement, Store) else ():
                 if _meet(loop, first, second):
@@ -51,18 +53,19 @@ def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
     return None
 
 
-def _accesses(statements: Sequence[Statement], inner: Indices) -> Iterator[_Access]:
+def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterator[Access]:
+    """All loads and stores, in the order of the text."""
     for statement in statements:
         if isinstance(statement, (Load, Store)):
-            yield _Access(statement, inner)
+            yield Access(statement, inner)
         elif isinstance(statement, For):
-            yield from _accesses(statement.body, (*inner, (statement.index, statement.extent)))
+            yield from accesses_in(statement.body, (*inner, (statement.index, statement.extent)))
         elif isinstance(statement, (Reduce, Fold)):
-            yield from _accesses(statement.body, (*inner, *statement.indices))
-            yield from _accesses(statement.combine if isinstance(statement, Fold) else (), inner)
+            yield from accesses_in(statement.body, (*inner, *statement.indices))
+            yield from accesses_in(statement.combine if isinstance(statement, Fold) else (), inner)
 
 
-def _meet(loop: For, first: _Access, second: _Access) -> bool:
+def _meet(loop: For, first: Access, second: Access) -> bool:
     one, other = first.statement.address, second.statement.address
     if one == other and dict(one.steps).get(loop.index, 0) == 0 and not index_symbols(one.base):
         return bounds(loop.extent)[1] not in (0, 1)
@@ -82,7 +85,7 @@ def _meet(loop: For, first: _Access, second: _Access) -> bool:
     return _reach(difference, steps[0], steps[1], loop.extent, terms)  # type: ignore[arg-type]  # they are ints
 
 
-def _terms(loop: For, access: _Access, sign: int) -> list[Term] | None:
+def _terms(loop: For, access: Access, sign: int) -> list[Term] | None:
     """What the loops inside add to a place, None where that is symbolic."""
     steps = dict(access.statement.address.steps)
     terms = []
@@ -94,7 +97,7 @@ def _terms(loop: For, access: _Access, sign: int) -> list[Term] | None:
     return terms
 
 
-def _outer_steps(loop: For, access: _Access) -> dict[str, DimLike]:
+def _outer_steps(loop: For, access: Access) -> dict[str, DimLike]:
     inside = {loop.index, *[index for index, _ in access.inner]}
     return {index: step for index, step in access.statement.address.steps if index not in inside}
 

@@ -124,6 +124,29 @@ def test_flags_are_not_lost_and_not_made_up():
     assert lines(Kernel("adding", (z,), nest([("%0", 4), ("%1", 8, "vector")], body)))[0] == "for i < 4:"
 
 
+def two_runs(first, second, valid=None, extent=8):
+    """Rows in two loops, each of which has two runs: one stores scratch memory, one loads it."""
+    y, row = Buffer("y", float32, 4 * 3 * 8, "out"), Buffer("row", float32, 8, "scratch")
+    rows, before, after = Block(), Block(), Block()
+    before.store(row, first, ONE, valid=valid)
+    rows.loop("%2", extent, before)
+    after.store(y, at(i0=24, i1=8, i2=1), after.load(row, second))
+    rows.loop("%2", 8, after)
+    return Kernel("runs", (y, row), nest([("%0", 4, "parallel"), ("%1", 3)], rows))
+
+
+def test_rows_with_scratch_memory_collapse():
+    assert lines(two_runs(at(i2=1), at(i2=1)))[0] == "for i < 12 parallel:"
+
+
+@pytest.mark.parametrize("kernel", [
+    two_runs(at(i2=1), at(i2=1), extent=7), two_runs(at(i2=1), at(i2=1), Variable(bool_)), two_runs(at(), at(7)),
+    two_runs(at(), at())])
+def test_rows_whose_scratch_memory_may_be_another_rows_do_not(kernel):
+    """A shorter run, a condition, another place, a run that may have no turn: what is loaded may be old."""
+    assert lines(kernel)[0] == "for i < 4 parallel:"
+
+
 def test_indices_of_a_reduction_collapse():
     x, y, top, body = Buffer("x", float32, 2 * N * C, "in"), Buffer("y", float32, 1, "out"), Block(), Block()
     total, = top.reduce(["add"], {"%0": 2, "%1": N, "%2": C}, body, body.load(x, at(i0=N * C, i1=C, i2=1)))

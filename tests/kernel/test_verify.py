@@ -425,6 +425,16 @@ def test_meeting_turns_against_all_turns(seed):
     assert (meeting(loop) is not None) == meets
 
 
+def test_other_steps_of_a_loop_around_leave_the_question_open():
+    """Only in some turns of the outer loop do turns of the inner one meet."""
+    z, outer, body = Buffer("z", float32, 99, "inout"), Block(), Block()
+    body.store(z, at(i0=9, i1=1), body.load(z, at(1, i0=8, i1=1)))
+    outer.loop("%1", 4, body, parallel=True)
+    assert meeting(outer.list[0]) is None
+    loop = For("%1", 4, (*body.body, Load(Variable(float32), z, at(1, i0=9, i1=1))), parallel=True)
+    assert meeting(loop) is not None
+
+
 @pytest.mark.parametrize("seed", range(100))
 def test_sums_that_reach_a_target(seed):
     integer = random.Random(seed).randint

@@ -1,6 +1,6 @@
 """Rewrites of loops: those of one turn go, two that walk memory as one become one.
 
->>> from nervure.kernel.ir import Buffer, Literal
+>>> from nervure.kernel.ir import Literal
 >>> from nervure.types.dtype import float32
 >>> y = Buffer("y", float32, 12, "out")
 >>> store = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
@@ -11,11 +11,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nervure.kernel.combining import FUNCTIONS, unit
-from nervure.kernel.ir import Address, Apply, Fold, For, Index, Load, Reduce, Statement, Store, dims, walk
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Fold,
+    For,
+    Index,
+    Load,
+    Reduce,
+    Statement,
+    Store,
+    dims,
+    walk,
+)
 from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
+from nervure.kernel.turns import Access, accesses_in
 from nervure.types.dim import Dim, DimLike, affine, index_symbols, less_equal, substitute
 
 Indices = tuple[tuple[str, DimLike], ...]
@@ -195,26 +209,34 @@ class _Joined(Rewrite):
 
 def has_independent_turns(loop: For) -> bool:
     """Whether each turn of a loop surely has elements of its own wherever something is written."""
-    inner: list[tuple[str, DimLike]] = []
-    places: dict[object, set[Address]] = {}
-    written: dict[object, bool] = {}
-    for statement in walk(loop.body):
-        if isinstance(statement, For):
-            inner.append((statement.index, statement.extent))
-        elif isinstance(statement, (Reduce, Fold)):
-            inner.extend(statement.indices)
-        elif isinstance(statement, (Load, Store)):
-            places.setdefault(statement.buffer, set()).add(statement.address)
-            if isinstance(statement, Store):
-                written[statement.buffer] = statement.buffer.role != "scratch"
-    return all([shared and len(places[buffer]) == 1 and _is_stride(loop, inner, *places[buffer])
-                for buffer, shared in written.items()])
+    touched: dict[Buffer, list[Access]] = {}
+    for access in accesses_in(loop.body):
+        touched.setdefault(access.statement.buffer, []).append(access)
+    return all([_is_own(loop, entries) for entries in touched.values()
+                if any([isinstance(entry.statement, Store) for entry in entries])])
 
 
-def _is_stride(loop: For, inner: Sequence[tuple[str, DimLike]], address: Address) -> bool:
-    """Whether an address moves further in each turn of a loop than all loops inside move it."""
-    if address.terms or index_symbols(address.base):
+def _is_own(loop: For, entries: Sequence[Access]) -> bool:
+    """Whether all accesses to a buffer are at one address, that of an element of this turn."""
+    address = entries[0].statement.address
+    if any([entry.statement.address != address for entry in entries]) or address.terms or index_symbols(address.base):
         return False
+    inner = {pair for entry in entries for pair in entry.inner}
+    if len(dict(inner)) != len(inner):
+        return False
+    is_scratch = entries[0].statement.buffer.role == "scratch"
+    return _is_renewed(entries[0]) if is_scratch else _is_stride(loop, inner, address)
+
+
+def _is_renewed(first: Access) -> bool:
+    """Whether the first access stores all of the elements that any later one at the same address can touch."""
+    statement = first.statement
+    is_plain = isinstance(statement, Store) and statement.valid is None and statement.combine is None
+    return is_plain and {index for index, _ in first.inner} == {index for index, _ in statement.address.steps}
+
+
+def _is_stride(loop: For, inner: Iterable[tuple[str, DimLike]], address: Address) -> bool:
+    """Whether an address moves further in each turn of a loop than all loops inside move it."""
     steps = dict(address.steps)
     reach: DimLike = 1
     for index, extent in inner:
