@@ -14,8 +14,8 @@ simplification of blocks, combination, value numbering, rotation of loops) leave
 what runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs
 use by default, whose every constant is reached through a 64-bit address.
 
-Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run side
-by side, in as many threads as call. Each has its own context and its own machine description.
+Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run
+side by side, in as many threads as call. Each has its own context and its own machine description.
 """
 
 from __future__ import annotations
