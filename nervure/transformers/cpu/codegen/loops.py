@@ -104,13 +104,14 @@ def _vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_cer
     front = Front(b.region(), stored(loop), is_certain)
     widths = vector_widths(loop, frame.register_lanes)
     start = begin
-    for width in widths:
+    for width in widths.full:
         with b.loop(start, end - (width - 1), width) as turns:
             _turns(frame, loop, front, turns.index, width)
         start = turns.index
-    if widths[-1] > 1:
-        with b.if_(start < end):
-            _turns(frame, loop, front, start, widths[-1], end - start)
+    if widths.full[-1] > 1:
+        with b.loop(start, end, widths.masked) as turns:
+            left = end - turns.index if widths.masked > 1 else None
+            _turns(frame, loop, front, turns.index, widths.masked, left)
     return ()
 
 

@@ -10,6 +10,7 @@ from nervure.transformers.cpu.codegen.checks import build_check
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.folds import build_fold
 from nervure.transformers.cpu.codegen.frame import Frame, Value
+from nervure.transformers.cpu.codegen.interleaving import pairs, store_pair
 from nervure.transformers.cpu.codegen.loops import build_for
 from nervure.transformers.cpu.codegen.memory import load, store
 from nervure.transformers.cpu.codegen.reductions import build_reduce
@@ -18,10 +19,17 @@ from nervure.transformers.cpu.codegen.scalars import apply
 
 def build(frame: Frame, statements: Sequence[Statement]) -> None:
     """Builds statements in order; those whose variable is known outside already are passed over."""
+    rows = pairs(statements, frame.lanes.index) if frame.lanes is not None and frame.width > 1 else {}
+    halves = {store for row in rows.values() for store in row}
     for statement in statements:
-        if isinstance(statement, Apply | Index | Load) and frame.find(statement.result) is not None:
-            continue
-        _BUILDERS[type(statement)](frame, statement)
+        if statement in rows:
+            store_pair(frame, *rows[statement])
+        elif statement not in halves and not _is_known(frame, statement):
+            _BUILDERS[type(statement)](frame, statement)
+
+
+def _is_known(frame: Frame, statement: Statement) -> bool:
+    return isinstance(statement, Apply | Index | Load) and frame.find(statement.result) is not None
 
 
 def _apply(frame: Frame, statement: Apply) -> None:

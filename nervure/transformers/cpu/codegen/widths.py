@@ -7,11 +7,14 @@ row.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nervure.kernel.ir import (
     Address,
     Apply,
     Fold,
     For,
+    Index,
     Literal,
     Load,
     Reduce,
@@ -21,11 +24,13 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.transformers.cpu.codegen.interleaving import pairs
 from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
 _LIVE = 12      # registers that may be in use at once
-_LONGEST = 48   # statements of a body that runs in several registers at once
+_LONGEST = 600  # statements of a body, times the registers that it runs in at once
+_SHORT = 32     # statements of a body that is built once more for what is left by the wide loop
 _CHEAP = frozenset((
     "add", "subtract", "multiply", "divide", "negative", "absolute", "maximum", "minimum", "fma", "sqrt",
     "where", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite",
@@ -33,24 +38,35 @@ _CHEAP = frozenset((
     "convert", "wrap", "bitcast", "real", "imaginary", "complex", "conjugate", "floor", "ceil", "round", "truncate"))
 
 
-def vector_widths(loop: For, lanes: int) -> tuple[int, ...]:
-    """The turns at once, of the wide loop and of the one after it, which may be one and the same."""
+class Widths(NamedTuple):
+    """The turns at once of the loops that a vector loop becomes: full ones, and one with a mask for what is left."""
+
+    full: tuple[int, ...]
+    masked: int
+
+
+def vector_widths(loop: For, lanes: int) -> Widths:
+    """How many turns run at once."""
     statements = tuple(walk(loop.body))
     if any([isinstance(entry, Reduce) for entry in statements]):
-        return (max(_ROW, lanes),) if is_light(loop.body, loop.index) else (lanes,)
-    is_short = len(statements) <= _LONGEST and not any([isinstance(entry, For | Fold) for entry in statements])
-    if not is_short or not is_light(loop.body, loop.index):
-        return (lanes,)
-    several = next((factor for factor in (4, 2) if factor * most_live(loop.body) <= _LIVE), 1)
-    return (several * lanes, lanes) if several > 1 else (lanes,)
+        width = max(_ROW, lanes) if is_light(loop.body, loop.index) else lanes
+        return Widths((width,), width)
+    if any([isinstance(entry, For | Fold) for entry in statements]) or not is_light(loop.body, loop.index):
+        return Widths((lanes,), lanes)
+    live, length = most_live(loop.body, loop.index), len(statements)
+    several = next((factor for factor in (4, 2) if factor * live <= _LIVE and factor * length <= _LONGEST), 1)
+    if several == 1 or length > _SHORT:
+        return Widths((several * lanes,), lanes)
+    return Widths((several * lanes, lanes), lanes)
 
 
 def is_light(body: tuple[Statement, ...], index: str) -> bool:
     """Whether each function in it is a few instructions, and lanes that run along an index meet in rows of memory."""
+    rows = {store for row in pairs(body, index).values() for store in row}
     for statement in walk(body):
         if isinstance(statement, Apply) and statement.function not in _CHEAP:
             return False
-        if isinstance(statement, Load | Store) and not _is_row(statement.address, index):
+        if isinstance(statement, Load | Store) and statement not in rows and not _is_row(statement.address, index):
             return False
     return True
 
@@ -62,18 +78,30 @@ def _is_row(address: Address, index: str) -> bool:
     return isinstance(step, int) and abs(step) <= 1
 
 
-def most_live(body: tuple[Statement, ...]) -> int:
-    """The most variables that are in use at once."""
-    last = {}
+def most_live(body: tuple[Statement, ...], index: str) -> int:
+    """The most variables that are in use at once, of those that are not the same in all turns."""
+    last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
-        for x in _used(statement):
-            last[x] = number
-    live, most = 0, 0
+        used = _used(statement)
+        if isinstance(statement, Apply | Index | Load) and (_mentions(statement, index) or varying.intersection(used)):
+            varying.add(statement.result)
+        last.update(dict.fromkeys(used, number))
+    live, most = 0, 1
     for number, statement in enumerate(body):
-        live += len(_defined(statement))
+        defined = [statement.result] if isinstance(statement, Apply | Index | Load) else []
+        live += len(varying.intersection(defined))
         most = max(most, live)
-        live -= len([x for x in {*_used(statement), *_defined(statement)} if last.get(x, number) == number])
-    return max(most, 1)
+        ended = [x for x in {*_used(statement), *defined} if last.get(x, number) == number]
+        live -= len(varying.intersection(ended))
+    return most
+
+
+def _mentions(statement: Apply | Index | Load, index: str) -> bool:
+    if isinstance(statement, Index):
+        return index in index_symbols(statement.expression)
+    if isinstance(statement, Load):
+        return index in dict(statement.address.steps) or index in index_symbols(statement.address.base)
+    return False
 
 
 def _used(statement: Statement) -> list[Scalar]:
@@ -85,7 +113,3 @@ def _used(statement: Statement) -> list[Scalar]:
     elif isinstance(statement, Store):
         entries = (statement.value, statement.valid)
     return [x for x in entries if x is not None and not isinstance(x, Literal)]
-
-
-def _defined(statement: Statement) -> list[Variable]:
-    return [statement.result] if isinstance(statement, Apply | Load) else []
