@@ -27,7 +27,7 @@ from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.math.exponential import expm1_of_small, low_bits_as_power, reduce
 from nervure.transformers.cpu.math.floats import at_most, format_of, is_negative, magnitude, with_sign_of
 from nervure.transformers.cpu.math.logarithm import log
-from nervure.transformers.cpu.math.polynomial import Coefficients, horner
+from nervure.transformers.cpu.math.polynomial import Coefficients, horner, polynomial
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # erf(x) / x - 1 in powers of x**2, on [0, 0.875]: 2**-26.1; on [0, 1]: 2**-55.9.
@@ -38,16 +38,17 @@ _NEAR = Coefficients(
             -1.6183677146101723e-07, 1.3614364727576004e-08, -7.60156383310566e-10))
 _NEAR_END = {"float": 0.875, "double": 1.0}
 
-# erfc(x)**(1/4) on [0.875, 3.95]: 2**-30.9; erfc(x)**(1/8) on [1, 5.95]: 2**-57.4.
+# erfc(x)**(1/4) in powers of x - center, on [0.875, 3.95]: 2**-29.8; erfc(x)**(1/8) on [1, 5.95]: 2**-57.1.
 _FAR = Coefficients(
-    float=(9.997994e-01, -2.8066248e-01, -1.23891905e-01, 2.3794683e-02, 8.731804e-03, 6.6866847e-03, -6.2416554e-03,
-           1.7693908e-03, -2.2791687e-04, 1.15351995e-05),
-    double=(0.9999999728129934, -0.14104712847201056, -0.06963150085198754, -0.002086703841652683,
-            0.006587996502979717, 0.00018169624244411572, -0.0004989446635103249, 6.871269435322577e-05,
-            1.455977868994013e-05, -1.2924691937035259e-05, 6.059814133462589e-06, -2.019981848307867e-06,
-            4.897893447197797e-07, -8.865431649635051e-08, 1.2109722026254719e-08, -1.227158057355463e-09,
-            8.743014723064105e-11, -3.905753088980181e-12, 8.209106823026694e-14))
+    float=(3.3977696e-01, -3.363461e-01, 8.918079e-02, 1.9837322e-02, -1.3365038e-02, 1.7336431e-04,
+           1.084499e-03, -1.5141432e-04, -4.728841e-05, 1.2180375e-05),
+    double=(0.5113926144390636, -0.28242685069871015, 0.018938032883516386, 0.017202182837937337,
+            -0.002804226548409248, -0.0006558404204345953, 0.0001864297838994677, 7.1328502018566705e-06,
+            -5.973393411560041e-06, 1.757481969767676e-07, 1.1367643998656688e-07, -1.380700483282898e-09,
+            -4.043178853711937e-09, 4.751877415755889e-10, 3.338040704032773e-11, -1.8333305016850652e-11,
+            4.876645446985562e-12, -9.354825100074584e-13, 7.912534880529756e-14))
 _SQUARINGS = {"float": 2, "double": 3}
+_FAR_CENTER = {"float": 1.75, "double": 2.0}  # twice the start: the difference is exact where it matters
 _FAR_END = {"float": 3.95, "double": 5.95}  # here and beyond, erf rounds to 1
 
 # (x + k) e**(x**2) erfc(x) in powers of (x - k) / (x + k), on [0, 10.1]: 2**-26.6; on [0, 27.25]: 2**-54.
@@ -91,8 +92,8 @@ _TAIL_CENTER = {"float": 3.0, "double": 4.0}
 def erf(x: Register) -> Register:
     """Error function; +-1 at infinities; -0.0 stays."""
     b, distance = x.builder, magnitude(x)
-    near = b.fma(distance, horner(distance * distance, _NEAR), distance)
-    root = horner(_at_most(distance, _FAR_END[x.type.scalar]), _FAR)
+    near = b.fma(distance, polynomial(distance * distance, _NEAR), distance)
+    root = polynomial(_at_most(distance, _FAR_END[x.type.scalar]) - _FAR_CENTER[x.type.scalar], _FAR)
     for _ in range(_SQUARINGS[x.type.scalar] - 1):
         root = root * root
     far = b.fma(-root, root, 1.0)
@@ -112,7 +113,7 @@ def erfc(x: Register) -> Register:
     # By how much this is too small: what it is sensitive to is worth several units in the last place of the result.
     missing = b.fma(-inverse, distance - (whole - center), b.fma(-inverse, whole, 1.0))
     ratio = b.fma(inverse * missing, -2.0 * center, b.fma(inverse, -2.0 * center, 1.0))
-    scaled = inverse * horner(ratio, _SCALED)
+    scaled = inverse * horner(ratio, _SCALED)  # its halves would cancel
     scaled = b.fma(scaled, expm1_of_small(reduced.r + (missing - lost)), scaled)
     tail = scaled * low_bits_as_power(reduced.counter) * 2.0 ** -shift
     return b.where(is_negative(x), 2.0 - tail, tail)
@@ -122,8 +123,8 @@ def erf_inv(x: Register) -> Register:
     """Inverse of erf; +-1 gives +-inf, outside NaN; -0.0 stays."""
     b, scalar = x.builder, x.type.scalar
     w = -log(b.fma(-x, x, 1.0))
-    near = x * horner(w - _TAIL_START[scalar] / 2, _INVERSE_NEAR)
-    tail = horner(b.intrinsic("sqrt", w) - _TAIL_CENTER[scalar], _INVERSE_TAIL)
+    near = x * polynomial(w - _TAIL_START[scalar] / 2, _INVERSE_NEAR)
+    tail = polynomial(b.intrinsic("sqrt", w) - _TAIL_CENTER[scalar], _INVERSE_TAIL)
     result = b.where(w > _TAIL_START[scalar], with_sign_of(tail, x), near)
     return b.where(magnitude(x).equal(1.0), x * math.inf, result)
 

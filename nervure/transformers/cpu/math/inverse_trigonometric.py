@@ -18,7 +18,7 @@ import math
 
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.math.floats import is_negative, magnitude, with_sign_of
-from nervure.transformers.cpu.math.polynomial import Coefficients, horner
+from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # (asin(z) - z) / z**3 in powers of z**2, on [0, 1/2]: 2**-27.6 and 2**-55.9.
@@ -83,9 +83,9 @@ def _folded_asin(size: Register) -> tuple[Register, Register]:
     is_large = size > 0.5
     square = b.where(is_large, b.fma(size, -0.5, 0.5), size * size)
     root = b.where(is_large, b.intrinsic("sqrt", square), size)
-    return is_large, b.fma(root * square, horner(square, _ASIN), root)
+    return is_large, b.fma(root * square, polynomial(square, _ASIN), root)
 
 
 def _atan_polynomial(slope: Register) -> Register:
     square = slope * slope
-    return slope.builder.fma(slope * square, horner(square, _ATAN), slope)
+    return slope.builder.fma(slope * square, polynomial(square, _ATAN), slope)

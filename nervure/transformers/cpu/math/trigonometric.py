@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.math.floats import format_of, magnitude
 from nervure.transformers.cpu.math.huge_angle import reduce_huge_angle
-from nervure.transformers.cpu.math.polynomial import Coefficients, horner
+from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
 from nervure.transformers.cpu.math.rare import Function, rarely
 
 # Each rounded, of what the former leave of pi.
@@ -132,14 +132,14 @@ def _odd(n: Register, like: Register) -> Register:
 def sine_polynomial(r: Register) -> Register:
     """sin(r) of |r| <= pi/2."""
     square = r * r
-    return r.builder.fma(r * square, horner(square, _SINE), r)
+    return r.builder.fma(r * square, polynomial(square, _SINE), r)
 
 
 def _tangent(r: Register, odd: Register, sign: Register) -> Register:
     """tan(r) or, if the top bit of ``odd`` is set, tan(r + pi/2) = -1 / tan(r); of |r| <= pi/4."""
     b, square = r.builder, r * r
-    numerator = b.fma(r * square, horner(square, _TANGENT_ABOVE), r)
-    denominator = b.fma(square, horner(square, _TANGENT_BELOW), 1.0)
+    numerator = b.fma(r * square, polynomial(square, _TANGENT_ABOVE), r)
+    denominator = b.fma(square, polynomial(square, _TANGENT_BELOW), 1.0)
     is_odd = odd < 0
     return _flip(b.where(is_odd, denominator, numerator) / b.where(is_odd, numerator, denominator), odd ^ sign)
 
