@@ -1,7 +1,7 @@
-"""Measures every vector function and writes docs/accuracy.md.
+"""Measures vector functions and writes their rows of docs/accuracy.md.
 
-    python -m tests.deep.accuracy                   every float32 number: some minutes a function
-    python -m tests.deep.accuracy --stride 17       one in 17
+    python -m tests.deep.accuracy                        all functions on every float32 number: minutes for each
+    python -m tests.deep.accuracy --stride 17 exp log    two functions on one in 17
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
 PART = 1 << 16  # fits the cache
+PAIRS, DOUBLES = 10_000_000, 20_000
 
-TEXT = """# How accurate the cpu transformer's functions are
+TEXT = f"""# How accurate the cpu transformer's functions are
 
 The greatest error that was found, in units in the last place of the exact result (ULP), the argument where it was
-found, and the limit that the tests hold it to. Half a unit is what correct rounding would give. Written by
-`python -m tests.deep.accuracy{option}`.
+found, and the limit that the tests hold it to. Half a unit is what correct rounding gives. Written by
+`python -m tests.deep.accuracy`.
 
-- float32: {float32} float32 numbers, denormal and huge ones included, against float64; functions of two arguments:
-  {pairs:,} random pairs.
-- float64: {float64:,} numbers of all exponents and of the ranges where functions bend, against mpmath with 50 digits.
-- Results are the same on every vector width, bit for bit, and denormal results are not flushed to zero.
-- Add, subtract, multiply, divide and fused multiply-add are the processor's and correctly rounded.
+- float32 is compared with float64: on all numbers, denormal and huge ones included, or on one in so many (tried);
+  functions of two arguments on {PAIRS:,} random pairs.
+- float64 is compared with mpmath at 50 digits: on {DOUBLES:,} numbers of all exponents and of where functions bend.
+- Results are the same bits on every vector width. Denormal arguments and results are not flushed to zero.
+- Add, subtract, multiply, divide and fused multiply-add are the processor's, hence correctly rounded.
 
-| function | float32 | limit | float64 | limit |
-|---|---|---|---|---|
-{rows}
+| function | float32 | limit | tried | float64 | limit |
+|---|---|---|---|---|---|
 """
 
 
-def worst_float32(name: str, row: Row, stride: int, pairs: int) -> str:
+def worst_float32(name: str, row: Row, stride: int) -> str:
     """The greatest error and where it is."""
     function = on_arrays(name, np.float32, 8, row.operands)
     greatest, place = -1.0, ""
-    for arguments in _parts(row, stride, pairs):
+    for arguments in _parts(row, stride):
         errors = ulps(function(*arguments), row.reference(*[x.astype(np.float64) for x in arguments]))
         at = int(np.argmax(errors))
         if errors[at] > greatest:
@@ -48,40 +48,48 @@ def worst_float32(name: str, row: Row, stride: int, pairs: int) -> str:
     return f"{greatest:.3f} at {place}"
 
 
-def _parts(row: Row, stride: int, pairs: int) -> Iterator[tuple[np.ndarray, ...]]:
+def _parts(row: Row, stride: int) -> Iterator[tuple[np.ndarray, ...]]:
     if row.sample:
-        arguments = row.sample(np.float32, pairs)
-        yield from zip(*[np.array_split(x, pairs // PART) for x in arguments])
+        yield from zip(*[np.array_split(x, PAIRS // PART) for x in row.sample(np.float32, PAIRS)])
         return
     for start in range(0, 1 << 32, PART * stride):
         numbers = np.arange(start, min(start + PART * stride, 1 << 32), stride, dtype=np.uint64)
         yield (numbers.astype(np.uint32).view(np.float32),)
 
 
-def worst_float64(name: str, row: Row, count: int) -> str:
+def worst_float64(name: str, row: Row) -> str:
     """The greatest error and where it is."""
-    arguments = row.sample(np.float64, count) if row.sample else (doubles(count // 10),)
+    arguments = row.sample(np.float64, DOUBLES) if row.sample else (doubles(DOUBLES // 10),)
     errors = ulps(on_arrays(name, np.float64, 4, row.operands)(*arguments), *exact_parts(row.exact, *arguments))
     at = int(np.argmax(errors))
     return f"{errors[at]:.3f} at {', '.join([f'{x[at]:.17g}' for x in arguments])}"
 
 
+def line(name: str, stride: int) -> str:
+    """The row of one function, measured."""
+    row = ROWS[name]
+    with np.errstate(all="ignore"):
+        single, double = worst_float32(name, row, stride), worst_float64(name, row)
+    tried = "pairs" if row.sample else f"1 in {stride}" if stride > 1 else "all"
+    return f"| {name} | {single} | {row.float32:g} | {tried} | {double} | {row.float64:g} |"
+
+
+def write(measured: str) -> None:
+    """Puts one row in the document, in place of the one that is there."""
+    known = DOCUMENT.read_text().splitlines() if DOCUMENT.exists() else []
+    lines = {entry.split()[1]: entry for entry in [*known, measured] if entry.startswith("| ")}
+    DOCUMENT.write_text(TEXT + "".join([f"{lines[entry]}\n" for entry in ROWS if entry in lines]))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("functions", nargs="*", default=list(ROWS))
     parser.add_argument("--stride", type=int, default=1, help="try one float32 number in so many")
-    parser.add_argument("--count", type=int, default=20_000, help="how many float64 numbers")
     options = parser.parse_args()
-    rows, pairs = [], 10_000_000
-    for name, row in ROWS.items():
-        with np.errstate(all="ignore"):
-            single = worst_float32(name, row, options.stride, pairs)
-            double = worst_float64(name, row, options.count)
-        rows.append(f"| {name} | {single} | {row.float32:g} | {double} | {row.float64:g} |")
-        print(rows[-1], flush=True)
-    option = f" --stride {options.stride}" if options.stride > 1 else ""
-    density = f"one in {options.stride} of all" if options.stride > 1 else "all"
-    DOCUMENT.write_text(TEXT.format(option=option, float32=density, pairs=pairs, float64=options.count,
-                                    rows="\n".join(rows)))
+    for name in options.functions:
+        measured = line(name, options.stride)
+        print(measured, flush=True)
+        write(measured)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,16 @@ def test_named_cases(x, y, wanted):
         assert repr(float(got)) == repr(float(wanted))
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+def test_whole_powers_are_exact(dtype):
+    limit = 2 ** (np.finfo(dtype).nmant + 1)
+    whole = [(x, y, x**y) for x in range(2, 200) for y in range(1, 12) if x**y <= limit]
+    x, y, wanted = [np.array(column, dtype) for column in zip(*whole)]
+    assert len(x) > 700 and power(x, y).tolist() == wanted.tolist()
+    roots = power(wanted[y == 2], np.full((y == 2).sum(), 0.5, dtype))
+    assert roots.tolist() == x[y == 2].tolist()
+
+
 def test_float32_is_precise():
     x, y = power_arguments(np.float32, 900_000)
     with np.errstate(all="ignore"):

@@ -35,7 +35,7 @@ LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
 class Reduced(NamedTuple):
     """x = n log(2) + r, with \\|r\\| at most log(2) / 2 and a little."""
 
-    counter: Register  # rounder + bias + n
+    counter: Register  # rounder + bias + n, or what the function that gives it says
     n: Register
     r: Register
 
@@ -52,7 +52,7 @@ def reduce(x: Register, bias: int) -> Reduced:
 def exp(x: Register) -> Register:
     """e ** x; -inf gives 0, inf gives inf."""
     reduced = reduce(within_exponents(x, math.log(2)), 2 * format_of(x.type).bias)
-    first, second = _powers(reduced.counter)
+    first, second = powers_of_two(reduced.counter)
     return x.builder.fma(expm1_of_small(reduced.r), first, first) * second
 
 
@@ -67,9 +67,9 @@ def exp_of_negative(x: Register) -> Register:
 
 def exp2(x: Register) -> Register:
     """2 ** x; exact for integers."""
-    x = within_exponents(x)
-    counter, n = nearest_integer(x)
-    return exp2_of_parts(counter, x - n)
+    counter, n, r = split_exponent(within_exponents(x))
+    first, second = powers_of_two(counter)
+    return x.builder.fma(polynomial(r, EXP2), r * first, first) * second
 
 
 def expm1(x: Register) -> Register:
@@ -82,17 +82,12 @@ def expm1(x: Register) -> Register:
     return b.where(magnitude(x) < format.tiny, x, half + half)
 
 
-def nearest_integer(x: Register) -> tuple[Register, Register]:
-    """(counter, n) for :func:`exp2_of_parts`."""
+def split_exponent(x: Register) -> Reduced:
+    """x = n + r, with \\|r\\| <= 1/2, for a power of two of moderate x; the counter is for :func:`powers_of_two`."""
     rounder = format_of(x.type).rounder + 2 * format_of(x.type).bias
     counter = x + rounder
-    return counter, counter - rounder
-
-
-def exp2_of_parts(counter: Register, r: Register) -> Register:
-    """2 ** (n + r), with \\|r\\| <= 1/2 and a little, and n so that this is in range or just beyond."""
-    first, second = _powers(counter)
-    return r.builder.fma(polynomial(r, EXP2), r * first, first) * second
+    n = counter - rounder
+    return Reduced(counter, n, x - n)
 
 
 def expm1_of_small(r: Register) -> Register:
@@ -111,7 +106,7 @@ def lowest_exponent(format: Format) -> float:
     return -(format.bias + format.mantissa + 0.3)
 
 
-def _powers(counter: Register) -> tuple[Register, Register]:
+def powers_of_two(counter: Register) -> tuple[Register, Register]:
     """Two powers of two whose product is 2**n, from the counter rounder + 2 * bias + n. After a multiplication by the
     first, which is exact, that by the second may round or overflow.
     """

@@ -17,8 +17,13 @@ from __future__ import annotations
 import math
 
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.math.coefficients import POWER
-from nervure.transformers.cpu.math.exponential import exp2_of_parts, nearest_integer, within_exponents
+from nervure.transformers.cpu.math.coefficients import EXP, POWER
+from nervure.transformers.cpu.math.exponential import (
+    LOG_2,
+    powers_of_two,
+    split_exponent,
+    within_exponents,
+)
 from nervure.transformers.cpu.math.extended import Pair, pair_of_constants
 from nervure.transformers.cpu.math.floats import (
     at_least,
@@ -57,9 +62,18 @@ def _power_of_size(size: Register, y: Register) -> Register:
     exponent = _log2(size) * Pair(at_least(at_most(y, largest), -largest))
     bounded = within_exponents(exponent.high)
     assert exponent.low is not None
-    rest = b.where(bounded.equal(exponent.high), exponent.low, 0.0)
-    counter, n = nearest_integer(bounded)
-    return exp2_of_parts(counter, (bounded - n) + rest)
+    return _exp2(bounded, b.where(bounded.equal(exponent.high), exponent.low, 0.0))
+
+
+def _exp2(high: Register, low: Register) -> Register:
+    """2 ** (high + low), nearly correctly rounded: powers that are whole numbers come out as such."""
+    b = high.builder
+    counter, _, fraction = split_exponent(high)
+    r = (Pair(fraction) + Pair(low)) * pair_of_constants(high, *split_constant(*LOG_2, format_of(high.type)))
+    sum = Pair(b.constant(high.type, 1.0)) + r
+    assert sum.low is not None
+    first, second = powers_of_two(counter)
+    return (sum.high + b.fma(r.high * r.high, polynomial(r.high, EXP), sum.low)) * first * second
 
 
 def _log2(x: Register) -> Pair:
