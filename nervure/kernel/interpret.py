@@ -60,13 +60,14 @@ class Failure(NamedTuple):
 
 
 def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
-              scalars: ScalarNamespace) -> list[Failure]:
+              scalars: ScalarNamespace, backwards: bool = False) -> list[Failure]:
     """Runs a kernel on flat arrays, one for each buffer but the scratch ones, by name; writes into them.
 
     ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
-    Gives all checks that did not hold, in order: a call reports one of them.
+    Gives all checks that did not hold, in order: a call reports one of them. With ``backwards`` the turns of parallel
+    and vector loops run from the last to the first, which must change nothing else.
     """
-    run = _Run(kernel, buffers, bindings, scalars)
+    run = _Run(kernel, buffers, bindings, scalars, backwards)
     with np.errstate(all="ignore"):
         run.block(kernel.body)
     return run.failures
@@ -124,8 +125,8 @@ class _Memory:
 
 class _Run:
     def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
-                 scalars: ScalarNamespace) -> None:
-        self._kernel, self._scalars = kernel, scalars
+                 scalars: ScalarNamespace, backwards: bool) -> None:
+        self._kernel, self._scalars, self._backwards = kernel, scalars, backwards
         self._names = dict(bindings)  # of symbols and loop indices
         self._values: dict[Variable, Any] = {}
         self._compiled: dict[DimLike, Callable[[Mapping[str, int]], int]] = {}
@@ -184,7 +185,8 @@ class _Run:
             _RUNS[type(statement)](self, statement)
 
     def _for(self, loop: For) -> None:
-        for turn in range(self._number(loop.extent)):
+        turns = range(self._number(loop.extent))
+        for turn in reversed(turns) if self._backwards and (loop.parallel or loop.vector) else turns:
             if loop is self._kernel.parallel:
                 self._start_turn()
             self._names[loop.index] = turn

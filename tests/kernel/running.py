@@ -12,7 +12,8 @@ from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate
 
 
-def run(kernel: Kernel, bindings: dict[str, int], **arrays: Any) -> tuple[dict[str, np.ndarray], list[Failure]]:
+def run(kernel: Kernel, bindings: dict[str, int], backwards: bool = False,
+        **arrays: Any) -> tuple[dict[str, np.ndarray], list[Failure]]:
     """The arrays as the kernel leaves them, copies, and its failures. ``out`` buffers start with ones in all bits."""
     found = {}
     for buffer in kernel.buffers:
@@ -21,4 +22,4 @@ def run(kernel: Kernel, bindings: dict[str, int], **arrays: Any) -> tuple[dict[s
         elif buffer.role == "out":
             size = evaluate(buffer.size, bindings)
             found[buffer.name] = np.full(size * buffer.dtype.itemsize, 255, np.uint8).view(buffer.dtype.numpy)
-    return found, interpret(kernel, found, bindings, NumPyScalars())
+    return found, interpret(kernel, found, bindings, NumPyScalars(), backwards)

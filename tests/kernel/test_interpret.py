@@ -195,6 +195,17 @@ def test_arrays_have_the_size_and_the_type_of_their_buffer():
             interpret(Kernel("none", (x,), ()), {"x": wrong}, {}, NumPyScalars())
 
 
+def test_turns_run_in_any_order():
+    z = Buffer("z", float32, 4, "inout")
+    for flags in ({"parallel": True}, {"vector": True}):
+        top, body = Block(), Block()
+        body.store(z, at(i0=1), body.load(z, at(1, i0=1)))
+        top.loop("%0", 3, body, **flags)
+        shift = Kernel("shift", (z,), top.body)
+        assert run(shift, {}, z=[1, 2, 3, 4])[0]["z"].tolist() == [2, 3, 4, 4]
+        assert run(shift, {}, backwards=True, z=[1, 2, 3, 4])[0]["z"].tolist() == [4, 4, 4, 4]
+
+
 def test_indices_are_values():
     y, top, body = Buffer("y", int64, 12, "out"), Block(), Block()
     body.store(y, at(i0=1), body.index(index(0) // 5 * 10 + index(0) % 5))

@@ -56,22 +56,19 @@ class _Addresses(Rewrite):
         self._ranges, self._shortest = outer
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
-        extent = self._simplified(loop.extent)
-        with self._inside([(loop.index, extent)]):
-            out.append(For(loop.index, extent, self.block(loop.body), loop.parallel, loop.vector))
+        with self._inside([(loop.index, loop.extent)]):
+            out.append(For(loop.index, loop.extent, self.block(loop.body), loop.parallel, loop.vector))
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        indices = tuple([(index, self._simplified(extent)) for index, extent in loop.indices])
-        with self._inside(indices):
+        with self._inside(loop.indices):
             body = self.block(loop.body)
-        out.append(Reduce(loop.results, loop.combine, indices, body, self.scalars(loop.values)))
+        out.append(Reduce(loop.results, loop.combine, loop.indices, body, self.scalars(loop.values)))
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
-        indices = tuple([(index, self._simplified(extent)) for index, extent in loop.indices])
-        with self._inside(indices):
+        with self._inside(loop.indices):
             body = self.block(loop.body)
         values, combine = self.scalars(loop.values), self.block(loop.combine)
-        out.append(Fold(loop.results, indices, body, values, loop.left, loop.right, combine,
+        out.append(Fold(loop.results, loop.indices, body, values, loop.left, loop.right, combine,
                         self.scalars(loop.combined)))
 
     def simple(self, statement: Simple, out: list[Statement]) -> None:
