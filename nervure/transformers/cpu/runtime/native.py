@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from nervure import flags
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.llvm.builder import assemble
-from nervure.transformers.cpu.runtime import arrays, call, cores, entry, forking, records, slices
+from nervure.transformers.cpu.runtime import arrays, call, cores, entry, forking, records, slices, transaction
 from nervure.transformers.cpu.runtime import pool as pool_code
 from nervure.transformers.cpu.runtime import team as team_code
 
@@ -27,7 +27,7 @@ _Record = TypeVar("_Record", bound=ctypes.Structure)
 def text() -> str:
     """The runtime in LLVM's language."""
     functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool_code.functions(),
-                 *arrays.functions(), *call.functions(), *entry.functions()]
+                 *arrays.functions(), *call.functions(), *entry.functions(), *transaction.functions()]
     return assemble(functions, [f"@{name} = global [{ctypes.sizeof(record)} x i8] zeroinitializer, align 128"
                                 for name, record in _GLOBALS.items()])
 
