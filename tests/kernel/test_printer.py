@@ -66,6 +66,17 @@ def test_symbols_are_declared_with_the_tightest_bounds():
     assert print_kernel(Kernel("k", (x, y), ())).splitlines()[1:] == ["  symbol N:1..9"]
 
 
+def test_symbols_of_statements_are_declared():
+    x, body = Buffer("x", float32, 4, "in"), Block()
+    body.load(x, at(dim("A", min=2), [(dim("B", min=3), number(1, int64))], i0=dim("C", min=4)))
+    body.index(dim("D", min=5) + 1)
+    top = Block()
+    top.loop("%0", dim("E", min=6), body)
+    top.reduce(["add"], {"%0": dim("F", min=7)}, Block(), number(1, int64))
+    text = print_kernel(Kernel("k", (x,), top.body)).splitlines()
+    assert text[1:7] == [f"  symbol {name}:{low}.." for low, name in enumerate("ABCDEF", 2)]
+
+
 @pytest.mark.parametrize(("address", "text"), [
     (at(), "0"), (at(3), "3"), (at(-3, i0=1), "i - 3"), (at(i0=-2), "-2*i"), (at(5, i0=-1), "-i + 5"),
     (at(0, [(1, number(2, int64))]), "2_i64"), (at(dim("N") - 1, i0=dim("N") + 1), "(N + 1)*i + N - 1"),

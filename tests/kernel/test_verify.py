@@ -323,6 +323,12 @@ def scratch_of_lanes(p):
     p.loop(parallel=True, vector=True)
 
 
+@planted("z[i] = 1.0_f32: in another turn of a loop it touches what it stores in one")
+def lanes_of_a_reduction(p):
+    p.body.store(p.z, at(i1=1), ONE)
+    p.top.reduce(["add"], {"%1": 3, "%2": 4}, p.body, ONE)
+
+
 @planted("v0 = reduce and over j < 3: bitwise_and does not take float32")
 def bits_of_floats(p):
     p.body.reduce(["and"], {"%1": 3}, Block(), ONE)
@@ -358,6 +364,13 @@ def condition_of_a_check(p):
 def number_of_a_check(p):
     p.body.check(number(True, bool_), -1, number(1, int64))
     p.loop()
+
+
+def test_only_the_last_index_of_a_reduction_runs_in_lanes():
+    p = Planted()
+    p.body.store(p.z, at(i2=1), ONE)
+    p.top.reduce(["add"], {"%1": 3, "%2": 4}, p.body, ONE)
+    verify_kernel(p.kernel())
 
 
 # -- what cannot be decided ------------------------------------------------------------------------------------
