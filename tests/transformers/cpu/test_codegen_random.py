@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.transformers.cpu.random_kernels import random_kernel
-from tests.transformers.cpu.running import check, run
+from tests.transformers.cpu.running import check
 
 SEEDS = 1_000 if os.environ.get("NERVURE_DEEP") else 100
 WIDTHS = (4, 8, 16, 32)

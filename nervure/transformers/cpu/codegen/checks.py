@@ -10,7 +10,7 @@ from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.codegen.scalars import apply
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import I64, make_type
+from nervure.transformers.cpu.llvm.types import I1, I64
 from nervure.transformers.cpu.runtime.failure import report
 from nervure.types.dtype import int64
 
@@ -40,9 +40,8 @@ def _first(lanes: Register) -> Register:
     b = lanes.builder
     if lanes.type.lanes == 1:
         return b.constant(I64, 0)
-    bits = b.emit(make_type(f"i{lanes.type.lanes}", 1), f"bitcast {lanes.type} {lanes.text} to i{lanes.type.lanes}")
-    wide = bits if bits.type is I64 else bits.cast("zext", I64)
-    return b.call("llvm.cttz.i64", I64, wide, b.constant(make_type("i1", 1), True))
+    name = f"llvm.experimental.cttz.elts.i64.{lanes.type.suffix}"
+    return b.call(name, I64, lanes, b.constant(I1, True))
 
 
 def _position(frame: Frame, lane: Register) -> Register:

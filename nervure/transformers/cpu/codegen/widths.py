@@ -28,7 +28,7 @@ from nervure.transformers.cpu.codegen.interleaving import pairs
 from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
-_LIVE = 12      # registers that may be in use at once
+_LIVE = 16      # variables, times the registers of each, that may be in use at once
 _LONGEST = 600  # statements of a body, times the registers that it runs in at once
 _SHORT = 32     # statements of a body that is built once more for what is left by the wide loop
 _CHEAP = frozenset((

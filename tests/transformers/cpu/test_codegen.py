@@ -1,0 +1,218 @@
+"""Kernels as machine code: every element type and step, checks, guarded reads, scattered writes, the text itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Check,
+    For,
+    Index,
+    Kernel,
+    Literal,
+    Load,
+    Reduce,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.transformers.cpu.codegen.checks import FAILED
+from nervure.transformers.cpu.codegen.generate import generate
+from nervure.transformers.cpu.compiler import assembly, compile_object
+from nervure.transformers.cpu.machine import Target
+from nervure.types.dim import DimLike, dim, index
+from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
+from tests.transformers.cpu.running import check, run
+
+SIZES = (0, 1, 7, 8, 9, 31, 33, 63, 64, 65, 300)
+WIDTHS = (4, 8, 16, 32, 64)
+N, M = dim("N"), dim("M")
+
+
+def at(*steps: tuple[str, DimLike], base: DimLike = 0) -> Address:
+    return Address(base, steps)
+
+
+def some(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
+    """Random bits of any type."""
+    random = np.random.default_rng(seed)
+    if dtype is bool_:
+        return random.integers(0, 2, size).astype(bool)
+    if dtype.bits == 4:
+        return random.integers(0, 7, size).astype(dtype.numpy)
+    if dtype.itemsize <= 2 or dtype.is_integer:
+        return random.integers(0, 256, size * dtype.itemsize, np.uint8).view(dtype.numpy)
+    numbers = random.standard_normal(size)
+    return (numbers + 1j * random.standard_normal(size) if dtype.is_complex else numbers).astype(dtype.numpy)
+
+
+def loop(extent: DimLike, *body: Statement, name: str = "%0", vector: bool = True, parallel: bool = True) -> For:
+    return For(name, extent, body, parallel=parallel, vector=vector)
+
+
+def copy(dtype: DType, step: int, size: DimLike = N) -> Kernel:
+    """y[step * k] = x[step * k], from the end where the step is negative."""
+    reach = abs(step) * (size - 1) + 1
+    x, y, element = Buffer("x", dtype, reach, "in"), Buffer("y", dtype, reach, "inout"), Variable(dtype)
+    place = at(("%0", step), base=reach - 1 if step < 0 else 0)
+    return Kernel("copy", (x, y), (loop(size, Load(element, x, place), Store(y, place, element)),))
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_every_type_moves_at_every_step(dtype: DType) -> None:
+    for number, step in enumerate((1, -1, 2, -3)):
+        for size in SIZES[1:]:
+            reach = abs(step) * (size - 1) + 1
+            arrays = {"x": some(dtype, reach), "y": some(dtype, reach, 1)}
+            check(copy(dtype, step), arrays, {"N": size}, WIDTHS[(number + size) % len(WIDTHS)], (64,))
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType) -> None:
+    """A row with two more elements at each end: what lies outside of the buffer is neither read nor seen."""
+    x, y = Buffer("x", dtype, N, "in"), Buffer("y", dtype, N + 4, "out")
+    low, high, inside = Variable(bool_), Variable(bool_), Variable(bool_)
+    place, size, element = Variable(int64), Variable(int64), Variable(dtype)
+    kernel = Kernel("pad", (x, y), (loop(
+        N + 4, Index(place, index(0) - 2), Index(size, N),
+        Apply(low, "less_equal", (Literal(0, int64), place)), Apply(high, "less", (place, size)),
+        Apply(inside, "bitwise_and", (low, high)),
+        Load(element, x, at(("%0", 1), base=-2), inside, Literal(1, dtype)),
+        Store(y, at(("%0", 1)), element)),))
+    for number in SIZES:
+        check(kernel, {"x": some(dtype, number), "y": some(dtype, number + 4, 1)}, {"N": number}, WIDTHS[number % 5])
+
+
+def gather(check_rows: bool) -> Kernel:
+    """y[i, j] = x[rows[i], j] where the row exists, else 0."""
+    x, rows = Buffer("x", float32, N * M, "in"), Buffer("rows", int32, 50, "in")
+    y, row, element = Buffer("y", float32, 50 * M, "out"), Variable(int32), Variable(float32)
+    last, above, below, inside = Variable(int64), Variable(bool_), Variable(bool_), Variable(bool_)
+    wide = Variable(int64)
+    checks: tuple[Statement, ...] = (Check(inside, 7, row),) if check_rows else ()
+    return Kernel("gather", (x, rows, y), (loop(
+        50, Load(row, rows, at(("%0", 1))), Apply(wide, "convert", (row,)), Index(last, N),
+        Apply(above, "less_equal", (Literal(0, int64), wide)), Apply(below, "less", (wide, last)),
+        Apply(inside, "bitwise_and", (above, below)), *checks,
+        loop(M, Load(element, x, Address(0, (("%1", 1),), ((M, row),)), inside, Literal(0.0, float32)),
+             Store(y, at(("%0", M), ("%1", 1)), element), name="%1", parallel=False), vector=False),))
+
+
+def gather_arrays(*wrong: tuple[int, int]) -> dict[str, np.ndarray]:
+    rows = np.arange(50, dtype=np.int32) % 20
+    for place, row in wrong:
+        rows[place] = row
+    return {"x": some(float32, 20 * 13), "rows": rows, "y": some(float32, 50 * 13, 1)}
+
+
+def test_gathered_rows() -> None:
+    for width in WIDTHS:
+        check(gather(False), gather_arrays((3, 10**9), (44, -1)), {"N": 20, "M": 13}, width, (7, 8))
+
+
+def test_a_check_reports_the_first_failure_and_the_kernel_goes_on() -> None:
+    arrays = gather_arrays((31, 20), (44, -5))
+    status = run(gather(True), arrays, {"N": 20, "M": 13}, 32, (40,))
+    assert (status.code, status.op, status.position, status.value) == (FAILED, 7, 31, 20)
+    assert not arrays["y"][31 * 13:32 * 13].any() and arrays["y"][30 * 13:31 * 13].all()
+    assert run(gather(True), gather_arrays(), {"N": 20, "M": 13}).code == 0
+
+
+def positive() -> Kernel:
+    x, element, holds = Buffer("x", int32, N * M, "in"), Variable(int32), Variable(bool_)
+    return Kernel("positive", (x,), (loop(N, loop(
+        M, Load(element, x, at(("%0", M), ("%1", 1))), Apply(holds, "less", (Literal(-1, int32), element)),
+        Check(holds, 3, element), name="%1", parallel=False), vector=False),))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_checks_in_lanes_fail_where_the_first_lane_does(width: int) -> None:
+    for place in (0, 5, 38, 39, 76):
+        numbers = np.arange(77, dtype=np.int32)
+        numbers[place], numbers[76] = -1 - place, -77
+        status = run(positive(), {"x": numbers}, {"N": 7, "M": 11}, width)
+        assert (status.code, status.op, status.position, status.value) == (FAILED, 3, place, -1 - place)
+    # Lanes past the end of a row see zeros, or the next row, and must not fail for it.
+    assert run(positive(), {"x": np.arange(77, dtype=np.int32)}, {"N": 7, "M": 11}, width).code == 0
+
+
+@pytest.mark.parametrize("dtype", [float32, int32, uint32], ids=str)
+def test_scattered_sums_take_every_lane_in_order(dtype: DType) -> None:
+    """Sixteen places take 300 numbers, many of them from one register."""
+    x, places, y = Buffer("x", dtype, N, "in"), Buffer("places", int64, N, "in"), Buffer("y", dtype, 16, "inout")
+    element, place = Variable(dtype), Variable(int64)
+    kernel = Kernel("scatter", (x, places, y), (loop(
+        N, Load(element, x, at(("%0", 1))), Load(place, places, at(("%0", 1))),
+        Store(y, Address(0, (), ((1, place),)), element, combine="add")),))
+    for size in SIZES:
+        arrays = {"x": some(dtype, size), "places": np.random.default_rng(size).integers(0, 16, size),
+                  "y": some(dtype, 16)}
+        for width in WIDTHS:
+            check(kernel, arrays, {"N": size}, width)
+
+
+def test_a_loaded_number_is_read_again_after_a_store_into_its_buffer() -> None:
+    """total[0] grows in the inner loop and is read there: the read may not move in front of the loop."""
+    x, total, y = Buffer("x", float32, 30, "in"), Buffer("total", float32, 1, "inout"), Buffer("y", float32, 30, "out")
+    element, before, after = Variable(float32), Variable(float32), Variable(float32)
+    kernel = Kernel("running", (x, total, y), (loop(5, loop(
+        6, Load(element, x, at(("%0", 6), ("%1", 1))), Load(before, total, at()),
+        Apply(after, "add", (before, element)), Store(total, at(), after),
+        Store(y, at(("%0", 6), ("%1", 1)), after), name="%1", parallel=False, vector=False),
+        vector=False, parallel=False),))
+    check(kernel, {"x": some(float32, 30), "total": np.ones(1, np.float32), "y": some(float32, 30)})
+
+
+def test_nothing_is_read_for_loops_without_turns() -> None:
+    """The inner loop's buffer is empty: its element 0, which the loop would read in each turn, is not there."""
+    x, y, z = Buffer("x", float32, M, "in"), Buffer("y", float32, N, "inout"), Buffer("z", float32, N * M, "out")
+    element, other = Variable(float32), Variable(float32)
+    kernel = Kernel("empty", (x, y, z), (loop(
+        N, loop(M, Load(element, x, at()), Store(z, at(("%0", M), ("%1", 1)), element), name="%1", parallel=False),
+        Load(other, y, at(("%0", 1))), Store(y, at(("%0", 1)), other), vector=False),))
+    arrays = {"x": np.empty(0, np.float32), "y": some(float32, 5), "z": np.empty(0, np.float32)}
+    check(kernel, arrays, {"N": 5, "M": 0})
+    null = {**arrays, "x": np.frombuffer(b"", np.float32)}
+    assert run(kernel, null, {"N": 5, "M": 0}).code == 0
+
+
+def rows(sizes: tuple[DimLike, DimLike], names: str = "xys") -> Kernel:
+    """Each row doubled into scratch memory, its sum, and the row over that."""
+    n, m = sizes
+    x, y = Buffer(names[0], float32, n * m, "in"), Buffer(names[1], float32, n * m, "out")
+    row = Buffer(names[2], float32, m, "scratch")
+    first, double, one, total, two, quotient = [Variable(float32) for _ in range(6)]
+    place, here = at(("%0", m), ("%1", 1)), at(("%1", 1))
+    return Kernel("rows", (x, y, row), (loop(
+        n, loop(m, Load(first, x, place), Apply(double, "add", (first, first)), Store(row, here, double), name="%1",
+                parallel=False),
+        Reduce((total,), ("add",), (("%1", m),), (Load(one, row, here),), (one,)),
+        loop(m, Load(two, row, here), Apply(quotient, "divide", (two, total)), Store(y, place, quotient), name="%1",
+             parallel=False), vector=False),))
+
+
+def test_rows_pass_through_scratch_memory() -> None:
+    for n, m in ((3, 1), (4, 9), (5, 70), (2, 5000)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in WIDTHS[:2 if m > 100 else None]:
+            check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
+
+
+def test_the_text_tells_structure_alone() -> None:
+    codes = [generate(rows(sizes, names), Target.avx2())
+             for sizes, names in (((20, 30), "xys"), ((N, M), "abc"), ((1000, dim("K", min=1) * 3), "xyz"))]
+    assert codes[0].text == codes[1].text == codes[2].text
+    assert [code.sizes for code in codes[:2]] == [(30,), (M,)] and codes[1].scratch_bytes == (M * 4 + 63) // 64 * 64
+    assert [buffer.name for buffer in codes[1].buffers] == ["a", "b"]
+    assert generate(rows((20, 20)), Target.avx2()).text == codes[0].text
+    assert generate(rows((20, 1)), Target.avx2()).text != codes[0].text
+    assert generate(rows((20, 30)), Target.avx512()).text != codes[0].text
+
+
+def test_avx512_kernels_compile_to_full_vectors() -> None:
+    code = generate(rows((N, M)), Target.avx512())
+    assert "%zmm" in assembly(code.text, Target.avx512()) and compile_object(code.text, Target.avx512())
