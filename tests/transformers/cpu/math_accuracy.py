@@ -19,7 +19,8 @@ from tests.transformers.cpu.math_harness import random_of_each_exponent
 
 class Row(NamedTuple):
     """Limits in units in the last place. ``reference`` and ``exact``: over arrays of NumPy, over a number of mpmath.
-    ``sample``: arguments of a function of several, of a type, and how many about.
+    ``sample``: arguments of a function of several, of a type, and how many about. ``terms``: the size of what cancels
+    in a float64 result; where it is larger than the result, units are its.
     """
 
     float32: float
@@ -28,6 +29,7 @@ class Row(NamedTuple):
     float64: float = 4.0
     operands: int = 1
     sample: Callable[[Any, int], tuple[np.ndarray, ...]] | None = None
+    terms: Callable[..., Any] = lambda *arguments: 0.0
 
 
 def _sigmoid(x: Any) -> Any:
@@ -45,6 +47,33 @@ def _erfc(x: Any) -> Any:
     at = (result == 0) & (x < 28)
     result[at] = [math.erfc(entry) for entry in x[at]]
     return result
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == np.floor(x))
+
+
+def _lgamma(x: Any) -> Any:
+    """SciPy's, but for tiny numbers, of which that is infinite, and around 1 and 2, where it loses digits."""
+    value = np.where(np.abs(x) < 1e-300, -np.log(np.abs(x)), special.gammaln(x))
+    for whole, rest in ((1, 0.0), (2, np.log1p(x - 2))):
+        value = np.where(np.abs(x - whole) < 0.05, rest + _lgamma_around_one(x - whole), value)
+    return np.where(np.isinf(x), np.inf, value)
+
+
+def _lgamma_around_one(z: Any) -> Any:
+    """lgamma(1 + z) by the series of Abramowitz and Stegun 6.1.33."""
+    terms = [special.zeta(k) / k * (-z) ** k for k in range(15, 1, -1)]
+    return sum(terms) - np.euler_gamma * z
+
+
+def _digamma(x: Any) -> Any:
+    """SciPy's, but by reflection below 0, where its own is far off near poles."""
+    fraction = x - np.rint(x)
+    part = np.abs(fraction)
+    cotangent = np.where(part > 0.25, np.tan(np.pi * (0.5 - part)), 1 / np.tan(np.pi * part))
+    reflected = special.psi(1 - x) - np.pi * np.copysign(cotangent, fraction)
+    return np.where(_is_pole(x), np.nan, np.where(x < 0, reflected, special.psi(x)))
 
 
 def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
@@ -100,6 +129,10 @@ ROWS: dict[str, Row] = {
     "atanh": Row(4, np.arctanh, mp.atanh),
     "erf": Row(2, special.erf, mp.erf),
     "erfc": Row(4, _erfc, lambda x: mp.erfc(min(max(x, -1000), 1000))),
+    "lgamma": Row(4, _lgamma, lambda x: mp.inf if _is_pole(x) else mp.re(mp.loggamma(x)),
+                  terms=lambda x: np.where(x < 0, _lgamma(1 - x), 0.0)),
+    "digamma": Row(4, _digamma, lambda x: mp.nan if _is_pole(x) else mp.digamma(x),
+                   terms=lambda x: np.where(x < 0, np.abs(_digamma(1 - x)), 0.0)),
     "erf_inv": Row(4, lambda x: np.copysign(special.erfinv(x), x), mp.erfinv),
 }
 

@@ -15,6 +15,7 @@ from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.math.activation import sigmoid, softplus
 from nervure.transformers.cpu.math.error_function import erf, erf_inv, erfc
 from nervure.transformers.cpu.math.exponential import exp, exp2, expm1
+from nervure.transformers.cpu.math.gamma import digamma, lgamma
 from nervure.transformers.cpu.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from nervure.transformers.cpu.math.inverse_trigonometric import acos, asin, atan, atan2
 from nervure.transformers.cpu.math.logarithm import log, log1p, log2, log10
@@ -29,4 +30,5 @@ VECTOR_MATH: dict[str, Callable[..., Register]] = {
     "sin": sin, "cos": cos, "tan": tan, "asin": asin, "acos": acos, "atan": atan, "atan2": atan2,
     "sinh": sinh, "cosh": cosh, "tanh": tanh, "asinh": asinh, "acosh": acosh, "atanh": atanh,
     "sigmoid": sigmoid, "softplus": softplus, "erf": erf, "erfc": erfc, "erf_inv": erf_inv,
+    "lgamma": lgamma, "digamma": digamma,
 }

@@ -23,7 +23,7 @@ from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import F64
 from nervure.transformers.cpu.math.coefficients import LOG
 from nervure.transformers.cpu.math.exponential import LOG_2
-from nervure.transformers.cpu.math.floats import format_of, magnitude, split_constant
+from nervure.transformers.cpu.math.floats import format_of, magnitude, split_constant, with_sign_of
 from nervure.transformers.cpu.math.logarithm import log, split
 from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
 from nervure.transformers.cpu.math.rare import rarely
@@ -129,8 +129,12 @@ def _digamma_of_negative(x: Register) -> Register:
     # digamma(x) = digamma(1 - x) - pi / tan(pi x)
     b, wide = x.builder, x.cast("fpext", F64)
     fraction = _from_nearest_integer(wide)
-    value = _digamma_of_positive(1.0 - wide) - math.pi / tan_of_moderate_angle(fraction * math.pi)
-    return b.where(fraction.equal(0.0), math.nan, value).cast("fptrunc", x.type.element)
+    part = magnitude(fraction)
+    is_far = part > 0.25  # the angle is taken from pi/2, exactly
+    tangent = tan_of_moderate_angle(b.where(is_far, 0.5 - part, part) * math.pi)
+    cotangent = with_sign_of(b.where(is_far, tangent, 1.0 / tangent), fraction)
+    value = _digamma_of_positive(1.0 - wide) - cotangent * math.pi
+    return b.where(part.equal(0.0), math.nan, value).cast("fptrunc", x.type.element)
 
 
 def _from_nearest_integer(x: Register) -> Register:
