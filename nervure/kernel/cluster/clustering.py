@@ -14,6 +14,7 @@ from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.kinds import DENSE, Facts
 from nervure.kernel.cluster.reading import Reading, Readings
+from nervure.kernel.cluster.refusals import Refusal
 from nervure.kernel.cluster.steps import FULL, ROW, Copy, Host, Loops, Pieces, Scattering, Step
 from nervure.kernel.points import compose
 from nervure.types.dim import DimLike, index, product
@@ -71,14 +72,18 @@ class _Clustering:
     def _add_to_loops(self, op: Op, kind: str, readings: list[Reading]) -> None:
         shape = self._facts.structure(op).domain if kind == kinds.REDUCTION else op.outputs[0].shape
         last = max([self._place.get(entry.value, -1) for entry in readings], default=-1)
+        refusal = Refusal.NO_LOOPS if last >= 0 else None
         for step in self._candidates(shape, last):
             level = self._level_in(step, op, kind, shape, readings)
-            if level is not None:
+            if isinstance(level, str):
                 break
+            refusal = level if step.number == last else refusal
         else:
             step, level = Loops(len(self.steps), shape), ROW if kind == kinds.REDUCTION else FULL
             self._siblings.setdefault(shape, []).append(step)
             self.steps.append(step)
+        if refusal is not None and step.number != last:
+            step.refused[op] = refusal
         if kind == kinds.REDUCTION:
             step.reduced = self._facts.structure(op).reduced
         inside = [step.phases[entry.value.op] for entry in readings if self._place.get(entry.value) == step.number]
@@ -96,30 +101,31 @@ class _Clustering:
 
     # -- whether an op fits in a step ----------------------------------------------------------------------
 
-    def _level_in(self, step: Loops, op: Op, kind: str, shape: Shape, readings: list[Reading]) -> str | None:
-        """The level that an op would have in a step, None where it cannot join."""
-        if len(step.levels) >= MOST_OPS:
-            return None
+    def _level_in(self, step: Loops, op: Op, kind: str, shape: Shape, readings: list[Reading]) -> str | Refusal | None:
+        """The level that an op would have in a step, or why it cannot join; None if nothing speaks for joining."""
         inside = [entry for entry in readings if self._place.get(entry.value) == step.number]
         if not inside and not self._shares_memory(step, readings):
             return None
+        if len(step.levels) >= MOST_OPS:
+            return Refusal.TOO_MANY_OPS
         if kind == kinds.REDUCTION:
             return self._reduction_level(step, op, inside)
-        if shape == step.shape and self._is_full(step, inside):
-            return FULL
         is_row = step.reduced is not None and inside and shape == step.kept and kind == kinds.POINTWISE and all(
             [entry.in_place and step.levels[entry.value.op] == ROW for entry in inside])
-        return ROW if is_row else None
+        if shape != step.shape:
+            return ROW if is_row else Refusal.OTHER_SHAPE
+        refusal = self._refusal_of_full(step, inside)
+        return FULL if refusal is None else ROW if is_row else refusal
 
-    def _is_full(self, step: Loops, inside: list[Reading]) -> bool:
-        """Whether an op over the whole shape has its operands at hand: in place, or rows spread over the whole."""
+    def _refusal_of_full(self, step: Loops, inside: list[Reading]) -> Refusal | None:
+        """Why an op over the whole shape has not all operands at hand, in place or as rows spread over the whole."""
         for entry in inside:
-            level = step.levels[entry.value.op]
-            if level == FULL and not entry.in_place:
-                return False
-            if level == ROW and not (self._spreads_rows(step, entry) and has_enough_rows(step)):
-                return False
-        return True
+            is_row = step.levels[entry.value.op] == ROW
+            if not (self._spreads_rows(step, entry) if is_row else entry.in_place):
+                return Refusal.OTHER_INDEX
+            if is_row and not has_enough_rows(step):
+                return Refusal.FEW_ROWS
+        return None
 
     def _spreads_rows(self, step: Loops, entry: Reading) -> bool:
         if entry.in_place:
@@ -130,12 +136,14 @@ class _Clustering:
             coordinates = map.coordinates if coordinates is None else compose(map, coordinates)
         return coordinates == tuple([index(d) for d in range(len(step.shape)) if d not in (step.reduced or ())])
 
-    def _reduction_level(self, step: Loops, op: Op, inside: list[Reading]) -> str | None:
+    def _reduction_level(self, step: Loops, op: Op, inside: list[Reading]) -> str | Refusal:
         structure = self._facts.structure(op)
-        if structure.domain != step.shape or step.reduced not in (None, structure.reduced):
-            return None
+        if structure.domain != step.shape:
+            return Refusal.OTHER_SHAPE
+        if step.reduced not in (None, structure.reduced):
+            return Refusal.OTHER_AXES
         if any([not entry.in_place or step.levels[entry.value.op] != FULL for entry in inside]):
-            return None
+            return Refusal.OTHER_INDEX
         return ROW
 
     def _shares_memory(self, step: Loops, readings: list[Reading]) -> bool:

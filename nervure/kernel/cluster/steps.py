@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nervure.ir.op import Op, Value
+from nervure.kernel.cluster.refusals import Refusal
 from nervure.types.dim import DimLike
 from nervure.types.shape import Shape
 
@@ -25,7 +26,8 @@ class Loops:
     level ``FULL`` if it has an element for each point of the shape, ``ROW`` if one for each index of the axes that
     stay: reductions, and what is computed of their results. Reductions make the loops run several times: the phase of
     an op over the whole shape is the run in which it can first be computed, that of a row value the run that may
-    first read it. ``stored`` are the values that get memory.
+    first read it. ``stored`` are the values that get memory, ``refused`` says of ops of this step why they could not
+    join the step that makes the last of their operands.
     """
 
     number: int
@@ -34,6 +36,7 @@ class Loops:
     levels: dict[Op, str] = field(default_factory=dict)
     phases: dict[Op, int] = field(default_factory=dict)
     stored: list[Value] = field(default_factory=list)
+    refused: dict[Op, Refusal] = field(default_factory=dict)
 
     @property
     def ops(self) -> list[Op]:
