@@ -15,12 +15,16 @@ from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import fetch_add
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.floats import standard_floats
+from nervure.transformers.cpu.runtime.pool import borrowed
 from nervure.transformers.cpu.runtime.records import At, Buffer, Call, Code, Kind, Program, Status, Step
 from nervure.transformers.cpu.runtime.slices import SHARED_FROM
 from nervure.transformers.cpu.runtime.team import team
 
 LINE = 64
 """Bytes of a cache line: what blocks, scratch and arena are aligned to."""
+
+ROOM = 1024
+"""Bytes on the stack for the memory of a call; one that needs more takes a block of the pool."""
 
 RELEASE_FROM = 20_000
 """Estimated nanoseconds from which a call gives the GIL away."""
@@ -90,22 +94,21 @@ def run() -> Builder:
     tables_bytes = round_up((program["buffer_count"] + program["table_count"]) * 8)
     scratch_bytes = program["scratch_bytes"] * threads
     block_bytes = tables_bytes + scratch_bytes + program["arena_bytes"]
-    block = b.call("take", PTR, block_bytes)
-    with b.if_(block.equal(0)):
-        status["code"] = Code.NO_MEMORY
-        b.call("give_team", None, threads)
-        b.ret()
-    b.call("note_demand", None, block_bytes + program["result_bytes"])
-    scratch = b.offset(block, tables_bytes, I8)
-    b.call("bind", None, record, arguments, results, variables, b.offset(scratch, scratch_bytes, I8), block)
-    call = At(Call, b.allocate(I64, ctypes.sizeof(Call) // 8))
-    call["threads"], call["scratch"], call["scratch_bytes"] = threads, scratch, program["scratch_bytes"]
-    call["can_stop"], call["unseen"] = can_stop, 0
-    with b.if_(can_stop.not_equal(0)):
-        call["looked"] = b.call("now", I64)
-    with standard_floats(b):
-        b.call("run_steps", None, record, block, call.pointer, state)
-    b.call("put", None, block)
+    with borrowed(b, block_bytes, ROOM) as block:
+        with b.if_(block.equal(0)):
+            status["code"] = Code.NO_MEMORY
+            b.call("give_team", None, threads)
+            b.ret()
+        b.call("note_demand", None, block_bytes + program["result_bytes"])
+        scratch = b.offset(block, tables_bytes, I8)
+        b.call("bind", None, record, arguments, results, variables, b.offset(scratch, scratch_bytes, I8), block)
+        call = At(Call, b.allocate(I64, ctypes.sizeof(Call) // 8))
+        call["threads"], call["scratch"], call["scratch_bytes"] = threads, scratch, program["scratch_bytes"]
+        call["can_stop"], call["unseen"] = can_stop, 0
+        with b.if_(can_stop.not_equal(0)):
+            call["looked"] = b.call("now", I64)
+        with standard_floats(b):
+            b.call("run_steps", None, record, block, call.pointer, state)
     b.call("give_team", None, threads)
     b.ret()
     return b

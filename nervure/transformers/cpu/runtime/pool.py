@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import lock, unlock
@@ -188,6 +190,16 @@ def put_block() -> Builder:
         b.call("evict", None, limit)
     b.ret()
     return b
+
+
+@contextmanager
+def borrowed(b: Builder, size: Register, room: int) -> Iterator[Register]:
+    """Memory of so many bytes for what is built inside: on the stack if ``room`` bytes do, else the pool's; or null."""
+    near, is_near = b.allocate(I64, room // 8), size <= room
+    memory = b.choose(is_near, lambda: near, lambda: b.call("take", PTR, size))
+    yield memory
+    with b.if_(~is_near):
+        b.call("put", None, memory)
 
 
 def _turn_period(b: Builder, record: At) -> None:

@@ -15,7 +15,11 @@ import ctypes
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.arrays import LIST_ITEMS, LIST_SIZE, WRITEABLE, host, read
+from nervure.transformers.cpu.runtime.pool import borrowed
 from nervure.transformers.cpu.runtime.records import Array, At, Cell, Code, Entry, Program, Status
+
+ROOM = 512
+"""Bytes on the stack for the arrays of a call, 16 each; a call with more takes them from the pool."""
 
 
 def functions() -> list[Builder]:
@@ -33,30 +37,35 @@ def call_program() -> Builder:
     record, program, arguments = At(Entry, b.arguments[0]), At(Program, b.arguments[1]), b.arguments[2]
     counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
     total = counts[0] + counts[1] + counts[2]
-    block = b.call("take", PTR, total * 16)
-    with b.if_(block.equal(0)):
-        b.ret(block)
-    b.call("memset", PTR, block, b.constant(I32, 0), total * 8)
-    objects, addresses = [_divided(b, start, counts) for start in (block, b.offset(block, total, PTR))]
+    answer = b.allocate(PTR)
+    b.store(b.constant(PTR, 0), answer)
+    with borrowed(b, total * 16, ROOM) as block:
+        with b.if_(block.equal(0)):
+            b.ret(block)
+        objects, addresses = [_divided(b, start, counts) for start in (block, b.offset(block, total, PTR))]
+        _hold(b, program, arguments, objects, addresses)
+        with b.if_(b.call("read_cells", I1, record.pointer, program.pointer, objects[2], addresses[2])), \
+                b.if_(b.call("make_results", I1, program.pointer, objects[1], addresses[1])):
+            status = _new_status(b)
+            b.call("run_call", None, program.pointer, *addresses, status)
+            b.store(b.call("finish", PTR, record.pointer, program.pointer, block, status), answer)
+        with b.loop(0, total) as loop:
+            b.call("Py_DecRef", None, b.load(b.offset(block, loop.index, PTR), PTR))
+        b.call("Py_DecRef", None, program["owner"])
+    b.ret(b.load(answer, PTR))
+    return b
+
+
+def _hold(b: Builder, program: At, arguments: Register, objects: list[Register], addresses: list[Register]) -> None:
+    """Code that takes references to the program and the arguments; of results and variables there are none yet."""
     b.call("Py_IncRef", None, program["owner"])
-    with b.loop(0, counts[0]) as loop:
+    with b.loop(0, program["argument_count"]) as loop:
         argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
         b.call("Py_IncRef", None, argument)
         b.store(argument, b.offset(objects[0], loop.index, PTR))
         b.store(read(b, argument, "data", PTR), b.offset(addresses[0], loop.index, PTR))
-    answer = b.allocate(PTR)
-    b.store(b.constant(PTR, 0), answer)
-    with b.if_(b.call("read_cells", I1, record.pointer, program.pointer, objects[2], addresses[2])), \
-            b.if_(b.call("make_results", I1, program.pointer, objects[1], addresses[1])):
-        status = _new_status(b)
-        b.call("run_call", None, program.pointer, *addresses, status)
-        b.store(b.call("finish", PTR, record.pointer, program.pointer, block, status), answer)
-    with b.loop(0, total) as loop:
-        b.call("Py_DecRef", None, b.load(b.offset(block, loop.index, PTR), PTR))
-    b.call("Py_DecRef", None, program["owner"])
-    b.call("put", None, block)
-    b.ret(b.load(answer, PTR))
-    return b
+    with b.loop(0, program["result_count"] + program["variable_count"]) as loop:
+        b.store(b.constant(PTR, 0), b.offset(objects[1], loop.index, PTR))
 
 
 def _divided(b: Builder, start: Register, counts: list[Register]) -> list[Register]:
@@ -209,17 +218,16 @@ def run_lists() -> Builder:
                 attributes="nounwind")
     program, *lists, status = b.arguments
     counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
-    block = b.call("take", PTR, (counts[0] + counts[1] + counts[2]) * 8)
-    with b.if_(block.equal(0)):
-        At(Status, status)["code"] = Code.NO_MEMORY
-        b.ret()
-    tables = _divided(b, block, counts)
-    for entries, count, table in zip(lists, counts, tables, strict=True):
-        items = b.load(b.offset(entries, LIST_ITEMS, I8), PTR)
-        with b.loop(0, count) as loop:
-            array = b.load(b.offset(items, loop.index, PTR), PTR)
-            b.store(read(b, array, "data", PTR), b.offset(table, loop.index, PTR))
-    b.call("run_call", None, program, *tables, status)
-    b.call("put", None, block)
+    with borrowed(b, (counts[0] + counts[1] + counts[2]) * 8, ROOM) as block:
+        with b.if_(block.equal(0)):
+            At(Status, status)["code"] = Code.NO_MEMORY
+            b.ret()
+        tables = _divided(b, block, counts)
+        for entries, count, table in zip(lists, counts, tables, strict=True):
+            items = b.load(b.offset(entries, LIST_ITEMS, I8), PTR)
+            with b.loop(0, count) as loop:
+                array = b.load(b.offset(items, loop.index, PTR), PTR)
+                b.store(read(b, array, "data", PTR), b.offset(table, loop.index, PTR))
+        b.call("run_call", None, program, *tables, status)
     b.ret()
     return b
