@@ -70,10 +70,10 @@ def _exp2(high: Register, low: Register) -> Register:
     b = high.builder
     counter, _, fraction = split_exponent(high)
     r = (Pair(fraction) + Pair(low)) * pair_of_constants(high, *split_constant(*LOG_2, format_of(high.type)))
-    sum = Pair(b.constant(high.type, 1.0)) + r
-    assert sum.low is not None
+    total = Pair(b.constant(high.type, 1.0)) + r
+    assert total.low is not None
     first, second = powers_of_two(counter)
-    return (sum.high + b.fma(r.high * r.high, polynomial(r.high, EXP), sum.low)) * first * second
+    return (total.high + b.fma(r.high * r.high, polynomial(r.high, EXP), total.low)) * first * second
 
 
 def _log2(x: Register) -> Pair:
