@@ -91,13 +91,14 @@ class _Printer:
         for statement in walk(self._kernel.body):
             found.extend(dims(statement))
         declared: dict[str, Dim] = {}
-        for x in found:
+        for x in {id(x): x for x in found if isinstance(x, Dim)}.values():  # equal ones may know different bounds
             for symbol in declared_symbols(x):
                 name = str(symbol)
-                if not name.startswith("%"):
-                    known = declared.get(name, symbol)
-                    declared[name] = known + symbol - symbol  # type: ignore[assignment]  # a symbol again
-        return declared
+                if name not in declared:
+                    declared[name] = symbol
+                elif declaration(symbol) != declaration(declared[name]):
+                    declared[name] = declared[name] + symbol - symbol  # type: ignore[assignment]  # a symbol again
+        return {name: symbol for name, symbol in declared.items() if not name.startswith("%")}
 
     def lines(self) -> Iterator[tuple[Statement | None, str]]:
         """The text, line by line."""

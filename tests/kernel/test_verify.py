@@ -8,7 +8,7 @@ import random
 import pytest
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Variable
+from nervure.kernel.ir import Address, Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Variable
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.turns import meeting, reaches
 from nervure.kernel.verify import verify_kernel
@@ -206,6 +206,12 @@ def not_proved(p):
 def step_with_index(p):
     p.body.load(p.x, at(i0=index(0)))
     p.loop()
+
+
+@planted("v0 = x[i + i]: a loop index has two steps")
+def two_steps(p):
+    p.add(Load(Variable(float32), p.x, Address(0, (("%0", 1), ("%0", 1)))))
+    p.loop(6)
 
 
 @planted("v1 = x[v0]: a term of its address is of float32")
