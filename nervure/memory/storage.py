@@ -20,7 +20,8 @@ class Storage:
     """Row-major memory for a tensor.
 
     ``kind`` is argument, constant, variable (the value at entry), root (a result, or the new value of a variable) or
-    temporary; ``number`` says which argument or root, ``source`` is the array of a constant or the Variable.
+    temporary; ``number`` says which argument or root, ``source`` is the array of a constant, the Variable, or the Value
+    that a temporary holds (partial totals of it, if the types differ).
     """
 
     kind: str

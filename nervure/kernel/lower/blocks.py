@@ -57,7 +57,7 @@ class _Blocks:
             elements.statements.add(Reduce(results, totals.combine, ((str(lane), length),), tuple(turn.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
-                place = self._memory.temporary(result.dtype, (*step.kept, self._count))
+                place = self._memory.temporary(result.dtype, (*step.kept, self._count), value)
                 self._partial.append((value, name, place))
                 maker.store(maker.buffer(place, "out"), position((*self._row_point, block), place.shape), result)
         loops = [(str(block), self._count), *loops_over(step.shape, self._kept)]

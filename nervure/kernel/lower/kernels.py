@@ -56,9 +56,9 @@ class Memory:
             raise InternalError(f"{value.op!r} of {value.op.location} has no memory")
         return storage
 
-    def temporary(self, dtype: DType, shape: Shape) -> Storage:
-        """New memory for the time of a call."""
-        storage = Storage("temporary", dtype, shape, len(self.temporaries))
+    def temporary(self, dtype: DType, shape: Shape, source: Value) -> Storage:
+        """New memory for the time of a call, for a value or for what it is made of."""
+        storage = Storage("temporary", dtype, shape, len(self.temporaries), source)
         self.temporaries.append(storage)
         return storage
 

@@ -35,7 +35,7 @@ def _target(memory: Memory, structure: Structure, output: Value) -> Storage:
     """Where the writes go: the output itself, unless it is too narrow to add up in."""
     if structure.combine in (None, "set") or output.dtype.compute is output.dtype:
         return memory.of(output)
-    return memory.temporary(output.dtype.compute, output.shape)
+    return memory.temporary(output.dtype.compute, output.shape, output)
 
 
 def _filled(step: Scattering, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:

@@ -6,7 +6,7 @@ Operands are read where they lie: views of stored values become NumPy views.
 >>> import nervure as nv
 >>> from nervure.transformers.cpu.plan import make_plan
 >>> x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (2, 3))
->>> product = nv.ops.Dot(x, nv.ops.Permute(y, (1, 0)), 1)
+>>> product = nv.ops.Dot(x, nv.ops.Permute(y, (1, 0)), ((1, 0),))
 >>> from nervure.passes.pipelines import standard
 >>> step, = make_plan(standard(nv.Function([product], [x, y]))).steps
 >>> ones = np.ones((2, 3), np.float32)

@@ -78,15 +78,21 @@ class NativePlan:
 
     def program(self, bindings: Bindings) -> runtime.Program:
         """The program for one binding of the symbols."""
+        offsets, arena_bytes = self.arena(bindings)
+        return runtime.Program(self.program_steps(bindings), self.buffers(offsets), arena_bytes,
+                               self._arguments(bindings), self._specs(bindings), self._variable_specs())
+
+    def program_steps(self, bindings: Bindings) -> list[runtime.Step]:
+        """The steps, whose buffers are numbered as in ``buffers``."""
         table = {storage: number for number, storage in enumerate(self._storages)}
-        offsets, arena_bytes = self._arena(bindings)
-        buffers = [self._buffer(storage, offsets) for storage in self._storages]
-        steps = [_host_step(step, table, bindings) if isinstance(step, HostStep)
-                 else _kernel_step(step, table, bindings, set(self.plan.in_place)) for step in self.steps]
-        return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings), self._specs(bindings),
-                               self._variable_specs())
+        return [_host_step(step, table, bindings) if isinstance(step, HostStep)
+                else _kernel_step(step, table, bindings, set(self.plan.in_place)) for step in self.steps]
 
     # -- memory ------------------------------------------------------------------------------------------
+
+    def buffers(self, offsets: Mapping[Storage, int]) -> list[runtime.Buffer]:
+        """Where all memory lies, given the offsets of temporary values in the arena."""
+        return [self._buffer(storage, offsets) for storage in self._storages]
 
     def _buffer(self, storage: Storage, offsets: Mapping[Storage, int]) -> runtime.Buffer:
         storage = self.plan.in_place.get(storage, storage)
@@ -100,13 +106,9 @@ class NativePlan:
             return runtime.result(self._results[storage])
         return runtime.arena(offsets[storage])
 
-    def _arena(self, bindings: Bindings) -> tuple[dict[Storage, int], int]:
+    def arena(self, bindings: Bindings) -> tuple[dict[Storage, int], int]:
         """The offsets of temporary values, and the bytes that they take together."""
-        lives: dict[Storage, tuple[int, int]] = {}
-        for number, step in enumerate(self.plan.steps):
-            for storage in (*step.read, *step.written):
-                if storage.kind == "temporary":
-                    lives[storage] = (lives.get(storage, (number, number))[0], number)
+        lives = self.plan.lives
         intervals = [Interval(first, last, byte_size(storage, bindings)) for storage, (first, last) in lives.items()]
         offsets, total = pack(intervals)
         return dict(zip(lives, offsets, strict=True)), total
@@ -126,7 +128,7 @@ class NativePlan:
 
     def _variable_specs(self) -> list[runtime.Array]:
         written = {storage.number for storage in self.plan.in_place.values()}
-        return [runtime.Array(variable.type.dtype.numpy, variable.type.shape, number if number in written else -1)
+        return [runtime.Array(variable.type.dtype.numpy, numbers(variable.type.shape, {}), number if number in written else -1)
                 for number, variable in enumerate(self.plan.function.variables)]
 
     def _variable_number(self, variable: Any) -> int:
@@ -188,4 +190,5 @@ def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarr
     size = dtype.itemsize
     for length in shape:
         size *= length
-    return np.ndarray(shape, dtype, (ctypes.c_char * size).from_address(address) if size else None)
+    memory: Any = (ctypes.c_char * size).from_address(address) if size else None
+    return np.ndarray(shape, dtype, memory)

@@ -21,6 +21,7 @@ from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
 from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Readings
+from nervure.kernel.ir import Buffer
 from nervure.kernel.lower import Lowered, Memory, lower
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage
@@ -28,9 +29,10 @@ from nervure.transformers.cpu.in_place import updates_in_place
 
 
 class KernelStep(NamedTuple):
-    """A kernel, and the memory of its buffers."""
+    """A kernel, the memory of its buffers, and the step of the clustering that it belongs to."""
 
     lowered: Lowered
+    cluster: Step
 
     @property
     def read(self) -> list[Storage]:
@@ -42,7 +44,7 @@ class KernelStep(NamedTuple):
         """The memory that is written."""
         return [storage for buffer, storage in self._pairs() if buffer.role != "in"]
 
-    def _pairs(self) -> Iterable[tuple[object, Storage]]:
+    def _pairs(self) -> Iterable[tuple[Buffer, Storage]]:
         buffers = [buffer for buffer in self.lowered.kernel.buffers if buffer.role != "scratch"]
         return zip(buffers, self.lowered.storages, strict=True)
 
@@ -58,6 +60,7 @@ class HostStep(NamedTuple):
     op: Op
     bases: dict[Value, Storage]
     outputs: tuple[Storage, ...]
+    cluster: Step
 
     @property
     def read(self) -> list[Storage]:
@@ -85,6 +88,16 @@ class Plan(NamedTuple):
     in_place: dict[Storage, Storage]
     clusters: tuple[Step, ...]
 
+    @property
+    def lives(self) -> dict[Storage, tuple[int, int]]:
+        """The first and the last step that touches each temporary."""
+        lives: dict[Storage, tuple[int, int]] = {}
+        for number, step in enumerate(self.steps):
+            for storage in (*step.read, *step.written):
+                if storage.kind == "temporary":
+                    lives[storage] = (lives.get(storage, (number, number))[0], number)
+        return lives
+
 
 def make_plan(function: Function) -> Plan:
     """The plan of a function without composites."""
@@ -99,7 +112,7 @@ def make_plan(function: Function) -> Plan:
         if isinstance(step, Host):
             steps.append(_host_step(step, memory))
         else:
-            steps.extend([KernelStep(_simplified(lowered)) for lowered in lower(step, memory)])
+            steps.extend([KernelStep(_simplified(lowered), step) for lowered in lower(step, memory)])
     return Plan(function, tuple(steps), tuple(roots), updates_in_place(function, steps, roots), tuple(clusters))
 
 
@@ -144,7 +157,7 @@ def _place_values(clusters: list[Step], memory: Memory) -> None:
             continue
         for value in step.stored if isinstance(step, Loops) else step.op.outputs:
             if value not in memory.places:
-                memory.places[value] = memory.temporary(value.dtype, value.shape)
+                memory.places[value] = memory.temporary(value.dtype, value.shape, value)
 
 
 def _host_step(step: Host, memory: Memory) -> HostStep:
@@ -153,4 +166,4 @@ def _host_step(step: Host, memory: Memory) -> HostStep:
         base, _ = memory.readings.base(operand)
         if base in memory.places:
             bases[base] = memory.places[base]
-    return HostStep(step.op, bases, tuple([memory.places[value] for value in step.op.outputs]))
+    return HostStep(step.op, bases, tuple([memory.places[value] for value in step.op.outputs]), step)

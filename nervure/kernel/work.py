@@ -1,0 +1,99 @@
+"""What a kernel does for given sizes: bytes that it must move, and operations.
+
+A buffer counts once as read and once as written, however often its elements are: what lies in the cache costs little.
+Where less than the whole of it is touched (a gather), only that counts.
+
+>>> from nervure.kernel.ir import Address, Apply, Buffer, Variable
+>>> from nervure.types.dim import dim
+>>> from nervure.types.dtype import float32
+>>> n = dim("N")
+>>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
+>>> element, power = Variable(float32), Variable(float32)
+>>> here = Address(0, (("%0", 1),))
+>>> kernel = Kernel("power", (x, y), (For("%0", n, (
+...     Load(element, x, here), Apply(power, "exp", (element,)), Store(y, here, power))),))
+>>> work(kernel, {"N": 1000})
+Work(bytes=8000, operations=16000, width=4)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from nervure.kernel.ir import Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Store
+from nervure.types.dim import DimLike, evaluate, index_symbols
+
+_NONE = ("bitcast", "constant", "real", "imaginary", "complex", "wrap")
+_ONE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "maximum", "minimum", "floor", "ceil",
+        "round", "truncate", "sqrt", "where", "convert", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf",
+        "is_finite", "conjugate", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",
+        "shift_right")
+_OPERATIONS = {**dict.fromkeys(_NONE, 0), **dict.fromkeys(_ONE, 1), "fma": 2}
+_FUNCTION = 16
+"""Operations of a function such as exp, about."""
+
+
+class Work(NamedTuple):
+    """Bytes read and written, operations (an addition is 1, a function such as exp 16), and the bytes of the widest
+    type that is computed in.
+    """
+
+    bytes: int
+    operations: int
+    width: int
+
+
+def work(kernel: Kernel, bindings: Mapping[str, int]) -> Work:
+    """The work of all turns of a kernel. Where the length of a loop depends on an outer index, the first turn counts
+    for all.
+    """
+    count = _Count(bindings)
+    for statement in kernel.body:
+        count.add(statement, 1)
+    moved = sum([min(times, max(count.number(buffer.size), 0)) * buffer.dtype.itemsize
+                 for (buffer, _), times in count.touched.items()])
+    return Work(moved, count.operations, count.width)
+
+
+class _Count:
+    def __init__(self, bindings: Mapping[str, int]) -> None:
+        self._bindings = bindings
+        self.touched: Counter[tuple[Buffer, bool]] = Counter()  # elements of a buffer that are read (or written)
+        self.operations = 0
+        self.width = 4
+
+    def number(self, length: DimLike) -> int:
+        """A length, at the first turn of the loops around."""
+        return evaluate(length, {**self._bindings, **dict.fromkeys(index_symbols(length), 0)})
+
+    def add(self, statement: Statement, turns: int) -> None:
+        """Counts a statement that runs so many times."""
+        if isinstance(statement, For):
+            self._add_body(statement.body, turns * max(self.number(statement.extent), 0))
+        elif isinstance(statement, (Reduce, Fold)):
+            for _, extent in statement.indices:
+                turns *= max(self.number(extent), 0)
+            self._add_body(statement.body, turns)
+            if isinstance(statement, Fold):
+                self._add_body(statement.combine, turns)
+            else:
+                self.operations += turns * len(statement.combine)
+        elif isinstance(statement, Apply):
+            self.operations += turns * _OPERATIONS.get(statement.function, _FUNCTION)
+            self.width = max(self.width, statement.result.dtype.itemsize if statement.result.dtype.is_float else 4)
+        elif isinstance(statement, Load):
+            self._touch(statement.buffer, False, turns)
+        elif isinstance(statement, Store):
+            self._touch(statement.buffer, True, turns)
+            if statement.combine is not None:
+                self._touch(statement.buffer, False, turns)
+
+    def _add_body(self, body: tuple[Statement, ...], turns: int) -> None:
+        for statement in body:
+            self.add(statement, turns)
+
+    def _touch(self, buffer: Buffer, is_written: bool, turns: int) -> None:
+        if buffer.role != "scratch":
+            self.touched[buffer, is_written] += turns
