@@ -92,6 +92,25 @@ def test_several_sizes_and_the_oldest_goes():
     assert [way.tolist() for way in ways[2:]] == [[size] * size for size in range(3, 11)]
 
 
+class Single:
+    """Has a slow way of its own."""
+
+    def slow_single(self, *arguments: Any, **keywords: Any) -> Any:
+        return "single", arguments, keywords
+
+
+def test_the_one_result_itself():
+    fast, single = FastEntry(OWNER.slow, OWNER.fail), Single()
+    run = fast.single(single.slow_single)
+    assert run(np.arange(3))[0] == "single"
+    fast.add(added(3))
+    assert run(np.arange(3)).tolist() == fast.function(np.arange(3))[0].tolist() == [1, 2, 3]
+    x = np.arange(4)
+    assert run(x, key=1) == ("single", (x,), {"key": 1}) and fast.function(x)[0] == "slow"
+    counts = sys.getrefcount(run(x[:3])), sys.getrefcount(np.arange(3))
+    assert counts[0] == counts[1]
+
+
 def test_no_dimension_and_no_element():
     for shape in ((), (0,), (2, 0)):
         extent = int(np.prod(shape))

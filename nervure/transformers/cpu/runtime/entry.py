@@ -24,6 +24,9 @@ from nervure.transformers.cpu.runtime.arrays import (
 from nervure.transformers.cpu.runtime.records import Array, At, Cell, Entry, Program
 from nervure.transformers.cpu.runtime.team import team
 
+KEPT_PROGRAMS = 8
+"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
+
 
 def functions() -> list[Builder]:
     """The code of the entry."""
@@ -77,8 +80,10 @@ def find_program() -> Builder:
                 attributes="nounwind")
     record, arguments, count = At(Entry, b.arguments[0]), b.arguments[1], b.arguments[2]
     programs = record["programs"]
-    with b.loop(0, record["program_count"]) as loop:
+    with b.loop(0, KEPT_PROGRAMS) as loop:
         program = b.load(b.offset(programs, loop.index, PTR), PTR)
+        with b.if_(program.equal(0)):
+            b.ret(program)
         with b.if_(b.call("all_fit", I1, program, arguments, count)):
             b.ret(program)
     b.ret(b.constant(PTR, 0))

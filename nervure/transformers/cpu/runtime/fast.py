@@ -23,12 +23,8 @@ from weakref import WeakMethod
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.runtime import forking, host, memory, native, records
-from nervure.transformers.cpu.runtime.program import Array, Program
-
-__all__ = ["Array", "FastEntry", "Gate"]
-
-KEPT_PROGRAMS = 8
-"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
+from nervure.transformers.cpu.runtime.entry import KEPT_PROGRAMS
+from nervure.transformers.cpu.runtime.program import Program
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
 
@@ -55,9 +51,8 @@ class FastEntry:
     """Two methods of one object, which is not kept alive: ``slow`` takes every call that does not fit, ``fail`` is
     given a :class:`records.Status` and the tuple of arguments after a failure, and raises.
 
-    ``cells`` are those of the variables, in
-    the order of the programs'; each has ``array``, ``version`` and ``turn.lock``. Without what native code has to know
-    of this Python, ``function`` is the slow way itself.
+    ``cells`` are those of the variables, in the order of the programs'; each has ``array``, ``version`` and
+    ``turn.lock``. Without what native code has to know of this Python, ``function`` is the slow way itself.
     """
 
     def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status, tuple[Any, ...]], Any],
@@ -67,24 +62,30 @@ class FastEntry:
         self._cells = (records.Cell * len(cells))(*[records.Cell(*map(id, parts)) for parts in self._locks])
         self._programs: list[Program] = []
         self._table = (ctypes.c_void_p * KEPT_PROGRAMS)()
-        self._record = records.Entry(
-            gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
-            cell_count=len(cells), slow=id(self._slow), failed=id(self._fail))
 
     def add(self, program: Program) -> None:
         """From now on calls with such arguments run this program."""
         self._programs = [program, *[other for other in self._programs if other is not program]][:KEPT_PROGRAMS]
         for place, entry in enumerate(self._programs):
             self._table[place] = entry.address
-        self._record.program_count = len(self._programs)
 
     @property
     def function(self) -> Callable[..., Any]:
-        """A new function, by which executables are called."""
+        """A new function, by which executables are called; it returns the tuple of results."""
+        return self._make(self._slow, is_single=False)
+
+    def single(self, slow: Callable[..., Any]) -> Callable[..., Any]:
+        """A new function that returns the one result itself; ``slow`` is the slow way to the same, a bound method."""
+        return self._make(_SlowWay(slow), is_single=True)
+
+    def _make(self, slow: _SlowWay, is_single: bool) -> Callable[..., Any]:
         if not memory.is_known():
-            return self._slow
+            return slow
+        record = records.Entry(
+            gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
+            cell_count=len(self._cells), slow=id(slow), failed=id(self._fail), single=is_single)
         method = _MethodDef(b"run", native.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
-        itself = (ctypes.addressof(self._record), self, method)
+        itself = (ctypes.addressof(record), self, record, slow, method)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         made: Callable[..., Any] = make(ctypes.addressof(method), itself, None)

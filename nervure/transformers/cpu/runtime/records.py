@@ -222,12 +222,12 @@ class Entry(ctypes.Structure):
 
     _fields_ = [
         ("gate", _address),            # an integer; 0 there sends every call to ``slow``
-        ("programs", _address),        # the addresses of programs for the sizes that were seen last
-        ("program_count", _integer),
+        ("programs", _address),        # the addresses of programs for the sizes that were seen last, then 0
         ("cells", _address),
         ("cell_count", _integer),
         ("slow", _address),            # Python callables: the call in general
         ("failed", _address),          # and what makes an error of a status
+        ("single", _integer),          # 1 if a call returns its first result, not the tuple of all
     ]
 
 

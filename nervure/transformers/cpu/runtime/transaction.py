@@ -128,9 +128,9 @@ def make_results() -> Builder:
 
 
 def finish() -> Builder:
-    """``finish(entry, program, objects, status)``: the results as a tuple, or null and an exception.
+    """``finish(entry, program, objects, status)``: the tuple of results (or the single one), or null and an exception.
 
-    Variables take their new values. The tuple takes over the references to the results among the ``objects``.
+    Variables take their new values. What is returned takes over the references to the results among the ``objects``.
     """
     b = Builder("finish", [(name, PTR) for name in ("record", "program", "objects", "status")], result=PTR,
                 attributes="nounwind")
@@ -142,6 +142,11 @@ def finish() -> Builder:
     with b.if_(code.not_equal(Code.DONE)):
         b.ret(b.call("fail", PTR, record, program, objects, status))
     results = b.offset(objects, At(Program, program)["argument_count"], PTR)
+    with b.if_(At(Entry, record)["single"].not_equal(0)):
+        answer = b.load(results, PTR)
+        b.call("update_cells", None, record, program, results)
+        b.store(null, results)
+        b.ret(answer)
     answer = b.call("PyTuple_New", PTR, At(Program, program)["returned_count"])
     with b.if_(answer.equal(0)):
         b.ret(null)
