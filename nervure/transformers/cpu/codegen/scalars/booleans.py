@@ -21,12 +21,17 @@ def _itself(x: Register) -> Register:
     return x
 
 
+def _never(x: Register) -> Register:
+    return x ^ x
+
+
 FUNCTIONS: dict[str, Callable[..., Register]] = {
     "add": operator.or_, "multiply": operator.and_, "fma": lambda x, y, z: x & y | z,
     "maximum": operator.or_, "minimum": operator.and_,
     "floor": _itself, "ceil": _itself, "round": _itself, "truncate": _itself,
     "equal": lambda x, y: ~(x ^ y), "not_equal": operator.xor,
     "less": lambda x, y: ~x & y, "less_equal": lambda x, y: ~x | y,
+    "is_nan": _never, "is_inf": _never, "is_finite": lambda x: ~_never(x),
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
     "bitwise_not": operator.invert,
 }
