@@ -30,7 +30,7 @@ from nervure.transformers.cpu.math.rare import rarely
 from nervure.transformers.cpu.math.trigonometric import sine_polynomial, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
-# lgamma(2 + w) / w in powers of w, on [-11/16, 5/16].
+# lgamma(2 + w) / w in powers of w, on [-11/16, 5/16]: 2**-25.1 and 2**-54.4.
 _LGAMMA_NEAR = Coefficients(
     float=(4.2278433e-01, 3.2246718e-01, -6.735127e-02, 2.0575898e-02, -7.413518e-03, 2.911261e-03,
            -9.85301e-04, 6.84529e-04, -3.576054e-04),
@@ -40,7 +40,7 @@ _LGAMMA_NEAR = Coefficients(
             -9.53329814213478e-06, 4.249564246903751e-06, -1.8208814681891625e-06, 1.5606334981875512e-06,
             -2.190396191147618e-07, -2.7883950715449027e-07, -5.640393597442292e-07))
 
-# (lgamma(x) - (x - 1/2) (log(x) - 1) - c) x in powers of 1/x**2, for x >= 3.3125.
+# (lgamma(x) - (x - 1/2) (log(x) - 1) - c) x in powers of 1/x**2, for x >= 3.3125: 2**-31.0 and 2**-56.7.
 _LGAMMA_FAR = Coefficients(
     float=(8.333324e-02, -2.7723797e-03, 6.9758133e-04),
     double=(0.08333333333331396, -0.0027777777705171396, 0.0007936497952296024, -0.0005951675993779127,
@@ -49,7 +49,7 @@ _LGAMMA_FAR = Coefficients(
 _LGAMMA_FAR_START = 3.3125
 _LGAMMA_CONSTANT = 0.4189385332046727  # (log(2 pi) - 1) / 2
 
-# digamma(x) / (x - root) in powers of x - 3/2, on [1, 2].
+# digamma(x) / (x - root) in powers of x - 3/2, on [1, 2]: 2**-26.3 and 2**-53.6.
 _DIGAMMA_NEAR = Coefficients(
     float=(9.510559e-01, -4.2362753e-01, 2.4054085e-01, -1.4839748e-01, 9.503914e-02, -6.2076062e-02,
            4.0235937e-02, -2.567915e-02, 1.9937044e-02, -1.6565973e-02, 6.3686096e-03),
@@ -61,7 +61,7 @@ _DIGAMMA_NEAR = Coefficients(
             0.00025985423867785586, -0.00017652031195164547))
 _DIGAMMA_ROOT = (1.4616321449683622, 9.549995429965697e-17)
 
-# (log(x) - 1 / (2 x) - digamma(x)) x**2 in powers of 1/x**2, for x >= 3.
+# (log(x) - 1 / (2 x) - digamma(x)) x**2 in powers of 1/x**2, for x >= 3: 2**-33.2 and 2**-57.6.
 _DIGAMMA_FAR = Coefficients(
     float=(8.3333276e-02, -8.328733e-03, 3.8448155e-03, -2.7315298e-03),
     double=(0.08333333333331171, -0.00833333332285964, 0.0039682521259076136, -0.004166499595078734,

@@ -1,0 +1,29 @@
+"""The polynomials of the special functions are as close to what they stand for as their comments say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from mpmath import mp, mpf
+
+from nervure.transformers.cpu.math import trigonometric
+from tests.deep.special_coefficients import ROWS, greatest_error, in_digits
+
+TANGENT = (trigonometric._TANGENT_ABOVE, trigonometric._TANGENT_BELOW)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_errors_are_as_stated(name):
+    for target, numbers, limit in ROWS[name].parts():
+        assert limit - 1 < math.log2(greatest_error(target, numbers, points=5 * len(numbers))) <= limit + 0.1
+
+
+def test_the_tangent_is_a_quotient():
+    for width, above, below, limit in (
+            (-7, *[in_digits(part.float, 24) for part in TANGENT], -31.9),
+            (-20, *[part.double for part in TANGENT], -55.3)):
+        end = mp.pi / 4 * (1 + mpf(2) ** width)
+        for x in [end * part / 200 for part in range(10, 201)]:
+            numerator, denominator = [1 + x * x * mp.polyval(numbers[::-1], x * x) for numbers in (above, below)]
+            assert abs(x * numerator / denominator / mp.tan(x) - 1) < mpf(2) ** limit
