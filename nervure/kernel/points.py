@@ -56,6 +56,8 @@ def through(point: Point, shape: Shape, ranges: Ranges | None = None) -> Coordin
     """The coordinates of a point in a tensor of this shape."""
     if not isinstance(point, Flat):
         return point
+    if 0 in shape:
+        return (0,) * len(shape)  # for no point at all
     found: list[DimLike] = []
     for axis, (length, stride) in enumerate(zip(shape, row_major(shape).strides, strict=True)):
         if length == 1:

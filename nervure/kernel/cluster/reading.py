@@ -26,12 +26,17 @@ _DEPTH = 16  # ops that are computed inside their reader, one inside the other
 class Reading(NamedTuple):
     """A value that is read: through these views (the reader's own first), and whether by an expression in between.
 
-    ``in_place`` says that its element at the reader's own index is read, and no other.
+    ``aligned`` says that its element at the reader's own index, moved through the views, is read and no other.
     """
 
     value: Value
     views: tuple[Op, ...]
-    in_place: bool
+    aligned: bool
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the element at the reader's own index is read."""
+        return self.aligned and not self.views
 
 
 class Use(NamedTuple):
@@ -80,15 +85,15 @@ class Readings:
 
     def of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Reading]:
         """The readings of operands; ``aligned`` if they are read at the index itself."""
-        stack = [(operand, aligned) for operand in reversed(operands)]
+        stack: list[tuple[Value, tuple[Op, ...]]] = [(operand, ()) for operand in reversed(operands)]
         while stack:
-            operand, aligned = stack.pop()
+            operand, above = stack.pop()
             value, views = self.base(operand)
-            if value in self._depth:
-                inside = self.facts.kind(value.op) == kinds.POINTWISE and aligned and not views
-                stack.extend([(entry, inside) for entry in reversed(value.op.operands)])
+            views = (*above, *views)
+            if value in self._depth:  # an op at each index: its operands are seen through the views above it
+                stack.extend([(entry, views) for entry in reversed(value.op.operands)])
             else:
-                yield Reading(value, views if aligned else (), aligned and not views)
+                yield Reading(value, views, aligned)
 
     def uses(self, value: Value) -> list[Use]:
         """Who reads a value; a reader of None stands for a root of the function."""

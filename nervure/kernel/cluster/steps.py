@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster.refusals import Refusal
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
 
 FULL, ROW = "full", "row"
@@ -42,6 +42,17 @@ class Loops:
     def ops(self) -> list[Op]:
         """The ops, operands first."""
         return list(self.levels)
+
+    def row_point(self, shape: Shape) -> tuple[DimLike, ...] | None:
+        """Where the row of the loops is in a tensor with an element for each row: its lengths are those that stay, but
+        for lengths of 1. None for other tensors.
+        """
+        lengths = [(axis, length) for axis, length in enumerate(self.shape)
+                   if axis not in (self.reduced or ()) and length != 1]
+        if [length for _, length in lengths] != [length for length in shape if length != 1]:
+            return None
+        axes = iter(lengths)
+        return tuple([0 if length == 1 else index(next(axes)[0]) for length in shape])
 
     @property
     def kept(self) -> tuple[DimLike, ...]:

@@ -10,7 +10,17 @@ from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, size_of, unit
+from nervure.kernel.lower.kernels import (
+    Lowered,
+    Maker,
+    Memory,
+    loops_over,
+    nested,
+    row_offset,
+    row_point,
+    size_of,
+    unit,
+)
 from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import Flat, Point, position, through
 from nervure.memory.storage import Storage
@@ -92,11 +102,11 @@ class _Blocks:
         for op in step.ops:
             if step.levels[op] == ROW and self._memory.facts.kind(op) == kinds.POINTWISE:
                 for value in op.outputs:
-                    elements.rows[value] = elements.of(value, self._row_point)
+                    elements.rows[value] = elements.of(value, row_point(step, value))
         for value in step.stored:
             if step.levels[value.op] == ROW:
                 buffer = maker.buffer(self._memory.of(value), "out")
-                maker.store(buffer, position(self._row_point, value.shape), elements.rows[value])
+                maker.store(buffer, row_offset(step, value), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
         """The point of the tensor at a place among the reduced axes."""

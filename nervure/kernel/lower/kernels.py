@@ -16,8 +16,10 @@ from nervure.ir.op import Op, Value
 from nervure.kernel import combining
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Readings
+from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
+from nervure.kernel.points import Coordinates, position
 from nervure.memory.storage import Storage
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
@@ -113,9 +115,9 @@ def here(shape: Shape) -> tuple[Dim, ...]:
 def nest(loops: Indices, body: Sequence[Statement], vector: bool = True, parallel: bool = True) -> For:
     """Loops inside each other: threads share the outermost, the innermost runs in lanes."""
     inner = tuple(body)
-    for position, (name, extent) in reversed(list(enumerate(loops))):
-        is_last = position == len(loops) - 1
-        inner = (For(name, extent, inner, parallel and position == 0, vector and is_last),)
+    for depth, (name, extent) in reversed(list(enumerate(loops))):
+        is_last = depth == len(loops) - 1
+        inner = (For(name, extent, inner, parallel and depth == 0, vector and is_last),)
     return inner[0]  # type: ignore[return-value]  # there is a loop
 
 
@@ -136,6 +138,19 @@ def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:
     for axis in axes:
         total = total * shape[axis] + index(axis)
     return total
+
+
+def row_point(step: Loops, value: Value) -> Coordinates:
+    """Where the row of the loops is in a value of one element a row."""
+    point = step.row_point(value.shape)
+    if point is None:
+        raise InternalError(f"{value.op!r} has no element for each row of {step}")
+    return point
+
+
+def row_offset(step: Loops, value: Value) -> DimLike:
+    """The same as an offset in its memory."""
+    return position(row_point(step, value), value.shape)
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.clustering import has_enough_rows
+from nervure.kernel.cluster.fitting import has_enough_rows
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces, Scattering, Step
 from nervure.kernel.lower.blocks import lower_blocks
 from nervure.kernel.lower.kernels import Lowered, Memory

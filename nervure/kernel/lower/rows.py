@@ -14,8 +14,8 @@ from typing import Any
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.cost import cost_of
 from nervure.kernel.ir import Buffer, Fold, Reduce, Variable
-from nervure.kernel.lower.cost import cost_of
 from nervure.kernel.lower.kernels import (
     Lowered,
     Maker,
@@ -23,16 +23,18 @@ from nervure.kernel.lower.kernels import (
     here,
     loops_over,
     nested,
+    row_offset,
+    row_point,
     row_position,
     size_of,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import position
-from nervure.types.dim import index, product
+from nervure.types.dim import product
 
 CHEAP = 6
-"""What costs no more than this is computed again in a later run (see :mod:`nervure.kernel.lower.cost`)."""
+"""What costs no more than this is computed again in a later run (see :mod:`nervure.kernel.cost`)."""
 
 
 def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
@@ -49,7 +51,6 @@ class _Rows:
         self._reduced = list(step.reduced)
         self._kept = [axis for axis in range(len(step.shape)) if axis not in step.reduced]
         self._share_rows = not self._kept or len(step.shape) - 1 in step.reduced
-        self._row_point = tuple([index(axis) for axis in self._kept])
         self._held = self._plan_held()
 
     def lowered(self) -> Lowered:
@@ -60,7 +61,7 @@ class _Rows:
             for value in self._step.stored:
                 if self._step.levels[value.op] == ROW:
                     buffer = self._maker.buffer(self._memory.of(value), "out")
-                    self._maker.store(buffer, position(self._row_point, value.shape), self._elements.rows[value])
+                    self._maker.store(buffer, row_offset(self._step, value), self._elements.rows[value])
         body = nested(loops_over(self._step.shape, self._kept), rows.list, vector=not self._share_rows)
         return self._maker.finish("rows", body, size_of(self._step.shape), self._step.ops)
 
@@ -71,7 +72,7 @@ class _Rows:
         for op in self._ops(ROW, phase):
             if self._memory.facts.kind(op) == kinds.POINTWISE:
                 for value in op.outputs:
-                    self._elements.rows[value] = self._elements.of(value, self._row_point)
+                    self._elements.rows[value] = self._elements.of(value, row_point(self._step, value))
 
     def _ops(self, level: str, phase: int) -> list[Op]:
         step = self._step

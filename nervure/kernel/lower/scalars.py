@@ -22,6 +22,7 @@ from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, bool_, complex64, complex128, float32, float64, int64
 
 _TO_BOOL = ("equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite")
+_OF_FLOATS = ("is_nan", "is_inf", "is_finite")
 _TO_REAL = ("real", "imaginary", "absolute")
 _REAL_OF = {complex64: float32, complex128: float64}
 _COMPLEX_OF = {float32: complex64, float64: complex128}
@@ -106,6 +107,8 @@ class _Scalars(ScalarNamespace):
     def _apply(self, function: str, operands: tuple[Scalar, ...]) -> Scalar:
         operands = tuple([self._wide(entry) for entry in operands])
         dtype = operands[0].dtype
+        if function in _OF_FLOATS and not (dtype.is_float or dtype.is_complex):
+            return Literal(function == "is_finite", bool_)
         if function in _TO_BOOL:
             dtype = bool_
         elif function in _TO_REAL:

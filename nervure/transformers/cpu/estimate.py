@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from nervure.ir.op import Op
 from nervure.kernel.ir import Kernel, Load, Store, walk
-from nervure.kernel.lower.cost import cost_of
+from nervure.kernel.cost import cost_of
 
 _PER_BYTE, _PER_COST = 0.1, 0.05
 """Nanoseconds, of one core: 10 GB/s, and eight lanes of float32 at two operations a cycle."""

@@ -18,9 +18,9 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
-from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Readings
+from nervure.kernel.cluster.storing import dense_base
 from nervure.kernel.ir import Buffer
 from nervure.kernel.lower import Lowered, Memory, lower
 from nervure.kernel.simplify import simplify_kernel
@@ -102,8 +102,9 @@ class Plan(NamedTuple):
 def make_plan(function: Function) -> Plan:
     """The plan of a function without composites."""
     facts = Facts()
-    clusters = cluster(function, facts)
-    memory = Memory(facts, Readings(function, facts))
+    readings = Readings(function, facts)
+    clusters = cluster(function, facts, readings)
+    memory = Memory(facts, readings)
     _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)

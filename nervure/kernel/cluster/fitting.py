@@ -1,0 +1,131 @@
+"""Whether an op, or a whole step, can share the loops of a step: everything it reads there must be at hand.
+
+An op over the whole shape reads what is made in the step at its own index, or rows spread over the reduced axes. An op
+on rows (results of reductions, and what follows from them) reads rows, whatever lengths of 1 their shapes have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+from nervure.ir.op import Op, Value
+from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.kinds import Facts
+from nervure.kernel.cluster.reading import Reading, Readings
+from nervure.kernel.cluster.refusals import Refusal
+from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.points import Coordinates, compose
+from nervure.types.dim import product
+from nervure.types.index_map import indices
+from nervure.types.shape import Shape
+
+MOST_OPS = 96
+"""The ops of one step: more would not make it faster, but LLVM slower."""
+
+FEW_ROWS, SMALL = 16, 1 << 15
+"""A tensor of more than SMALL elements in fewer than FEW_ROWS rows is not left to kernels whose threads share rows."""
+
+
+def has_enough_rows(step: Loops) -> bool:
+    """Whether threads have enough to do if each row is one's."""
+    rows, size = product(step.kept), product(step.shape)
+    if isinstance(size, int) and size <= SMALL:
+        return True
+    return not isinstance(rows, int) or rows >= FEW_ROWS
+
+
+class Fitting:
+    """The rules; ``place`` says which step makes a value."""
+
+    def __init__(self, facts: Facts, place: MutableMapping[Value, int]) -> None:
+        self._facts, self._place = facts, place
+
+    def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Reading]) -> str | Refusal:
+        """The level of an op over this shape in a step, some of whose values it reads; or why it cannot join."""
+        if len(step.levels) >= MOST_OPS:
+            return Refusal.TOO_MANY_OPS
+        kind = self._facts.kind(op)
+        if kind == kinds.REDUCTION:
+            return self._reduction_level(step, op, inside)
+        refusal = self._refusal_of_full(step, inside) if shape == step.shape else Refusal.OTHER_SHAPE
+        if refusal is None:
+            return FULL
+        is_row = step.reduced is not None and inside and kind == kinds.POINTWISE and self._are_rows(step, shape, inside)
+        return ROW if is_row else refusal
+
+    def enter(self, step: Loops, op: Op, level: str, readings: Sequence[Reading]) -> None:
+        """Puts an op into a step."""
+        is_reduction = self._facts.kind(op) == kinds.REDUCTION
+        if is_reduction:
+            step.reduced = self._facts.structure(op).reduced
+        inside = [step.phases[entry.value.op] for entry in readings if entry.value.op in step.phases]
+        step.levels[op], step.phases[op] = level, max(inside, default=0) + is_reduction
+        for value in op.outputs:
+            self._place[value] = step.number
+
+    # -- one op ------------------------------------------------------------------------------------------
+
+    def _refusal_of_full(self, step: Loops, inside: Sequence[Reading]) -> Refusal | None:
+        """Why an op over the whole shape has not all operands at hand, in place or as rows spread over the whole."""
+        for entry in inside:
+            is_row = step.levels[entry.value.op] == ROW
+            if not (self._lands(step, entry, indices(len(step.shape))) if is_row else entry.in_place):
+                return Refusal.OTHER_INDEX
+            if is_row and not has_enough_rows(step):
+                return Refusal.FEW_ROWS
+        return None
+
+    def _are_rows(self, step: Loops, shape: Shape, inside: Sequence[Reading]) -> bool:
+        """Whether an op over a shape is one on rows."""
+        point = step.row_point(shape)
+        return point is not None and all(
+            [step.levels[entry.value.op] == ROW and self._lands(step, entry, point) for entry in inside])
+
+    def _lands(self, step: Loops, entry: Reading, point: Coordinates) -> bool:
+        """Whether a reader at a point reads a row value at the row of that point."""
+        if not entry.aligned:
+            return False
+        for view in entry.views:
+            point = compose(self._facts.index_map(view), point)
+        return point == step.row_point(entry.value.shape)
+
+    def _reduction_level(self, step: Loops, op: Op, inside: Sequence[Reading]) -> str | Refusal:
+        structure = self._facts.structure(op)
+        if structure.domain != step.shape:
+            return Refusal.OTHER_SHAPE
+        if step.reduced not in (None, structure.reduced):
+            return Refusal.OTHER_AXES
+        if any([not entry.in_place or step.levels[entry.value.op] != FULL for entry in inside]):
+            return Refusal.OTHER_INDEX
+        return ROW
+
+    # -- two steps -----------------------------------------------------------------------------------------
+
+    def fit_together(self, earlier: Loops, step: Loops, readers: Sequence[tuple[Op, Reading]]) -> bool:
+        """Whether two steps can be one, if these ops read the values of the earlier one from outside."""
+        if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
+            return False
+        together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
+        if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together):
+            if any([level == FULL and step.phases[op] for op, level in step.levels.items()]):
+                return False
+        together.levels = {**earlier.levels, **step.levels}
+        for op, entry in readers:
+            if op not in step.levels or not self._reads_at_hand(together, op, step.levels[op], entry):
+                return False
+        return True
+
+    def _reads_at_hand(self, step: Loops, op: Op, level: str, entry: Reading) -> bool:
+        if self._facts.kind(op) == kinds.REDUCTION:
+            return entry.in_place and step.levels[entry.value.op] == FULL
+        if level == FULL:
+            return self._refusal_of_full(step, [entry]) is None
+        return self._are_rows(step, op.outputs[0].shape, [entry])
+
+    def unite(self, earlier: Loops, step: Loops, readings: Readings) -> None:
+        """Puts the ops of an earlier step before those of this one."""
+        levels, refused = {**earlier.levels, **step.levels}, {**earlier.refused, **step.refused}
+        step.levels, step.phases, step.reduced = {}, {}, earlier.reduced if step.reduced is None else step.reduced
+        step.refused = refused
+        for op, level in levels.items():
+            self.enter(step, op, level, list(readings.of(op)))
