@@ -50,14 +50,23 @@ def test_names_never_clash():
     assert text.splitlines()[3:] == ["  for k < i:", "    v1 = j[v0*k]", "    j[v0*k] = v1"]
 
 
-def test_more_loops_than_letters():
-    body = Block()
-    for depth in reversed(range(13)):
+def nested(depth, body):
+    for level in reversed(range(depth)):
         outer = Block()
-        outer.loop(f"%{depth}", 2, body)
+        outer.loop(f"%{level}", 2, body)
         body = outer
-    assert print_kernel(Kernel("deep", (), body.body)).splitlines()[-2:] == [
+    return body.body
+
+
+def test_more_loops_than_letters():
+    assert print_kernel(Kernel("deep", (), nested(13, Block()))).splitlines()[-2:] == [
         " " * 24 + "for i11 < 2:", " " * 26 + "for i12 < 2:"]
+
+
+def test_names_past_the_letters_never_clash():
+    x, body = Buffer("x", float32, dim("i11"), "in"), Block()
+    body.load(x, at())
+    assert "    for i11_ < 2:\n" in print_kernel(Kernel("deep", (x,), nested(12, body)))
 
 
 def test_symbols_are_declared_with_the_tightest_bounds():
