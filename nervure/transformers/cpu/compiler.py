@@ -32,15 +32,16 @@ from nervure.transformers.cpu.llvm.library import Message, using_llvm
 from nervure.transformers.cpu.machine import Target
 
 _TRIPLE = b"x86_64-unknown-linux-gnu"
-_LEVEL = 1  # of code generation: 2 and 3 take longer for code that is no faster, 0 keeps values on the stack
+LEVEL = 1    # of code generation: 2 and 3 take longer for code that is no faster
+ROUGH = 0    # takes a sixth of the time, and keeps values on the stack
 _ADDRESSES, _REACH = b"pic", b"small"
-SETTINGS = f"{_TRIPLE!r} {_LEVEL} {_ADDRESSES!r} {_REACH!r}"  # what decides, besides text and target, on the code made
+SETTINGS = f"{_TRIPLE!r} {LEVEL} {_ADDRESSES!r} {_REACH!r}"  # what decides, besides text and target, on the code made
 _ASSEMBLY, _OBJECT = 0, 1
 
 
-def compile_object(text: str, target: Target | None = None) -> bytes:
+def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:
     """The object file of a module, for this machine or another. InternalError if LLVM refuses the text."""
-    return _compile(text, target or Target.host(), _OBJECT)
+    return _compile(text, target or Target.host(), level, _OBJECT)
 
 
 def assembly(text: str, target: Target | None = None) -> str:
@@ -51,11 +52,11 @@ def assembly(text: str, target: Target | None = None) -> str:
     ...     "define float @f(float %x) { %y = call float @llvm.fma.f32(float %x, float %x, float %x) ret float %y }")
     True
     """
-    return _compile(text, target or Target.host(), _ASSEMBLY).decode()
+    return _compile(text, target or Target.host(), LEVEL, _ASSEMBLY).decode()
 
 
-def _compile(text: str, target: Target, form: int) -> bytes:
-    with using_llvm() as llvm, _borrowed_machine(llvm, target) as machine, _module(llvm, text) as module:
+def _compile(text: str, target: Target, level: int, form: int) -> bytes:
+    with using_llvm() as llvm, _borrowed_machine(llvm, target, level) as machine, _module(llvm, text) as module:
         llvm.SetTarget(module, _TRIPLE)
         llvm.SetDataLayout(module, machine.layout)
         with Message(llvm) as error:
@@ -99,36 +100,36 @@ def _explain(text: str, message: str) -> str:
 
 
 class _Machine(NamedTuple):
-    """LLVM's description of a target, which one compilation at a time may use."""
+    """LLVM's description of a target and a level, which one compilation at a time may use."""
 
     pointer: Any
     layout: bytes
 
 
-_idle: dict[Target, list[_Machine]] = {}
+_idle: dict[tuple[Target, int], list[_Machine]] = {}
 
 
 @contextmanager
-def _borrowed_machine(llvm: Any, target: Target) -> Iterator[_Machine]:
+def _borrowed_machine(llvm: Any, target: Target, level: int) -> Iterator[_Machine]:
     """A description from those that are free, which are at most as many as ever were in use at once."""
-    free = _idle.setdefault(target, [])
+    free = _idle.setdefault((target, level), [])
     try:
         machine = free.pop()
     except IndexError:
-        machine = _make_machine(llvm, target)
+        machine = _make_machine(llvm, target, level)
     try:
         yield machine
     finally:
         free.append(machine)
 
 
-def _make_machine(llvm: Any, target: Target) -> _Machine:
+def _make_machine(llvm: Any, target: Target, level: int) -> _Machine:
     processor, features = _describe(target)
     with Message(llvm) as error:
         kind = llvm.GetTargetFromTriple(_TRIPLE, error.place)
         if not kind:
             raise InternalError(f"LLVM has no x86-64: {error}")
-    pointer = llvm.CreateTargetMachine(kind, _TRIPLE, processor.encode(), features.encode(), _LEVEL, _ADDRESSES,
+    pointer = llvm.CreateTargetMachine(kind, _TRIPLE, processor.encode(), features.encode(), level, _ADDRESSES,
                                        _REACH, 0, 0, b"")
     data = llvm.CreateTargetMachineData(pointer)
     with Message(llvm) as layout:

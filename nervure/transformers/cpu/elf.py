@@ -14,7 +14,7 @@ The format is the System V ABI's ELF-64, with the relocations of its x86-64 supp
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nervure.errors import FormatError
@@ -29,6 +29,7 @@ _PROGRAM, _SYMBOLS, _STRINGS, _RELOCATIONS, _ZEROS = 1, 2, 3, 4, 8
 _WRITABLE, _IN_MEMORY, _THREAD_LOCAL = 1, 2, 0x400
 UNDEFINED, ABSOLUTE, _RESERVED = 0, 0xFFF1, 0xFF00
 _WEAK = 2
+_NUMBERS = 16  # bits of a section's number
 
 
 class Section(NamedTuple):
@@ -75,6 +76,27 @@ def read_object(code: bytes) -> ObjectFile:
     except (struct.error, ValueError, IndexError, KeyError) as error:
         raise FormatError("it cannot be read", op="object file", got=f"{len(code)} bytes; {error}",
                           expected="ELF for x86-64, whole", location=None) from None
+
+
+def join(files: Sequence[ObjectFile]) -> ObjectFile:
+    """Several object files as one: names that one leaves open are found in the others."""
+    sections: dict[int, Section] = {}
+    symbols: list[Symbol] = []
+    moved: list[tuple[Relocation, int]] = []
+    for position, file in enumerate(files):
+        first, start = position << _NUMBERS, len(symbols)
+        sections.update({first + number: section for number, section in file.sections.items()})
+        symbols.extend([symbol if symbol.section in (UNDEFINED, ABSOLUTE)
+                        else symbol._replace(section=first + symbol.section) for symbol in file.symbols])
+        moved.extend([(entry._replace(section=first + entry.section), start + entry.symbol)
+                      for entry in file.relocations])
+    places = {symbol.name: number for number, symbol in enumerate(symbols)
+              if symbol.section != UNDEFINED and not symbol.is_local}
+    final = [places.get(symbol.name, number) if symbol.section == UNDEFINED else number
+             for number, symbol in enumerate(symbols)]
+    known = [symbol if place == number else symbol._replace(name="")
+             for number, (symbol, place) in enumerate(zip(symbols, final, strict=True))]
+    return ObjectFile(sections, known, [entry._replace(symbol=final[number]) for entry, number in moved])
 
 
 class _Reader:

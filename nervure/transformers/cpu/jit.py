@@ -15,15 +15,26 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from nervure.errors import FormatError
 from nervure.transformers.cpu.code_cache import make_key, user_cache
-from nervure.transformers.cpu.compiler import SETTINGS, assembly, compile_object
-from nervure.transformers.cpu.loader import Library, load
+from nervure.transformers.cpu.compiler import LEVEL, SETTINGS, assembly, compile_object
+from nervure.transformers.cpu.loader import Library, load, load_together
 from nervure.transformers.cpu.machine import Target
 
-__all__ = ["Library", "assembly", "compile_kernel", "compile_kernels", "compile_object", "load"]
+__all__ = ["Library", "Module", "assembly", "compile_kernel", "compile_kernels", "compile_object", "compile_once",
+           "load"]
+
+
+class Module(NamedTuple):
+    """A text, and how much is worth spending on its code: a level of the compiler."""
+
+    text: str
+    level: int = LEVEL
+
 
 _loaded: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
 
@@ -48,6 +59,20 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
             cache.put(key, code)
     _loaded.update(found)
     return [found[key] for key in keys]
+
+
+def compile_once(keys: Sequence[bytes], make: Callable[[], Sequence[Module]]) -> Library:
+    """Modules that use each other as one library for this machine, made only if they are not found by their keys."""
+    cache = user_cache()
+    if cache and all(codes := [cache.get(key) for key in keys]):
+        with suppress(FormatError):
+            return load_together([code for code in codes if code])
+    made = [compile_object(module.text, level=module.level) for module in make()]
+    library = load_together(made)
+    if cache:
+        for key, code in zip(keys, made, strict=True):
+            cache.put(key, code)
+    return library
 
 
 def _from_disk(key: bytes) -> Library | None:

@@ -19,13 +19,13 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from nervure.errors import FormatError, InternalError, NotSupported
-from nervure.transformers.cpu.elf import ABSOLUTE, UNDEFINED, ObjectFile, Relocation, read_object
+from nervure.transformers.cpu.elf import ABSOLUTE, UNDEFINED, ObjectFile, Relocation, join, read_object
 
 # How a place is filled in: R_X86_64_64, _PC32, _PLT32, _GOTPCREL, _PC64, _GOTPCRELX and _REX_GOTPCRELX.
 _WORD, _RELATIVE, _CALL, _SLOT, _RELATIVE_WIDE, _SLOT_CALL, _SLOT_LOAD = 1, 2, 4, 9, 24, 41, 42
@@ -61,7 +61,13 @@ class Library:
 
 def load(code: bytes, symbols: Mapping[str, int] | None = None) -> Library:
     """Puts an object file in memory. FormatError if it is not whole, InternalError if a name is found nowhere."""
-    file = read_object(code)
+    return load_together([code], symbols)
+
+
+def load_together(codes: Sequence[bytes], symbols: Mapping[str, int] | None = None) -> Library:
+    """Puts object files that use each other in memory, as one library."""
+    files = [read_object(code) for code in codes]
+    file = files[0] if len(files) == 1 else join(files)
     return _Image(file, _resolve(file, symbols or {})).finish()
 
 

@@ -9,9 +9,9 @@ import math
 import pytest
 
 from nervure.errors import FormatError, InternalError
-from nervure.transformers.cpu.compiler import compile_object
+from nervure.transformers.cpu.compiler import ROUGH, compile_object
 from nervure.transformers.cpu.elf import Relocation, read_object
-from nervure.transformers.cpu.loader import Library, _Image, load, process_symbol
+from nervure.transformers.cpu.loader import Library, _Image, load, load_together, process_symbol
 
 
 def made(text: str, **symbols: int) -> Library:
@@ -134,3 +134,23 @@ def test_places_that_cannot_be_filled_in(change):
     wrong: list[Relocation] = [entry._replace(**change) for entry in file.relocations]
     with pytest.raises(FormatError, match="object file"):
         _Image(file._replace(relocations=wrong), {}).finish()
+
+
+def test_objects_that_call_each_other_are_one_library():
+    first = """
+        @number = global i64 40
+        declare i64 @second(i64)
+        define i64 @first(i64 %x) { %y = call i64 @second(i64 %x) ret i64 %y }
+        define internal i64 @hidden() { ret i64 5 }
+        define i64 @one() { %x = call i64 @hidden() ret i64 %x }"""
+    second = """
+        @number = external global i64
+        declare i64 @one()
+        define internal i64 @hidden() { ret i64 7 }
+        define i64 @second(i64 %x) {
+          %a = call i64 @one() %b = call i64 @hidden() %n = load i64, ptr @number
+          %s = add i64 %a, %b %t = add i64 %s, %n %u = add i64 %t, %x ret i64 %u }"""
+    library = load_together([compile_object(first), compile_object(second, level=ROUGH)])
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address("first"))(1) == 53
+    with pytest.raises(InternalError, match="second"):
+        load(compile_object(first))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from nervure.transformers.cpu.runtime import native
+
 ROOT = Path(__file__).parents[3]
 
 LOADED_ONCE = """
@@ -42,3 +44,7 @@ def test_it_is_loaded_once(text):
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
                           check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_rare_is_there():
+    assert {function.name for function in native.functions()} > native._RARE

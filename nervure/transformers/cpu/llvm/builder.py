@@ -443,6 +443,12 @@ class Builder:
 
     # -- text --------------------------------------------------------------------------------------------
 
+    @property
+    def declaration(self) -> str:
+        """What another module says that calls it."""
+        types = ", ".join([str(entry.type) for entry in self.arguments])
+        return f"declare {'void' if self.result is None else self.result} @{self.name}({types})"
+
     def text(self) -> str:
         """The definition."""
         arguments = ", ".join([f"{entry.type} {entry.text}" for entry in self.arguments])
@@ -507,10 +513,14 @@ def _as_index(builder: Builder, x: Operand) -> Register:
     return x if isinstance(x, Register) else builder.constant(I64, x)
 
 
-def assemble(functions: Sequence[Builder], globals: Sequence[str] = ()) -> str:
-    """A module: what the functions need declared, global data, the functions themselves."""
+def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:
+    """A module: what the functions need declared, global data, the functions themselves.
+
+    ``elsewhere`` are the declarations of functions that another module defines, where only their address is used.
+    """
     defined = {function.name for function in functions}
     declared: dict[str, Any] = {}
     for function in functions:
         declared.update({name: line for name, line in function.declarations.items() if name not in defined})
-    return "\n".join([*sorted(declared.values()), *globals, "", *[function.text() for function in functions]])
+    lines = sorted({*declared.values(), *elsewhere})
+    return "\n".join([*lines, *globals, "", *[function.text() for function in functions]])

@@ -14,22 +14,45 @@ from typing import Any, TypeVar
 
 from nervure import flags
 from nervure.transformers.cpu import jit
-from nervure.transformers.cpu.llvm.builder import assemble
+from nervure.transformers.cpu.code_cache import make_key
+from nervure.transformers.cpu.compiler import LEVEL, ROUGH, SETTINGS
+from nervure.transformers.cpu.fingerprint import package_fingerprint
+from nervure.transformers.cpu.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.runtime import arrays, call, cores, entry, forking, records, slices, transaction
 from nervure.transformers.cpu.runtime import pool as pool_code
 from nervure.transformers.cpu.runtime import team as team_code
 
+_PARTS = ("usual", "rare")
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
+# Threads at their start, their waiting and their end; memory from the system; failures; variables, through Python.
+_RARE = {"worker", "start_workers", "share", "take_slice", "close", "wake", "take_team", "evict", "make_block",
+         "make_or_evict", "drop_block", "fail", "handler_calloc", "handler_realloc", "run_lists", "poll",
+         "update_cells", "read_cells", "take_cells", "release_cells"}
 _loading = threading.Lock()
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
-def text() -> str:
-    """The runtime in LLVM's language."""
-    functions = [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool_code.functions(),
-                 *arrays.functions(), *call.functions(), *entry.functions(), *transaction.functions()]
-    return assemble(functions, [f"@{name} = global [{ctypes.sizeof(record)} x i8] zeroinitializer, align 128"
-                                for name, record in _GLOBALS.items()])
+def functions() -> list[Builder]:
+    """All of the runtime's code."""
+    return [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool_code.functions(),
+            *arrays.functions(), *call.functions(), *entry.functions(), *transaction.functions()]
+
+
+def modules() -> list[jit.Module]:
+    """The runtime in LLVM's language: what every call runs, then what is rare or waits for others anyway."""
+    every = functions()
+    return [_module([function for function in every if function.name not in _RARE], every, "global", LEVEL),
+            _module([function for function in every if function.name in _RARE], every, "external global", ROUGH)]
+
+
+def _module(own: list[Builder], every: list[Builder], kind: str, level: int) -> jit.Module:
+    """Some of the functions; ``kind`` says whether the records are ``global`` here or ``external global``."""
+    start = "" if kind.startswith("external") else " zeroinitializer"
+    records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128"
+               for name, record in _GLOBALS.items()]
+    others = [function.declaration for function in every if function not in own]
+    return jit.Module(assemble(own, records, others), level)
 
 
 @cache
@@ -46,7 +69,9 @@ def begin() -> None:
 
 @cache
 def _load() -> Any:
-    loaded = jit.compile_kernel(text())
+    # The package stands for the text, which takes longer to make than the code takes to load.
+    keys = [make_key("runtime", package_fingerprint(), SETTINGS, Target.host().key, part) for part in _PARTS]
+    loaded = jit.compile_once(keys, modules)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
     _start(records.Team.from_address(loaded.address("team")), records.Pool.from_address(loaded.address("pool")))
     return loaded
