@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from nervure.kernel.ir import Check
 from nervure.transformers.cpu.codegen.expressions import dimension
-from nervure.transformers.cpu.codegen.frame import Frame, Value
+from nervure.transformers.cpu.codegen.frame import Frame, Front, Value
 from nervure.transformers.cpu.codegen.scalars import apply
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I1, I64
@@ -31,7 +31,9 @@ def build_check(frame: Frame, statement: Check) -> None:
     b.branch(b.any_lane(failed), fail, done, unlikely=True)
     b.block(fail)
     lane = _first(failed)
-    report(b, frame.status, FAILED, statement.failure, _position(frame, lane), _number(value, lane))
+    with frame.inside(Front(b.region(), frozenset(), True)):
+        position = _position(frame, lane)
+    report(b, frame.status, FAILED, statement.failure, position, _number(value, lane))
     b.block(done)
 
 

@@ -24,6 +24,11 @@ from nervure.transformers.cpu.llvm.types import I8, I64
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, int64
 
+ALIGNMENT = 64
+"""Bytes, of memory beyond the stack."""
+
+_ON_STACK = 65_536
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
@@ -92,6 +97,8 @@ class Frame:
         self.failures: set[int] = set()
         self.spare = b.allocate(I64, 8)  # memory that may always be read
         self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
+        self.scratch: Register | None = None  # what follows the scratch buffers
+        self.more_scratch = 0  # bytes of it that are in use
 
     # -- levels ------------------------------------------------------------------------------------------
 
@@ -158,14 +165,25 @@ class Frame:
 
     @contextmanager
     def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
-        """Memory on the stack, of so many bytes each, for what is built inside."""
+        """Memory of so many bytes each for what is built inside, on the stack or behind the scratch buffers."""
         places = []
         for size in sizes:
             free = self._stack.setdefault(size, [])
-            places.append(free.pop() if free else self.builder.allocate(I8, size))
+            places.append(free.pop() if free else self._new_place(size))
         yield places
         for size, place in zip(sizes, places, strict=True):
             self._stack[size].append(place)
+
+    def _new_place(self, size: int) -> Register:
+        if size <= _ON_STACK:
+            return self.builder.allocate(I8, size)
+        start = self.integer(self.more_scratch).register
+        self.more_scratch += -(-size // ALIGNMENT) * ALIGNMENT
+        assert self.scratch is not None
+        b = self.builder
+        region = self.sizes.region
+        with b.at(region):
+            return b.offset(self.scratch, start, I8)
 
     # -- values ------------------------------------------------------------------------------------------
 

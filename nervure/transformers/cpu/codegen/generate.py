@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.transformers.cpu.codegen.frame import Frame
-from nervure.transformers.cpu.codegen.loops import build_slice
+from nervure.transformers.cpu.codegen.for_loops import build_slice
+from nervure.transformers.cpu.codegen.frame import ALIGNMENT, Frame
 from nervure.transformers.cpu.codegen.places import address_of
 from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.codegen.statements import build
@@ -39,7 +39,6 @@ from nervure.transformers.cpu.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.llvm.types import I64, PTR
 from nervure.types.dim import DimLike
 
-_ALIGNMENT = 64  # bytes, of each scratch buffer
 _ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
 
 
@@ -79,10 +78,12 @@ def generate(kernel: Kernel, target: HasVectors) -> Code:
     for buffer in kernel.buffers:
         if buffer.role == "scratch":
             frame.pointers[buffer] = address_of(scratch, frame.sizes.register(total), 1)
-            total = total + (buffer.size * buffer.dtype.itemsize + _ALIGNMENT - 1) // _ALIGNMENT * _ALIGNMENT
+            total = total + (buffer.size * buffer.dtype.itemsize + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    with b.at(frame.sizes.region):
+        frame.scratch = address_of(scratch, frame.sizes.register(total), 1) if total != 0 else scratch
     if kernel.parallel is not None:
         build_slice(frame, kernel.parallel, begin, end)
     else:
         build(frame, kernel.body)
     b.ret()
-    return Code(assemble([b]), frame.sizes.table, given, total, tuple(sorted(frame.failures)))
+    return Code(assemble([b]), frame.sizes.table, given, total + frame.more_scratch, tuple(sorted(frame.failures)))

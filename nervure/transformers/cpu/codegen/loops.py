@@ -1,4 +1,4 @@
-"""Loops: one turn after the other, or many turns at once in the lanes of vectors.
+"""What loops are built of: one turn after the other, or many turns at once in the lanes of vectors.
 
 A vector loop is built up to three times: wide, for as many turns as keep the machine busy; in the lanes of one
 register, for what is left; and once more with a mask, for the last turns. What does not depend on its index is computed
@@ -8,43 +8,18 @@ in front of all three.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from nervure.kernel.ir import Buffer, Fold, For, Reduce, Statement, Store, walk
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
-from nervure.transformers.cpu.codegen.points import at_point
-from nervure.transformers.cpu.codegen.widths import vector_widths
+from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I32
 from nervure.types.dim import DimLike, bounds
 from nervure.types.dtype import bool_, int64
 
 Registers = Sequence[Register]
-
-
-def build_for(frame: Frame, loop: For) -> None:
-    """A loop from 0 to its extent."""
-    if loop.extent == 1:
-        frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
-        return
-    build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
-
-
-def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
-    """The turns of a loop from ``begin`` up to ``end``."""
-    frame.loops.append((loop.index, loop.extent))
-    if loop.vector and frame.lanes is None:
-        guarded(frame.builder, begin < end, (), partial(_vector_loop, frame, loop, begin, end, is_certain))
-    else:
-        def body(_: Registers) -> Registers:
-            frame.build(frame, loop.body)
-            return ()
-
-        front = Front(None, stored(loop), is_certain)
-        counted(frame, loop.index, (begin, end), front, (), body)
-    frame.loops.pop()
 
 
 def counted(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, carried: Registers,
@@ -99,28 +74,27 @@ def stored(loop: For | Reduce | Fold) -> frozenset[Buffer]:
     return frozenset([entry.buffer for entry in walk(inside) if isinstance(entry, Store)])
 
 
-def _vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> Registers:
-    b = frame.builder
-    front = Front(b.region(), stored(loop), is_certain)
-    widths = vector_widths(loop, frame.register_lanes)
-    start = begin
+def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, widths: Widths,
+                 body: Callable[[], None]) -> None:
+    """A loop of many turns at once, in up to three copies of ``body``."""
+    b, (start, end) = frame.builder, ends
     for width in widths.full:
         with b.loop(start, end - (width - 1), width) as turns:
-            _turns(frame, loop, front, turns.index, width)
+            _turns(frame, index, front, turns.index, width, None, body)
         start = turns.index
     if widths.full[-1] > 1:
         with b.loop(start, end, widths.masked) as turns:
             left = end - turns.index if widths.masked > 1 else None
-            _turns(frame, loop, front, turns.index, widths.masked, left)
-    return ()
+            _turns(frame, index, front, turns.index, widths.masked, left, body)
 
 
-def _turns(frame: Frame, loop: For, front: Front, start: Register, width: int, count: Register | None = None) -> None:
+def _turns(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
+           body: Callable[[], None]) -> None:
     """``width`` turns at once, of which the first ``count`` take place."""
     with frame.inside(front):
         mask = None if count is None else first_lanes(frame, count, width)
-        with frame.vector(Lanes(loop.index, frame.here(Element(int64, (start,))), width, mask)):
-            frame.build(frame, loop.body)
+        with frame.vector(Lanes(index, frame.here(Element(int64, (start,))), width, mask)):
+            body()
 
 
 def first_lanes(frame: Frame, count: Register, width: int) -> Value:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -28,7 +28,7 @@ from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.loops import nest, stored
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.reductions_in_lanes import reduce_in_memory, reduce_in_registers
-from nervure.transformers.cpu.codegen.slots import slots_of
+from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
@@ -39,24 +39,35 @@ _SCALAR_UNROLLED = 4   # the same, where they could run in lanes
 
 def build_reduce(frame: Frame, reduce: Reduce) -> None:
     """Builds a reduction."""
-    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1])
-    single = {index: 0 for index, extent in reduce.indices if extent == 1}
-    body, values = at_point(reduce.body, reduce.values, single) if single else (reduce.body, reduce.values)
-    results = _reduced(frame, replace(reduce, indices=indices, body=tuple(body), values=tuple(values)))
+    results = _reduced(frame, without_ones(reduce))
     for variable, result in zip(reduce.results, results, strict=True):
         frame.keep(variable, frame.here(result))
 
 
+def without_ones(reduce: Reduce) -> Reduce:
+    """The reduction without the indices that have one value."""
+    single = {index: 0 for index, extent in reduce.indices if extent == 1}
+    if not single:
+        return reduce
+    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1])
+    body, values = at_point(reduce.body, reduce.values, single)
+    return replace(reduce, indices=indices, body=tuple(body), values=tuple(values))
+
+
+def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
+    """Whether its points are built one after the other."""
+    extents = [extent for _, extent in reduce.indices if isinstance(extent, int)]
+    if len(extents) < len(reduce.indices) or not keeps_units(reduce):
+        return False
+    return 0 < prod(extents) <= (_UNROLLED if in_lanes else _SCALAR_UNROLLED)
+
+
 def _reduced(frame: Frame, reduce: Reduce) -> Elements:
-    indices = reduce.indices
-    extents = [extent for _, extent in indices if isinstance(extent, int)]
-    count = prod(extents) if len(extents) == len(indices) else None
-    limit = _UNROLLED if frame.lanes is not None else _SCALAR_UNROLLED
-    if count is not None and 0 < count <= limit and keeps_units(reduce):
+    if is_unrolled(reduce, frame.lanes is not None):
         return _unrolled(frame, reduce)
     if frame.lanes is not None:
         return _lane_by_lane(frame, reduce)
-    if len(indices) == 1 and is_light(reduce.body, indices[0][0]):
+    if len(reduce.indices) == 1 and is_light(reduce.body, reduce.indices[0][0]):
         return reduce_in_registers(frame, reduce)
     return reduce_in_memory(frame, reduce)
 
@@ -78,27 +89,36 @@ def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
 
 
 def _lane_by_lane(frame: Frame, reduce: Reduce) -> Elements:
+    width = frame.width
+    with slots_of(frame, reduce, Layout(width, min(width, frame.register_lanes), is_each=True)) as slots:
+        def point(number: Register) -> None:
+            place = (number & (LANES - 1)) * width
+            values = point_values(frame, reduce)
+            slots.write(combined(reduce, slots.read(place, width), values), place)
+
+        over_points(frame, reduce, slots, frame.builder.constant(I64, width), point)
+        return slots.results(0, width)
+
+
+def over_points(frame: Frame, reduce: Reduce, slots: Slots, columns: Register,
+                point: Callable[[Register], None]) -> None:
+    """The points in order, each of which is given its number and adds to row ``number % 64`` of the accumulators."""
     b, all_rows = frame.builder, frame.builder.constant(I64, LANES)
     rows = b.intrinsic("smin", _count(frame, reduce), LANES) if keeps_units(reduce) else all_rows
-    with slots_of(frame, reduce, frame.width, is_each=True) as slots:
-        slots.begin(rows)
+    slots.begin(rows, columns)
 
-        def point(carried: Sequence[Register]) -> Sequence[Register]:
-            number, = carried
-            place = (number & (LANES - 1)) * frame.width
-            values = point_values(frame, reduce)
-            slots.write(combined(reduce, slots.read(place), values), place)
-            following = number + 1
-            with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
-                slots.end_block(all_rows, rows)
-            return [following]
+    def one(carried: Sequence[Register]) -> Sequence[Register]:
+        point(carried[0])
+        following = carried[0] + 1
+        with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
+            slots.end_block(all_rows, rows, columns)
+        return [following]
 
-        number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], point)
-        rest = number & (BLOCK - 1)
-        with b.if_(rest.not_equal(0)):
-            used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
-            slots.end_block(used, b.constant(I64, 0))
-        return slots.results()
+    number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], one)
+    rest = number & (BLOCK - 1)
+    with b.if_(rest.not_equal(0)):
+        used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
+        slots.end_block(used, b.constant(I64, 0), columns)
 
 
 def _count(frame: Frame, reduce: Reduce) -> Register:

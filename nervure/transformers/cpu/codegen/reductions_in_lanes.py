@@ -18,7 +18,7 @@ from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored
-from nervure.transformers.cpu.codegen.slots import Slots, slots_of
+from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
@@ -64,16 +64,17 @@ def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over rows of points, each of which starts in the lane where the one before it has ended."""
     b = frame.builder
     all_rows = b.constant(I64, LANES // frame.register_lanes)
-    with slots_of(frame, reduce, frame.register_lanes, is_each=False) as slots:
-        slots.begin(all_rows)
+    with slots_of(frame, reduce, Layout(frame.register_lanes, frame.register_lanes, is_each=False)) as slots:
+        columns = b.constant(I64, frame.register_lanes)
+        slots.begin(all_rows, columns)
 
         def row(carried: Registers) -> Registers:
             return [_row(frame, reduce, slots, carried[0])]
 
         number, = nest(frame, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
         with b.if_((number & (BLOCK - 1)).not_equal(0)):
-            slots.end_block(all_rows, b.constant(I64, 0))
-        return slots.results()
+            slots.end_block(all_rows, b.constant(I64, 0), columns)
+        return slots.results(0, 1)
 
 
 def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Register:
@@ -90,7 +91,7 @@ def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Registe
             with frame.vector(Lanes(name, at, width, mask)):
                 values = point_values(frame, reduce)
             place = number & (LANES - 1)
-            slots.write(combined(reduce, slots.read(place), values, mask.register if mask else None), place)
+            slots.write(combined(reduce, slots.read(place, width), values, mask.register if mask else None), place)
 
         with b.loop(_block_of(first), _block_of(end - 1) + 1) as blocks:
             stop = (blocks.index + 1) * BLOCK
@@ -99,7 +100,7 @@ def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Registe
                 _groups(frame, front, groups.index, low, high, group)
             with b.if_(high.equal(stop), unlikely=True):
                 rows = b.constant(I64, LANES // width)
-                slots.end_block(rows, rows)
+                slots.end_block(rows, rows, b.constant(I64, width))
     frame.loops.pop()
     return end
 

@@ -27,7 +27,7 @@ class Sizes:
 
     def __init__(self, b: Builder, pointer: Register) -> None:
         self._builder, self._pointer = b, pointer
-        self._region = b.region()
+        self.region = b.region()  # the entry, where sizes are read
         self._registers: dict[DimLike, Register] = {}
 
     @property
@@ -42,7 +42,7 @@ class Sizes:
         found = self._registers.get(x)
         if found is None:
             b = self._builder
-            with b.at(self._region):
+            with b.at(self.region):
                 found = b.load(b.offset(self._pointer, len(self._registers), I64), I64)
             self._registers[x] = found
         return found

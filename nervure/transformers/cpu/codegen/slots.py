@@ -1,4 +1,4 @@
-"""Accumulators in memory, on the stack of a kernel, and the functions beside it that end a block of a reduction."""
+"""Accumulators in memory, and the functions beside a kernel that end a block of a reduction."""
 
 from __future__ import annotations
 
@@ -8,48 +8,64 @@ from typing import NamedTuple
 
 from nervure.kernel.ir import LANES, Reduce
 from nervure.transformers.cpu.codegen.combining import Elements, join, lane_tree, start_of
-from nervure.transformers.cpu.codegen.element import Element, memory_types
+from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.llvm.types import I64, PTR
 from nervure.types.dtype import DType
 
 
-class Slots:
-    """The 64 accumulators of each result in memory, and behind them what the blocks before have made.
+class Layout(NamedTuple):
+    """How accumulators lie: rows that are ``stride`` lanes apart, worked on ``width`` lanes at a time.
 
-    In rows of ``width`` lanes, either 64 rows, where each lane is a reduction of its own, or as many as 64 lanes fill.
-    What happens once a block is a function beside the kernel, which all reductions of a kind share.
+    Either each column is a reduction of its own, and there are 64 rows; or the lanes of all rows together are the 64
+    lanes of one reduction.
     """
 
-    def __init__(self, b: Builder, width: int, kinds: list[_Kind], places: list[Register]) -> None:
-        self._builder, self._width, self._kinds, self._places = b, width, kinds, places
+    stride: int
+    width: int
+    is_each: bool
 
-    def read(self, start: Register) -> Elements:
-        """The lanes from ``start`` on."""
-        return [kind.read(place, start, self._width) for kind, place in zip(self._kinds, self._places, strict=True)]
+    @property
+    def lanes(self) -> int:
+        """All of them."""
+        return LANES * self.stride if self.is_each else LANES
+
+
+class Slots:
+    """The accumulators of each result, and apart from them what the blocks before have made.
+
+    What happens once a block is a function, which all reductions of a kind share.
+    """
+
+    def __init__(self, b: Builder, kinds: list[_Kind], places: list[Register], totals: list[Register]) -> None:
+        self._builder, self._kinds, self._places, self.totals = b, kinds, places, totals
+
+    def read(self, start: Register, width: int) -> Elements:
+        """Lanes from ``start`` on."""
+        return [read_lanes(kind.dtype, place, kind.layout.lanes, start, width)
+                for kind, place in zip(self._kinds, self._places, strict=True)]
 
     def write(self, lanes: Elements, start: Register) -> None:
         """Replaces the lanes from ``start`` on."""
         for x, kind, place in zip(lanes, self._kinds, self._places, strict=True):
-            kind.write(x, place, start)
+            write_lanes(x, place, kind.layout.lanes, start)
 
-    def begin(self, rows: Register) -> None:
+    def begin(self, rows: Register, columns: Register) -> None:
         """Before the first point: the first rows, and what the blocks have made, are units."""
-        for kind, place in zip(self._kinds, self._places, strict=True):
-            total = start_of(self._builder, kind.combine, kind.dtype, kind.total_width)
-            kind.write(total, place, kind.total)
-            self._call(kind.begin(), place, rows)
+        for kind, place, total in zip(self._kinds, self._places, self.totals, strict=True):
+            self._call(kind.begin(), place, total, rows, columns)
 
-    def end_block(self, used: Register, rows: Register) -> None:
+    def end_block(self, used: Register, rows: Register, columns: Register) -> None:
         """After a block: what its points, in the first ``used`` rows, make joins the blocks; rows are units again."""
-        for kind, place in zip(self._kinds, self._places, strict=True):
-            self._call(kind.end(), place, used, rows)
+        for kind, place, total in zip(self._kinds, self._places, self.totals, strict=True):
+            self._call(kind.end(), place, total, used, rows, columns)
 
-    def results(self) -> Elements:
+    def results(self, start: Operand, width: int) -> Elements:
         """What the blocks have made."""
-        return [kind.read(place, kind.total, kind.total_width)
-                for kind, place in zip(self._kinds, self._places, strict=True)]
+        return [read_lanes(kind.dtype, total, kind.total_lanes, start, width)
+                for kind, total in zip(self._kinds, self.totals, strict=True)]
 
     def _call(self, function: Builder, *arguments: Register) -> None:
         self._builder.call(function.name, None, *arguments)
@@ -57,13 +73,22 @@ class Slots:
 
 
 @contextmanager
-def slots_of(frame: Frame, reduce: Reduce, width: int, is_each: bool) -> Iterator[Slots]:
+def slots_of(frame: Frame, reduce: Reduce, layout: Layout) -> Iterator[Slots]:
     """Accumulators for the results of a reduction."""
-    kinds = [_Kind(combine, variable.dtype, width, is_each)
+    kinds = [_Kind(combine, variable.dtype, layout)
              for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
-    sizes = [kind.size * sum([type.bits // 8 for type in memory_types(kind.dtype)]) for kind in kinds]
-    with frame.borrowed(sizes) as places:
-        yield Slots(frame.builder, width, kinds, places)
+    totals = [lane_bytes(kind.dtype, kind.total_lanes) for kind in kinds]
+    with frame.borrowed(totals) as places, slots_with(frame, reduce, layout, places) as slots:
+        yield slots
+
+
+@contextmanager
+def slots_with(frame: Frame, reduce: Reduce, layout: Layout, totals: list[Register]) -> Iterator[Slots]:
+    """The same, where there is memory already for what the blocks make."""
+    kinds = [_Kind(combine, variable.dtype, layout)
+             for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+    with frame.borrowed([lane_bytes(kind.dtype, layout.lanes) for kind in kinds]) as places:
+        yield Slots(frame.builder, kinds, places, totals)
 
 
 class _Kind(NamedTuple):
@@ -71,78 +96,70 @@ class _Kind(NamedTuple):
 
     combine: str
     dtype: DType
-    width: int
-    is_each: bool
+    layout: Layout
 
     @property
-    def total(self) -> int:
-        """Where what the blocks have made begins."""
-        return LANES * self.width if self.is_each else LANES
-
-    @property
-    def total_width(self) -> int:
-        """The lanes of a result."""
-        return self.width if self.is_each else 1
-
-    @property
-    def size(self) -> int:
-        """The lanes of one part of an element, in all."""
-        return self.total + self.total_width
-
-    def read(self, place: Register, start: Operand, width: int) -> Element:
-        """Lanes from memory."""
-        b, parts = place.builder, []
-        for type, pointer in self._parts(place, start):
-            part = b.load(pointer, type.vector(width), type.bits // 8)
-            parts.append(part.not_equal(0) if self.dtype.kind == "bool" else part)
-        return Element(self.dtype, tuple(parts))
-
-    def write(self, x: Element, place: Register, start: Operand) -> None:
-        """Lanes to memory."""
-        for register, (type, pointer) in zip(x.registers, self._parts(place, start), strict=True):
-            part = register.cast("zext", type) if self.dtype.kind == "bool" else register
-            place.builder.store(part, pointer, type.bits // 8)
-
-    def _parts(self, place: Register, start: Operand) -> list[tuple[Type, Register]]:
-        b = place.builder
-        return [(type, b.offset(b.offset(place, number * self.size, type) if number else place, start, type))
-                for number, type in enumerate(memory_types(self.dtype))]
+    def total_lanes(self) -> int:
+        """The lanes of what the blocks have made."""
+        return self.layout.stride if self.layout.is_each else 1
 
     def begin(self) -> Builder:
-        """begin(place, rows): rows become units."""
-        b = self._function("begin", ("place", PTR), ("rows", I64))
-        self._clear(*b.arguments)
+        """begin(place, total, rows, columns)"""
+        b = self._function("begin", "place", "total", "rows", "columns")
+        place, total, rows, columns = b.arguments
+        if self.layout.is_each:
+            with b.loop(0, columns, self.layout.width) as column:
+                self._write(self._unit(b), total, column.index, self.total_lanes)
+        else:
+            self._write(start_of(b, self.combine, self.dtype), total, 0, 1)
+        self._clear(place, rows, columns)
         b.ret()
         return b
 
     def end(self) -> Builder:
-        """end(place, used, rows): the tree over used rows, the chain over blocks, and rows become units."""
-        b = self._function("end", ("place", PTR), ("used", I64), ("rows", I64))
-        place, used, rows = b.arguments
-        block = (self._tree(place, used) if self.is_each else
-                 lane_tree(self.combine, self.read(place, 0, LANES)))
-        self.write(join(self.combine, self.read(place, self.total, self.total_width), block), place, self.total)
-        self._clear(place, rows)
+        """end(place, total, used, rows, columns)"""
+        b = self._function("end", "place", "total", "used", "rows", "columns")
+        place, total, used, rows, columns = b.arguments
+        if self.layout.is_each:
+            self._tree(place, used, columns)
+            with b.loop(0, columns, self.layout.width) as column:
+                block = self._read(place, column.index, self.layout.width)
+                before = read_lanes(self.dtype, total, self.total_lanes, column.index, self.layout.width)
+                self._write(join(self.combine, before, block), total, column.index, self.total_lanes)
+        else:
+            block = lane_tree(self.combine, self._read(place, 0, LANES))
+            self._write(join(self.combine, read_lanes(self.dtype, total, 1, 0, 1), block), total, 0, 1)
+        self._clear(place, rows, columns)
         b.ret()
         return b
 
-    def _function(self, name: str, *arguments: tuple[str, Type]) -> Builder:
-        kind = f"{name}_{self.combine}_{self.dtype.name}_{self.width}{'_each' if self.is_each else ''}"
-        return Builder(kind, arguments, attributes="nounwind", linkage="internal")
+    def _function(self, name: str, *arguments: str) -> Builder:
+        kind = f"{self.combine}_{self.dtype.name}_{self.layout.width}"
+        kind = f"{name}_{kind}_of_{self.layout.stride}" if self.layout.is_each else f"{name}_{kind}"
+        return Builder(kind, [(label, PTR if label in ("place", "total") else I64) for label in arguments],
+                       attributes="nounwind", linkage="internal")
 
-    def _clear(self, place: Register, rows: Register) -> None:
+    def _unit(self, b: Builder) -> Element:
+        return start_of(b, self.combine, self.dtype, self.layout.width)
+
+    def _read(self, place: Register, start: Operand, width: int) -> Element:
+        return read_lanes(self.dtype, place, self.layout.lanes, start, width)
+
+    def _write(self, x: Element, place: Register, start: Operand, lanes: int) -> None:
+        write_lanes(x, place, lanes, start)
+
+    def _clear(self, place: Register, rows: Register, columns: Register) -> None:
         b = place.builder
-        with b.loop(0, rows) as row:
-            self.write(start_of(b, self.combine, self.dtype, self.width), place, row.index * self.width)
+        with b.loop(0, rows) as row, b.loop(0, columns, self.layout.width) as column:
+            self._write(self._unit(b), place, row.index * self.layout.stride + column.index, self.layout.lanes)
 
-    def _tree(self, place: Register, used: Register) -> Element:
-        b, width = place.builder, self.width
+    def _tree(self, place: Register, used: Register, columns: Register) -> None:
+        b, stride, width = place.builder, self.layout.stride, self.layout.width
         with b.loop(0, LANES.bit_length() - 1, 1, [used]) as steps:
             half = b.constant(I64, LANES // 2).shift_right(steps.index)
             left = steps.carried[0]
-            with b.loop(0, b.intrinsic("smin", half, left - half)) as row:
-                lower = row.index * width
-                upper = self.read(place, (row.index + half) * width, width)
-                self.write(join(self.combine, self.read(place, lower, width), upper), place, lower)
+            with b.loop(0, b.intrinsic("smin", half, left - half)) as row, b.loop(0, columns, width) as column:
+                lower, upper = [number * stride + column.index for number in (row.index, row.index + half)]
+                both = join(self.combine, self._read(place, lower, width), self._read(place, upper, width))
+                self._write(both, place, lower, self.layout.lanes)
             steps.carried = [b.intrinsic("smin", left, half)]
-        return self.read(place, 0, width)

@@ -9,9 +9,9 @@ from nervure.kernel.ir import Apply, Check, Fold, For, Index, Load, Reduce, Stat
 from nervure.transformers.cpu.codegen.checks import build_check
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.folds import build_fold
+from nervure.transformers.cpu.codegen.for_loops import build_for
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.codegen.interleaving import pairs, store_pair
-from nervure.transformers.cpu.codegen.loops import build_for
 from nervure.transformers.cpu.codegen.memory import load, store
 from nervure.transformers.cpu.codegen.reductions import build_reduce
 from nervure.transformers.cpu.codegen.scalars import apply

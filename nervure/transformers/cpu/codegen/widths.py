@@ -15,7 +15,6 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
-    Literal,
     Load,
     Reduce,
     Scalar,
@@ -25,6 +24,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.transformers.cpu.codegen.interleaving import pairs
+from nervure.transformers.cpu.codegen.uses import used_by
 from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
@@ -82,7 +82,7 @@ def most_live(body: tuple[Statement, ...], index: str) -> int:
     """The most variables that are in use at once, of those that are not the same in all turns."""
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
-        used = _used(statement)
+        used = used_by(statement)
         if isinstance(statement, Apply | Index | Load) and (_mentions(statement, index) or varying.intersection(used)):
             varying.add(statement.result)
         last.update(dict.fromkeys(used, number))
@@ -91,7 +91,7 @@ def most_live(body: tuple[Statement, ...], index: str) -> int:
         defined = [statement.result] if isinstance(statement, Apply | Index | Load) else []
         live += len(varying.intersection(defined))
         most = max(most, live)
-        ended = [x for x in {*_used(statement), *defined} if last.get(x, number) == number]
+        ended = [x for x in {*used_by(statement), *defined} if last.get(x, number) == number]
         live -= len(varying.intersection(ended))
     return most
 
@@ -102,14 +102,3 @@ def _mentions(statement: Apply | Index | Load, index: str) -> bool:
     if isinstance(statement, Load):
         return index in dict(statement.address.steps) or index in index_symbols(statement.address.base)
     return False
-
-
-def _used(statement: Statement) -> list[Scalar]:
-    entries: tuple[Scalar | None, ...] = ()
-    if isinstance(statement, Apply):
-        entries = statement.operands
-    elif isinstance(statement, Load):
-        entries = (statement.valid, statement.fill)
-    elif isinstance(statement, Store):
-        entries = (statement.value, statement.valid)
-    return [x for x in entries if x is not None and not isinstance(x, Literal)]

@@ -1,0 +1,47 @@
+"""The loops of a kernel: which of the ways to run its turns each of them takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.kernel.ir import For
+from nervure.transformers.cpu.codegen.expressions import dimension
+from nervure.transformers.cpu.codegen.frame import Frame, Front
+from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, vector_turns
+from nervure.transformers.cpu.codegen.points import at_point
+from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
+from nervure.transformers.cpu.codegen.widths import vector_widths
+from nervure.transformers.cpu.llvm.builder import Register
+
+
+def build_for(frame: Frame, loop: For) -> None:
+    """A loop from 0 to its extent."""
+    if loop.extent == 1:
+        frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
+        return
+    build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
+
+
+def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
+    """The turns of a loop from ``begin`` up to ``end``."""
+    frame.loops.append((loop.index, loop.extent))
+    if loop.vector and frame.lanes is None:
+        with frame.builder.if_(begin < end):
+            _build_vector_loop(frame, loop, begin, end, is_certain)
+    else:
+        def body(_: Sequence[Register]) -> Sequence[Register]:
+            frame.build(frame, loop.body)
+            return ()
+
+        front = Front(None, stored(loop), is_certain)
+        counted(frame, loop.index, (begin, end), front, (), body)
+    frame.loops.pop()
+
+
+def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
+    if takes_tiles(loop):
+        build_tiles(frame, loop, begin, end)
+        return
+    front = Front(frame.builder.region(), stored(loop), is_certain)
+    vector_turns(frame, loop.index, (begin, end), front, vector_widths(loop, frame.register_lanes),
+                 lambda: frame.build(frame, loop.body))

@@ -1,0 +1,149 @@
+"""Vector loops around reductions: a tile of columns at a time, row after row.
+
+A few lanes after the other through all rows would touch a new page of memory with every few bytes. So the turns of the
+loop are taken in tiles as wide as their accumulators fit the cache, the statements of the body one after the other for
+the whole tile, and each point of a reduction for all columns of it. What one statement leaves for a later one waits in
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+
+from nervure.kernel.ir import LANES, Fold, For, Reduce, Scalar, Statement, Variable, walk
+from nervure.transformers.cpu.codegen.combining import combined, point_values
+from nervure.transformers.cpu.codegen.frame import Frame, Front
+from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
+from nervure.transformers.cpu.codegen.loops import stored, vector_turns
+from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
+from nervure.transformers.cpu.codegen.slots import Layout, slots_with
+from nervure.transformers.cpu.codegen.uses import defined, used
+from nervure.transformers.cpu.codegen.widths import Widths, is_light
+from nervure.transformers.cpu.llvm.builder import Register
+from nervure.types.dim import index_symbols
+
+_CACHE = 262_144  # bytes that the accumulators may take: half of a second-level cache
+_SEVERAL = 4      # registers that a short body runs in
+
+
+def takes_tiles(loop: For) -> bool:
+    """Whether reductions of unknown length stand directly in a vector loop, and nowhere deeper."""
+    outer = [entry for entry in loop.body if _is_long(entry)]
+    deeper = [entry for statement in loop.body if isinstance(statement, For | Reduce | Fold)
+              for entry in walk(statement.body) if _is_long(entry)]
+    extents = [extent for entry in outer if isinstance(entry, Reduce) for _, extent in entry.indices]
+    return bool(outer) and not deeper and not any([loop.index in index_symbols(extent) for extent in extents])
+
+
+def build_tiles(frame: Frame, loop: For, begin: Register, end: Register) -> None:
+    """The turns of such a loop."""
+    _Tiles(frame, loop).build(begin, end)
+
+
+def _is_long(statement: Statement) -> bool:
+    return isinstance(statement, Reduce) and not is_unrolled(without_ones(statement), in_lanes=True)
+
+
+class _Tiles:
+    def __init__(self, frame: Frame, loop: For) -> None:
+        self._frame, self._loop = frame, loop
+        self._parts = _parts(loop.body)
+        itemsizes = [sum([variable.dtype.itemsize for variable in part.results])
+                     for part in self._parts if isinstance(part, Reduce)]
+        self._columns = max(_CACHE // (LANES * max(itemsizes)) // LANES * LANES, LANES)
+        self._waiting = _crossing(self._parts)
+        self._memory: dict[Variable, Register] = {}
+
+    def build(self, begin: Register, end: Register) -> None:
+        frame, b = self._frame, self._frame.builder
+        sizes = [lane_bytes(variable.dtype, self._columns) for variable in self._waiting]
+        with ExitStack() as stack:
+            self._memory = dict(zip(self._waiting, stack.enter_context(frame.borrowed(sizes)), strict=True))
+            front = Front(b.region(), stored(self._loop), False)
+            tiles = stack.enter_context(b.loop(begin, end, self._columns))
+            stack.enter_context(frame.inside(front))
+            stop = b.intrinsic("smin", tiles.index + self._columns, end)
+            for part in self._parts:
+                if isinstance(part, Reduce):
+                    self._reduce(part, tiles.index, stop)
+                else:
+                    self._plain(part, tiles.index, stop)
+
+    def _plain(self, part: tuple[Statement, ...], start: Register, stop: Register) -> None:
+        frame = self._frame
+
+        def body() -> None:
+            self._fetch(part, (), start)
+            frame.build(frame, part)
+            for variable in [entry for entry in defined(part) if entry in self._memory]:
+                element = frame.spread(frame.scalar(variable), frame.width).element
+                write_lanes(element, self._memory[variable], self._columns, self._place(start))
+
+        self._turns(part, start, stop, body)
+
+    def _reduce(self, reduce: Reduce, start: Register, stop: Register) -> None:
+        frame, width = self._frame, self._frame.register_lanes
+        with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
+                        [self._memory[variable] for variable in reduce.results]) as slots:
+            def point(number: Register) -> None:
+                row = (number & (LANES - 1)) * self._columns
+
+                def body() -> None:
+                    self._fetch(reduce.body, reduce.values, start)
+                    values = point_values(frame, reduce)
+                    place = row + self._place(start)
+                    slots.write(combined(reduce, slots.read(place, frame.width), values), place)
+
+                self._turns(reduce.body, start, stop, body)
+
+            over_points(frame, reduce, slots, stop - start, point)
+
+    def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
+               body: Callable[[], None]) -> None:
+        frame, lanes = self._frame, self._frame.register_lanes
+        several = _SEVERAL if is_light(tuple(part), self._loop.index) else 1
+        front = Front(frame.builder.region(), stored(self._loop), True)
+        vector_turns(frame, self._loop.index, (start, stop), front, Widths((several * lanes,), lanes), body)
+
+    def _place(self, start: Register) -> Register:
+        assert self._frame.lanes is not None
+        return self._frame.lanes.start.register - start
+
+    def _fetch(self, part: Iterable[Statement], values: Iterable[Scalar], start: Register) -> None:
+        """Reads what waits for these statements."""
+        frame, own = self._frame, set(defined(part))
+        for variable in dict.fromkeys([*used(part), *values]):
+            if isinstance(variable, Variable) and variable in self._memory and variable not in own:
+                place = self._memory[variable]
+                found = read_lanes(variable.dtype, place, self._columns, self._place(start), frame.width)
+                frame.keep(variable, frame.here(found))
+
+
+def _parts(body: Sequence[Statement]) -> list[Reduce | tuple[Statement, ...]]:
+    """Reductions, and what stands between them."""
+    parts: list[Reduce | tuple[Statement, ...]] = []
+    between: list[Statement] = []
+    for statement in body:
+        if isinstance(statement, Reduce) and _is_long(statement):
+            parts += [tuple(between), without_ones(statement)] if between else [without_ones(statement)]
+            between = []
+        else:
+            between.append(statement)
+    return [*parts, tuple(between)] if between else parts
+
+
+def _crossing(parts: Sequence[Reduce | tuple[Statement, ...]]) -> list[Variable]:
+    """The variables that one part defines and another one uses, and all results of reductions."""
+    found: list[Variable] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Reduce):
+            found += part.results
+            continue
+        later = {x for other in parts[number + 1:] for x in _used_by(other)}
+        found += [variable for variable in defined(part) if variable in later]
+    return found
+
+
+def _used_by(part: Reduce | tuple[Statement, ...]) -> list[Scalar]:
+    return [*used(part.body), *part.values] if isinstance(part, Reduce) else used(part)
