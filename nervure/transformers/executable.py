@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import InternalError, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
@@ -28,6 +28,7 @@ from nervure.transformers.cells import Cell, Turn, holding
 from nervure.transformers.sizes import check_fits, numbers
 
 if TYPE_CHECKING:
+    from nervure.transformers.account import Account, Times
     from nervure.transformers.base import Transformer
 
 KEPT_BINDINGS = 64
@@ -85,6 +86,37 @@ class Executable(ABC):
                 known[variable].store(value)
         results = values[:count]
         return tuple(results) if targets is None else _filled(targets, results)
+
+    # -- what it is made of, for explanations ------------------------------------------------------------------
+
+    def account(self, arguments: Sequence[Any] | None = None) -> Account:
+        """Its steps and its plan of memory; with arguments in numbers, whatever symbols there are."""
+        if arguments is not None:
+            return self.make_account(self._binder.bind(arguments)[1])
+        return self.make_account(None if self.function.symbols else {})
+
+    def make_account(self, bindings: Bindings | None) -> Account:
+        """The account for some values of the symbols, or for any."""
+        from nervure.transformers.account import Account, ops_as_steps  # loaded for explanations alone
+        return Account(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
+                       tuple(ops_as_steps(self.function, bindings)))
+
+    def measure(self, arguments: Sequence[Any], repeat: int) -> Times:
+        """How long each step of the account takes. No variable is changed, but effects happen at each repetition."""
+        self.transformer.check_open()
+        arrays, bindings = self._binder.bind(arguments)
+        cells = self._find_cells()
+        with holding([self._turn, *[cell.turn for cell in cells]]):
+            states = {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)}
+            return self.time_steps(bindings, arrays, states, repeat)
+
+    def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                   repeat: int) -> Times:
+        """The times of steps, where a backend can tell them."""
+        raise NotSupported(f"{self.transformer.name} does not time its steps", op=self.function.name,
+                           got="arguments to run with", expected="none", help="nv.explain without arguments shows them")
+
+    # -- values ------------------------------------------------------------------------------------------------
 
     def _values(self, arrays: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                 bindings: Bindings) -> list[np.ndarray]:

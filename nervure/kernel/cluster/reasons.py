@@ -1,15 +1,18 @@
-"""Why values get memory, in the words of explanations.
+"""Why values get memory and ops have kernels of their own, in the words of explanations.
 
 >>> import nervure as nv
 >>> from nervure.kernel.cluster.clustering import cluster
 >>> x = nv.Parameter(nv.float32, (8, 16))
 >>> total = nv.ops.Sum(nv.ops.Sum(nv.ops.Exp(x), [1]), [0])
 >>> function = nv.Function([total], [x])
->>> for value, reasons in why_stored(function, cluster(function)).items():
-...     for reason in reasons:
+>>> found = reasons(function, cluster(function))
+>>> for value, listed in found.stored.items():
+...     for reason in listed:
 ...         print(type(value.op).__name__, "-", reason.text)
 Sum - Sum reads it: it runs over another shape than the kernel of its operand
 Sum - result 0
+>>> found.apart[total]
+'it runs over another shape than the kernel of its operand'
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
+from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.steps import Copy, Host, Loops, Pieces, Scattering, Step
-from nervure.kernel.cluster.storing import dense_base
 
 _LATER = "it also reads what a later step makes"
 
@@ -33,24 +36,33 @@ class Reason(NamedTuple):
     step: Step | None = None
 
 
-def why_stored(function: Function, steps: Sequence[Step]) -> dict[Value, list[Reason]]:
-    """For each value that a step makes in memory all that needs it there, in order."""
+class Reasons(NamedTuple):
+    """For each value in memory all that needs it there, in order; for ops why they are not with their operands."""
+
+    stored: dict[Value, list[Reason]]
+    apart: dict[Op, str]
+
+
+def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
+    """The reasons behind the steps of a function."""
     readings = Readings(function)
     made = {value: number for number, step in enumerate(steps) for op in ops_of(step) for value in op.outputs}
-    stored = {value for step in steps for value in stored_by(step)}
-    found: dict[Value, list[Reason]] = {}
+    again = made.keys() - {value for step in steps for value in stored_by(step)}
+    found = Reasons({}, {})
     for number, step in enumerate(steps):
         for reader, values in _read(step, readings).items():
             last = max([made.get(value, -1) for value in values], default=-1)
+            if last not in (-1, number):
+                found.apart[reader] = _why_apart(step, reader)
             for value in values:
-                why = _LATER if made.get(value, last) != last else why_apart(step, reader)
-                for needed in _in_memory(value, readings, made.keys() - stored, step):
+                why = _why_apart(step, reader) if made.get(value) == last else _LATER
+                for needed in _in_memory(value, readings, again, step):
                     if made.get(needed, number) != number:
-                        reason = Reason(f"{type(reader).__name__} reads it: {why or _LATER}", step)
-                        found.setdefault(needed, []).append(reason)
+                        reason = Reason(f"{type(reader).__name__} reads it: {why}", step)
+                        found.stored.setdefault(needed, []).append(reason)
     for number, root in enumerate(function.roots):
         if dense_base(root) in made:
-            found.setdefault(dense_base(root), []).append(Reason(root_name(function, number)))
+            found.stored.setdefault(dense_base(root), []).append(Reason(root_name(function, number)))
     return found
 
 
@@ -68,11 +80,10 @@ def stored_by(step: Step) -> Sequence[Value]:
     return () if isinstance(step, Copy) else step.op.outputs
 
 
-def why_apart(step: Step, op: Op) -> str | None:
-    """Why an op is not in the step that makes its operands; None where nothing was in the way."""
+def _why_apart(step: Step, op: Op) -> str:
+    """Why an op is not in the step that makes the last of its operands."""
     if isinstance(step, Loops):
-        refusal = step.refused.get(op)
-        return None if refusal is None else refusal.value
+        return step.refused[op].value if op in step.refused else "it is in another kernel"
     if isinstance(step, Host):
         return "it runs in Python"
     if isinstance(step, Pieces):
@@ -83,7 +94,9 @@ def why_apart(step: Step, op: Op) -> str | None:
 def root_name(function: Function, number: int) -> str:
     """``result 0``, or ``new value of w``."""
     count = len(function.results)
-    return f"result {number}" if number < count else f"new value of {function.updates[number - count][0].name}"
+    if number < count:
+        return f"result {number}"
+    return f"new value of {function.updates[number - count][0].name or 'unnamed'}"
 
 
 def _read(step: Step, readings: Readings) -> dict[Op, list[Value]]:

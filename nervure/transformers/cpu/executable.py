@@ -8,7 +8,7 @@ bits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from nervure.transformers.cpu.native import NativePlan, plain
 from nervure.transformers.cpu.plan import KernelStep, make_plan
 from nervure.transformers.interpreter.program import Program as Reference
 
+if TYPE_CHECKING:
+    from nervure.transformers.account import Account, Times
+
 
 class CpuExecutable(Executable):
     """A function as machine code."""
@@ -32,7 +35,7 @@ class CpuExecutable(Executable):
         super().__init__(function, transformer)
         self.plan = make_plan(function)
         self.native = NativePlan(self.plan, target)
-        self._gate = gate
+        self._target, self._gate = target, gate
         self._fast: runtime.FastEntry | None = None
 
     def specialise(self, bindings: Bindings) -> runtime.Program:
@@ -72,6 +75,23 @@ class CpuExecutable(Executable):
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
         _, bindings = Binder(self.function).bind(arguments)
         return Reference(self.function, bindings).run(arguments, states)
+
+    def make_account(self, bindings: Bindings | None) -> Account:
+        from nervure.transformers.cpu.accounting import (
+            account_of,  # what only explanations need is loaded for them
+        )
+        return account_of(self.native, self._target, bindings)
+
+    def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                   repeat: int) -> Times:
+        from nervure.transformers.cpu.limits import measured_limits
+        from nervure.transformers.cpu.runtime.cores import threads
+        from nervure.transformers.cpu.timing import time_steps
+
+        results = self._specialised(bindings).make_results()
+        times = time_steps(self.native, bindings, arguments, results, [states[each] for each in self._variables],
+                           repeat, lambda status: self._fail(status, arguments, states))
+        return times._replace(limits=measured_limits(self._target, threads(flags.threads)))
 
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:
         """Raises the error of a call on the fast way. It has changed nothing, so variables are as they were."""

@@ -1,7 +1,7 @@
 """The native part of a plan: its kernels compiled, and the programs that run them for given sizes.
 
-For each binding of the symbols a plan becomes a program of the runtime, with numbers in place of sizes. What Python runs
-is a step of the program like any other.
+For each binding of the symbols a plan becomes a program of the runtime, with numbers in place of sizes. What Python
+runs is a step of the program like any other.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -128,8 +128,9 @@ class NativePlan:
 
     def _variable_specs(self) -> list[runtime.Array]:
         written = {storage.number for storage in self.plan.in_place.values()}
-        return [runtime.Array(variable.type.dtype.numpy, numbers(variable.type.shape, {}), number if number in written else -1)
-                for number, variable in enumerate(self.plan.function.variables)]
+        types = [variable.type for variable in self.plan.function.variables]
+        return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), number if number in written else -1)
+                for number, type in enumerate(types)]
 
     def _variable_number(self, variable: Any) -> int:
         return self.plan.function.variables.index(variable)

@@ -7,8 +7,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter import steps
 from nervure.transformers.interpreter.program import Program
+
+if TYPE_CHECKING:
+    from nervure.transformers.account import Times
 
 __all__ = ["Interpreter", "InterpreterExecutable", "evaluate"]
 
@@ -33,6 +37,17 @@ class InterpreterExecutable(Executable):
     def run(self, specialised: Program, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
         return specialised.run(arguments, states)
+
+    def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                   repeat: int) -> Times:
+        from nervure.transformers.account import Times
+        program = self._specialised(bindings)
+        ticks = []
+        for _ in range(repeat + 1):
+            ticks.append([time.perf_counter_ns()])
+            program.run(arguments, states, ticks[-1])
+        seconds = np.diff(np.array(ticks[1:], np.int64), axis=1) * 1e-9
+        return Times(tuple(np.median(seconds, axis=0).tolist()), float(np.median(seconds.sum(axis=1))))
 
 
 class Interpreter(Transformer):

@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import math
 from collections.abc import Sequence
@@ -123,6 +124,15 @@ class Program:
             result_bytes=sum([entry.bytes for entry in results]), variables=self._arrays(variables),
             variable_count=len(variables))
         self.address = ctypes.addressof(self.record)
+
+    def part(self, first: int, count: int) -> Program:
+        """Some of the steps as a program that runs them as this one would, with as many threads."""
+        part = copy.copy(self)  # it keeps alive what this one does
+        part.record = records.Program.from_buffer_copy(self.record)
+        part.record.steps = (self.record.steps or 0) + first * ctypes.sizeof(records.Step)
+        part.record.step_count, part.record.owner = count, id(part)
+        part.address = ctypes.addressof(part.record)
+        return part
 
     def make_results(self) -> list[np.ndarray]:
         """New arrays for the results, with memory of the pool. MemoryError if there is none."""

@@ -1,0 +1,195 @@
+"""What an executable says of itself: its steps, what they read and write and why, its plan of memory.
+
+It is data: every field is text, a number or a tuple of such. Bytes of symbolic shapes are numbers where the symbols
+have values, else expressions.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2, nv.dim("N")))
+>>> function = nv.Function([nv.ops.Add(x, x)], [x])
+>>> step, = ops_as_steps(function, {"N": 3})
+>>> step.name, step.reads[0].bytes, step.bytes
+('Add', 24, 48)
+>>> ops_as_steps(function, None)[0].reads[0].bytes
+'8*N'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from nervure.errors import NotSupported
+from nervure.ir.function import Function
+from nervure.ir.kinds import View
+from nervure.ir.leaves import Constant, Leaf, Parameter, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.transformers.binding import Bindings
+from nervure.types.dim import DimLike, evaluate, product
+
+Count = int | str
+"""A number, or an expression over symbols without values."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """An op as its user knows it: class, name, type, scope, file and line.
+
+    ``apart`` says why it is not in the kernel in which the last of its operands is made.
+    """
+
+    op: str
+    name: str | None
+    type: str
+    scope: str
+    file: str | None
+    line: int | None
+    apart: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Memory: an argument, a constant, a variable, a result, an update (the new value of a variable) or a temporary.
+
+    ``reasons`` say why a value that a step makes is in memory.
+    """
+
+    kind: str
+    name: str
+    type: str
+    bytes: Count
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """Memory for the time of a call, from one step to another, at an offset (None where sizes are not known)."""
+
+    name: str
+    type: str
+    bytes: Count
+    first: int
+    last: int
+    offset: int | None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel, a step that runs in Python (``host``), or an op by itself.
+
+    ``bytes`` are those that must be read and written, ``operations`` those on elements (an addition is 1, a function
+    such as exp 16), both None where sizes are not known; ``width`` is of the widest type computed in. Seconds are
+    estimated for one core, and the median of several runs.
+    """
+
+    number: int
+    kind: str
+    name: str
+    ops: tuple[Line, ...]
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+    bytes: int | None = None
+    operations: int | None = None
+    width: int = 4
+    estimated_seconds: float | None = None
+    seconds: float | None = None
+    texts: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The loops of a kernel, in the loop IR."""
+        return self._text("loops")
+
+    @property
+    def llvm(self) -> str:
+        """The text that LLVM was given."""
+        return self._text("llvm")
+
+    @property
+    def assembly(self) -> str:
+        """What LLVM made of it."""
+        return self._text("assembly")
+
+    def _text(self, form: str) -> str:
+        if form not in self.texts:
+            raise NotSupported(f"step {self.number} has no {form}", op="explain", operand=self.name, got=self.kind,
+                               expected="a kernel", help="explanation.kernels are the steps that are native code")
+        return self.texts[form]()
+
+
+@dataclass(frozen=True)
+class Account:
+    """The steps of an executable in order, and its memory.
+
+    ``apart_bytes`` is what temporaries would take each for itself, ``together_bytes`` the block that they share;
+    ``in_place`` names the variables that are updated where they lie.
+    """
+
+    name: str
+    transformer: str
+    bindings: tuple[tuple[str, int], ...]
+    steps: tuple[Step, ...]
+    temporaries: tuple[Temporary, ...] = ()
+    apart_bytes: Count = 0
+    together_bytes: int | None = 0
+    in_place: tuple[str, ...] = ()
+
+
+class Limits(NamedTuple):
+    """What this machine reached with so many threads when it was measured; operations are on float32."""
+
+    threads: int
+    bytes_per_second: float
+    operations_per_second: float
+
+
+class Times(NamedTuple):
+    """Seconds of each step and of all together, medians; and what the machine can do, where that is known."""
+
+    steps: tuple[float, ...]
+    together: float
+    limits: Limits | None = None
+
+
+def ops_as_steps(function: Function, bindings: Bindings | None) -> list[Step]:
+    """A function whose ops run one after the other."""
+    ops = [op for op in function.operations if not isinstance(op, Leaf)]
+    return [_op_step(number, op, bindings) for number, op in enumerate(ops)]
+
+
+def _op_step(number: int, op: Op, bindings: Bindings | None) -> Step:
+    reads = [place_of(value, bindings) for value in dict.fromkeys(op.operands)]
+    writes = [place_of(value, bindings) for value in op.outputs]
+    moved = None if isinstance(op, View) else total([*reads, *writes])
+    return Step(number, "op", type(op).__name__, (line_of(op),), tuple(reads), tuple(writes), moved)
+
+
+def place_of(value: Value, bindings: Bindings | None) -> Place:
+    """The memory of a value by itself."""
+    op = value.op
+    kind = "argument" if isinstance(op, Parameter) else "variable" if isinstance(op, ReadVariable) else \
+        "constant" if isinstance(op, Constant) else "temporary"
+    name = op.variable.name if isinstance(op, ReadVariable) else op.name
+    size = count(product(value.shape) * value.dtype.itemsize, bindings)
+    return Place(kind, name or type(op).__name__, value.type.describe(value.labels), size)
+
+
+def line_of(op: Op, apart: str | None = None) -> Line:
+    """An op in a user's terms."""
+    types = ", ".join([value.type.describe(value.labels) for value in op.outputs])
+    location = op.location
+    file, line = (None, None) if location is None else (str(location.file), int(location.line))
+    return Line(type(op).__name__, op.name, types, op.provenance.scope, file, line, apart)
+
+
+def count(number: DimLike, bindings: Bindings | None) -> Count:
+    """A number of a symbolic shape."""
+    if isinstance(number, int):
+        return number
+    return str(number) if bindings is None else evaluate(number, bindings)
+
+
+def total(places: Sequence[Place | Temporary]) -> int | None:
+    """The bytes of several places; None where one is not known."""
+    known = [place.bytes for place in places if isinstance(place.bytes, int)]
+    return sum(known) if len(known) == len(places) else None
