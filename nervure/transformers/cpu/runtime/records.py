@@ -163,7 +163,7 @@ class Team(ctypes.Structure):
         ("done", _integer),            # slices that workers have run
         ("_line3", _integer * 15),
         ("woken", _integer),           # the word on which workers sleep; raised to wake them
-        ("sleepers", _integer),
+        ("sleepers", _integer),        # how many sleep, or are about to, and were not woken
         ("_line4", _integer * 14),
         ("step", _address),
         ("table", _address),

@@ -66,23 +66,34 @@ def now() -> Builder:
 
 
 def wake() -> Builder:
-    """``wake(count)``: so many workers, if they sleep, wake up."""
+    """``wake(count)``: so many workers, if they sleep, wake up.
+
+    Who is woken is no sleeper from here on, though it takes long to come: nobody wakes it a second time.
+    """
     b = Builder("wake", [("count", I64)], attributes="nounwind")
     record = team(b)
-    with b.if_(atomic_load(b, record.place("sleepers"), order="seq_cst") > 0):
-        fetch_add(b, record.place("woken"), 1)
-        _futex(b, record.place("woken"), _WAKE, b.arguments[0])
+    with b.while_(lambda: b.constant(I1, True)):
+        sleepers = atomic_load(b, record.place("sleepers"), order="seq_cst")
+        with b.if_(sleepers <= 0):
+            b.ret()
+        count = least(b, b.arguments[0], sleepers)
+        with b.if_(compare_exchange(b, record.place("sleepers"), sleepers, sleepers - count)):
+            fetch_add(b, record.place("woken"), 1)
+            _futex(b, record.place("woken"), _WAKE, count)
+            b.ret()
     b.ret()
     return b
 
 
 def _sleep(b: Builder, record: At) -> None:
-    """Code of a worker that sleeps until it is woken, unless there is work by now."""
+    """Code of a worker that sleeps until it is woken, unless there is work by now.
+
+    One that does not sleep in the end stays counted; that costs its waker a system call, and nothing else.
+    """
     before = atomic_load(b, record.place("woken"))
     fetch_add(b, record.place("sleepers"), 1)
     with b.if_(_left(atomic_load(b, record.place("ticket"), order="seq_cst")).equal(0)):
         _futex(b, record.place("woken"), _WAIT, before)
-    fetch_add(b, record.place("sleepers"), -1)
 
 
 def _futex(b: Builder, word: Register, operation: int, value: Register) -> None:
