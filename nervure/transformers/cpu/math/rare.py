@@ -40,7 +40,8 @@ def rarely(name: str, needs: Function, slow: Function, x: Register, usual: Regis
 
 
 def _lane_by_lane(name: str, element: Type, needs: Function, slow: Function) -> Builder:
-    b = Builder(name, [("arguments", PTR), ("results", PTR), ("lanes", I64)], attributes="noinline cold",
+    # optnone: compiled in two thirds of the time, hardly slower.
+    b = Builder(name, [("arguments", PTR), ("results", PTR), ("lanes", I64)], attributes="noinline optnone cold",
                 linkage="internal")
     arguments, results, lanes = b.arguments
     with b.loop(0, lanes) as loop:
