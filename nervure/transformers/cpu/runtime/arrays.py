@@ -96,7 +96,7 @@ def handler_realloc() -> Builder:
     _, memory, size = b.arguments
     with b.if_(memory.equal(0)):
         b.ret(b.call("take", PTR, size))
-    room = b.call("class_bytes", I64, At(Block, b.offset(memory, -HEAD, I8))["size_class"]) - HEAD
+    room = b.call("class_bytes", I64, At(Block, b.offset(memory, -HEAD, I8))["size_class"])
     with b.if_(size <= room):
         b.ret(memory)
     other = b.call("take", PTR, size)

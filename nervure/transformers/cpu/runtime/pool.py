@@ -43,14 +43,14 @@ _ADVICE = getattr(mmap, "MADV_HUGEPAGE", None)
 
 
 def size_class(size: int) -> int:
-    """The number of the smallest class whose blocks have ``size`` bytes."""
+    """The number of the smallest class whose blocks have room for ``size`` bytes."""
     above = max(size, 1 << _SMALLEST | 1) - 1
     power = above.bit_length() - 1
     return 4 * (power - _SMALLEST) + (above >> (power - 2) & 3)
 
 
 def class_bytes(number: int) -> int:
-    """The bytes of the blocks of a class, their heads included."""
+    """The bytes that the blocks of a class have room for."""
     power, quarter = divmod(number, 4)
     return (5 + quarter) << (power + _SMALLEST - 2)
 
@@ -93,7 +93,7 @@ def make_block() -> Builder:
     """``make_block(number)``: a fresh block of a class, or null."""
     b = Builder("make_block", [("number", I64)], result=PTR, attributes="nounwind")
     number, = b.arguments
-    size = b.call("class_bytes", I64, number)
+    size = b.call("class_bytes", I64, number) + HEAD
     with b.if_(size < _MAPPED_FROM):
         base = b.call("aligned_alloc", PTR, b.constant(I64, HEAD), (size + (HEAD - 1)) & -HEAD)
         with b.if_(base.not_equal(0)):
@@ -149,7 +149,7 @@ def drop_block() -> Builder:
 def take_block() -> Builder:
     """``take(size)``: memory of so many bytes, aligned to 64; null if there is none."""
     b = Builder("take", [("size", I64)], result=PTR, attributes="nounwind")
-    size = b.arguments[0] + HEAD
+    size, = b.arguments
     with b.if_(b.constant(I64, class_bytes(CLASSES - 1)).below(size)):
         b.ret(b.constant(PTR, 0))
     record, number = pool(b), b.call("size_class", I64, size)
