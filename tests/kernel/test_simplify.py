@@ -39,7 +39,7 @@ def test_random_kernels_give_the_same_bits(seed):
     simpler = simplify_kernel(case.kernel)
     before, failures = run(case.kernel, case.bindings, **case.arrays)
     after, found = run(simpler, case.bindings, **case.arrays)
-    assert failures == found
+    assert set(failures) == set(found)  # a check outside of a loop reports once what each turn would
     untouched, _ = run(Kernel("none", case.kernel.buffers, ()), case.bindings, **case.arrays)
     assert all([array.tobytes() == after.get(name, untouched[name]).tobytes() for name, array in before.items()])
     turned, _ = run(simpler, case.bindings, backwards=True, **case.arrays)
@@ -61,7 +61,7 @@ def test_every_rewrite_alone_keeps_the_meaning(rewrite):
         case = random_case(seed)
         one = Kernel("one", case.kernel.buffers, rewrite(case.kernel.body))
         before, after = [run(kernel, case.bindings, **case.arrays) for kernel in (case.kernel, one)]
-        assert before[1] == after[1]
+        assert set(before[1]) == set(after[1])
         assert all([before[0][name].tobytes() == after[0][name].tobytes() for name in before[0]])
 
 

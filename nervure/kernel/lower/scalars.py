@@ -45,8 +45,8 @@ class Statements:
         return found
 
     def index(self, expression: DimLike) -> Scalar:
-        """An expression over loop indices, as int64."""
-        if isinstance(expression, int):
+        """An expression over loop indices, as int64. A length is no literal: kernels of other sizes are the same."""
+        if isinstance(expression, int) and -2 <= expression <= 2:
             return Literal(expression, int64)
         found = self._known.get(expression)
         if found is None:

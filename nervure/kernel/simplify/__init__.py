@@ -21,6 +21,7 @@ from __future__ import annotations
 from nervure.kernel.ir import Kernel, Load, Store, walk
 from nervure.kernel.simplify.addresses import with_affine_addresses
 from nervure.kernel.simplify.folding import with_folded_scalars
+from nervure.kernel.simplify.hoisting import with_checks_outside
 from nervure.kernel.simplify.loops import with_collapsed_loops, without_unit_loops
 from nervure.kernel.simplify.sharing import with_shared_scalars, without_dead_statements
 
@@ -30,9 +31,11 @@ REWRITES = (
     without_unit_loops,
     with_affine_addresses,
     with_folded_scalars,
+    with_checks_outside,
     with_shared_scalars,
     without_dead_statements,
     with_collapsed_loops,
+    with_checks_outside,
 )
 """In the order in which they help each other: dead indices would keep loops apart."""
 

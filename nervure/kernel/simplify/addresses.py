@@ -74,7 +74,7 @@ class _Addresses(Rewrite):
     def simple(self, statement: Simple, out: list[Statement]) -> None:
         if isinstance(statement, Index):
             expression = self._simplified(statement.expression)
-            if isinstance(expression, int):
+            if isinstance(expression, int) and -2 <= expression <= 2:  # else a size, no structure
                 self.replaced[statement.result] = Literal(expression, int64)
                 return
             self._indices[statement.result] = expression

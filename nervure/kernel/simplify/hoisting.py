@@ -1,0 +1,108 @@
+"""Checks that are the same in every turn of a loop are made once, before it.
+
+>>> from nervure.kernel.ir import Literal
+>>> from nervure.types.dtype import bool_, int64
+>>> x, y = Buffer("x", int64, 3, "in"), Buffer("y", int64, 12, "out")
+>>> place, fits = Variable(int64), Variable(bool_)
+>>> rows = For("%0", 3, (For("%1", 4, (
+...     Load(place, x, Address(0, (("%0", 1),))), Apply(fits, "less", (place, Literal(9, int64))),
+...     Check(fits, 1, place),
+...     Store(y, Address(0, (("%0", 4), ("%1", 1))), place)), vector=True),), parallel=True)
+>>> outer, = with_checks_outside((rows,))
+>>> [type(statement).__name__ for statement in outer.body], len(outer.body[-1].body)
+(['Load', 'Apply', 'Check', 'For'], 1)
+
+A loop that may have no turn keeps its checks, and so does the loop that threads share.
+"""
+
+from __future__ import annotations
+
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Check,
+    For,
+    Index,
+    Load,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    walk,
+)
+from nervure.kernel.simplify.rewriting import Body, Rewrite
+from nervure.types.dim import index_symbols, less_equal
+
+
+def with_checks_outside(body: Body) -> Body:
+    """Checks, and what they need, stand outside of the loops that they do not depend on."""
+    return _Hoisting().block(body)
+
+
+class _Hoisting(Rewrite):
+    def for_loop(self, loop: For, out: list[Statement]) -> None:
+        body = self.block(loop.body)
+        if not loop.parallel and less_equal(1, loop.extent) is True:
+            fixed = _fixed_checks(loop.index, body)
+            out.extend([statement for statement in body if statement in fixed])
+            body = tuple([statement for statement in body if statement not in fixed])
+        if body:
+            out.append(For(loop.index, loop.extent, body, loop.parallel, loop.vector))
+
+
+def _fixed_checks(index: str, body: Body) -> set[Statement]:
+    """The checks in a body that do not change with an index, and the statements that define what they look at."""
+    written = {statement.buffer for statement in walk(body) if isinstance(statement, Store)}
+    makers: dict[Variable, Statement] = {}
+    fixed: set[Statement] = set()
+    for statement in body:
+        if isinstance(statement, (Apply, Index, Load)) and _is_fixed(statement, index, written, makers):
+            makers[statement.result] = statement
+        elif isinstance(statement, Check) and _are_known(_scalars(statement), makers):
+            fixed |= {statement, *_needed(statement, makers)}
+    return fixed
+
+
+def _is_fixed(statement: Apply | Index | Load, index: str, written: set[Buffer],
+              makers: dict[Variable, Statement]) -> bool:
+    if isinstance(statement, Index):
+        return index not in index_symbols(statement.expression)
+    if isinstance(statement, Load):
+        if statement.buffer in written or not _is_still(statement.address, index):
+            return False
+    return _are_known(_scalars(statement), makers)
+
+
+def _is_still(address: Address, index: str) -> bool:
+    return index not in index_symbols(address.base) and all([name != index for name, _ in address.steps])
+
+
+def _are_known(scalars: list[Scalar], makers: dict[Variable, Statement]) -> bool:
+    """Whether all of these are fixed here."""
+    return all([scalar in makers for scalar in scalars if isinstance(scalar, Variable)])
+
+
+def _needed(check: Check, makers: dict[Variable, Statement]) -> set[Statement]:
+    """The statements that a check needs, through each other."""
+    found: set[Statement] = set()
+    stack = _scalars(check)
+    while stack:
+        scalar = stack.pop()
+        maker = makers.get(scalar) if isinstance(scalar, Variable) else None
+        if maker is not None and maker not in found:
+            found.add(maker)
+            stack.extend(_scalars(maker))
+    return found
+
+
+def _scalars(statement: Statement) -> list[Scalar]:
+    """The scalars that a statement reads."""
+    if isinstance(statement, Apply):
+        return list(statement.operands)
+    if isinstance(statement, Check):
+        return [statement.condition, statement.value]
+    if isinstance(statement, Load):
+        terms = [scalar for _, scalar in statement.address.terms]
+        return [*terms, *[scalar for scalar in (statement.valid, statement.fill) if scalar is not None]]
+    return []
