@@ -72,14 +72,15 @@ class _Accounting:
             reads, writes = self._places(step.read), self._places(step.written, step.cluster)
             return Step(number, "host", type(step.op).__name__, self._lines(step.cluster), reads, writes,
                         total([*reads, *writes]))
-        lowered, bindings = step.step.lowered, self._bindings
+        (made, code), bindings = step.source, self._bindings
+        lowered = made.lowered
         done = None if bindings is None else work(lowered.kernel, bindings)
         estimate = None if bindings is None else max(step.points(bindings), 0) * step.nanoseconds * 1e-9
         texts: Mapping[str, Callable[[], str]] = {
-            "loops": lambda: print_kernel(lowered.kernel), "llvm": lambda: step.code.text,
-            "assembly": lambda: assembly(step.code.text, self._target)}
-        return Step(number, "kernel", lowered.kernel.name, self._lines(step.step.cluster),
-                    self._places(step.step.read), self._places(step.step.written, step.step.cluster),
+            "loops": lambda: print_kernel(lowered.kernel), "llvm": lambda: code.text,
+            "assembly": lambda: assembly(code.text, self._target)}
+        return Step(number, "kernel", lowered.kernel.name, self._lines(made.cluster),
+                    self._places(made.read), self._places(made.written, made.cluster),
                     done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
                     texts=texts)
 

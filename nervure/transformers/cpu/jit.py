@@ -26,7 +26,7 @@ from nervure.transformers.cpu.loader import Library, load, load_together
 from nervure.transformers.cpu.machine import Target
 
 __all__ = ["Library", "Module", "assembly", "compile_kernel", "compile_kernels", "compile_object", "compile_once",
-           "load"]
+           "kept_kernels", "kernel_key", "load"]
 
 
 class Module(NamedTuple):
@@ -44,10 +44,22 @@ def compile_kernel(text: str, target: Target | None = None) -> Library:
     return compile_kernels([text], target)[0]
 
 
+def kernel_key(text: str, target: Target) -> bytes:
+    """The key of a kernel's machine code in the cache."""
+    return make_key("kernel", SETTINGS, target.key, text)
+
+
+def kept_kernels(keys: Sequence[bytes]) -> list[Library] | None:
+    """The machine code that has these keys; None if some of it is not there."""
+    found = {key: library for key in dict.fromkeys(keys) if (library := _loaded.get(key) or _from_disk(key))}
+    _loaded.update(found)
+    return [found[key] for key in keys] if all([key in found for key in keys]) else None
+
+
 def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[Library]:
     """The machine code of several modules. InternalError, and no library, if one of them is wrong."""
     target = target or Target.host()
-    keys = [make_key("kernel", SETTINGS, target.key, text) for text in texts]
+    keys = [kernel_key(text, target) for text in texts]
     found = {key: library for key in keys if (library := _loaded.get(key) or _from_disk(key))}
     missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
     # The longest first: what is begun last should not be what everybody waits for.

@@ -17,11 +17,12 @@ runs is a step of the program like any other.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nervure.errors import InternalError
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
@@ -42,11 +43,33 @@ GRAIN = 64
 Number = Callable[[Mapping[str, int]], int]
 
 
-class NativeKernel(NamedTuple):
-    """A kernel as machine code, and what it needs to be told for a binding of the symbols."""
+class KeptStep(NamedTuple):
+    """What is left of a step whose kernel is found again: its memory, in the order of the kernel's buffers."""
 
-    step: KernelStep
-    code: Code
+    storages: tuple[Storage, ...]
+    read: list[Storage]
+    written: list[Storage]
+
+
+class Told(NamedTuple):
+    """What a kernel has to be told, as dimensions, and what is known of it for all of them."""
+
+    sizes: tuple[DimLike, ...]
+    extent: DimLike
+    points: DimLike
+    scratch: DimLike
+    grain: int
+    nanoseconds: float
+
+
+class NativeKernel(NamedTuple):
+    """A kernel as machine code, and what it needs to be told for a binding of the symbols.
+
+    ``code`` is the text that it was made from, None if it was found again.
+    """
+
+    step: KernelStep | KeptStep
+    code: Code | None
     library: Library
     sizes: tuple[Number, ...]
     extent: Number
@@ -55,18 +78,22 @@ class NativeKernel(NamedTuple):
     grain: int
     nanoseconds: float
 
+    @property
+    def source(self) -> tuple[KernelStep, Code]:
+        """What it was made from; InternalError of one that was found again."""
+        if not isinstance(self.step, KernelStep) or self.code is None:
+            raise InternalError("a kernel out of the cache does not know what it was made from")
+        return self.step, self.code
+
 
 class NativePlan:
-    """A plan with its kernels compiled."""
+    """A plan with its kernels compiled; ``kernels`` are those of its steps, in order, where they are there already."""
 
-    def __init__(self, plan: Plan, target: Target) -> None:
+    def __init__(self, plan: Plan, target: Target, kernels: Sequence[NativeKernel] | None = None) -> None:
         self.plan = plan
-        steps = [step for step in plan.steps if isinstance(step, KernelStep)]
-        codes = [generate(step.lowered.kernel, target) for step in steps]
-        libraries = compile_kernels([code.text for code in codes], target)
-        natives = map(_native, steps, codes, libraries)
+        natives = iter(_compiled(plan, target) if kernels is None else kernels)
         self.steps: list[NativeKernel | HostStep] = [
-            next(natives) if isinstance(step, KernelStep) else step for step in plan.steps]
+            step if isinstance(step, HostStep) else next(natives) for step in plan.steps]
         self._storages = list(dict.fromkeys(
             [storage for step in plan.steps for storage in (*step.read, *step.written)]))
         self._results = self._result_numbers()
@@ -153,19 +180,33 @@ def byte_size(storage: Storage, bindings: Bindings) -> int:
 # -- steps ---------------------------------------------------------------------------------------------------
 
 
-def _native(step: KernelStep, code: Code, library: Library) -> NativeKernel:
+def _compiled(plan: Plan, target: Target) -> list[NativeKernel]:
+    steps = [step for step in plan.steps if isinstance(step, KernelStep)]
+    codes = [generate(step.lowered.kernel, target) for step in steps]
+    libraries = compile_kernels([code.text for code in codes], target)
+    return [native_kernel(step, code, library, told(step, code))
+            for step, code, library in zip(steps, codes, libraries, strict=True)]
+
+
+def told(step: KernelStep, code: Code) -> Told:
+    """What the kernel of a step is told."""
     loop = step.lowered.kernel.parallel
     extent: DimLike = 1 if loop is None else loop.extent
-    return NativeKernel(
-        step, code, library, tuple([compile_dim(entry) for entry in code.sizes]), compile_dim(extent),
-        compile_dim(step.lowered.points), compile_dim(code.scratch_bytes),
-        GRAIN if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel))
+    return Told(code.sizes, extent, step.lowered.points, code.scratch_bytes,
+                GRAIN if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel))
+
+
+def native_kernel(step: KernelStep | KeptStep, code: Code | None, library: Library, told: Told) -> NativeKernel:
+    """A kernel that is ready to be put into programs."""
+    extent, points, scratch = [compile_dim(entry) for entry in told[1:4]]
+    return NativeKernel(step, code, library, tuple([compile_dim(entry) for entry in told.sizes]), extent, points,
+                        scratch, told.grain, told.nanoseconds)
 
 
 def _kernel_step(kernel: NativeKernel, table: Mapping[Storage, int], bindings: Bindings,
                  written: set[Storage]) -> runtime.Step:
     return runtime.Step(
-        kernel.library.address("kernel"), [table[storage] for storage in kernel.step.lowered.storages],
+        kernel.library.address("kernel"), [table[storage] for storage in kernel.step.storages],
         [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.grain,
         int(max(kernel.points(bindings), 0) * kernel.nanoseconds), kernel.scratch(bindings),
         any([storage in written for storage in kernel.step.written]), kernel.library)

@@ -35,6 +35,11 @@ class KernelStep(NamedTuple):
     cluster: Step
 
     @property
+    def storages(self) -> tuple[Storage, ...]:
+        """The memory of the kernel's buffers, in their order."""
+        return self.lowered.storages
+
+    @property
     def read(self) -> list[Storage]:
         """The memory that is read."""
         return [storage for buffer, storage in self._pairs() if buffer.role != "out"]
