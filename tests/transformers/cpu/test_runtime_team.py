@@ -78,5 +78,18 @@ def test_the_switch_sets_how_many_threads_there_are():
 
 
 def test_quotas_of_time():
-    assert [cores.quota(text) for text in ("150000 100000", "20000 100000", "max 100000", "", "5")] == [1, 1, None,
-                                                                                                        None, None]
+    texts = ("150000 100000", "20000 100000", "max 100000", "-1 100000", "", "5")
+    assert [cores.quota(text) for text in texts] == [1, 1, None, None, None, None]
+
+
+@pytest.mark.parametrize(("own", "files", "expected"), [
+    ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "300000 100000\n"}, [None, 3, None]),
+    ("4:cpuacct,cpu:/x\n1:memory:/y\n0::/\n",
+     {"cpu/x/cpu.cfs_quota_us": "400000\n", "cpu/x/cpu.cfs_period_us": "100000\n", "cpu/cpu.cfs_quota_us": "-1\n",
+      "cpu/cpu.cfs_period_us": "100000\n"}, [4, None, None]),
+    ("", {}, [])])
+def test_quotas_are_read_from_either_version(tmp_path, own, files, expected):
+    for name, text in {"own": own, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(map(cores.quota, cores._quota_lines(tmp_path / "own", tmp_path))) == expected

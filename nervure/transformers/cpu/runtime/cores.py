@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 FUTEX_CALL = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 """The number of the system call with which threads sleep; 0 where there is none: calls then use one thread."""
 
-_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS, _GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 def threads(wanted: int) -> int:
@@ -27,7 +28,7 @@ def threads(wanted: int) -> int:
 def allowed() -> int:
     """The cores in this process's affinity mask, or fewer if its control group has a quota of time."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [found for found in map(_read_quota, _quota_files()) if found is not None]
+    quotas = [found for found in map(quota, _quota_lines(_OWN_GROUPS, _GROUPS)) if found is not None]
     return max(min([cores, *quotas]), 1)
 
 
@@ -39,20 +40,21 @@ def quota(text: str) -> int | None:
     return max(int(limit) // int(period), 1)
 
 
-def _quota_files() -> list[Path]:
-    """``cpu.max`` of the group that this process is in and of all groups around it."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return []
-    own = [Path(line.split(":", 2)[2].lstrip("/")) for line in lines if line.startswith("0::")]
-    groups = {_CGROUPS / group for path in own for group in (path, *path.parents)}
-    return [group / "cpu.max" for group in sorted(groups)]
+def _quota_lines(own: Path, root: Path) -> Iterator[str]:
+    """``quota period`` of the control groups that this process is in and of all around them, of either version."""
+    for line in _read(own).splitlines():
+        _, controllers, group = line.split(":", 2)
+        path = Path(group.lstrip("/"))
+        for place in (path, *path.parents):
+            if not controllers:
+                yield _read(root / place / "cpu.max")
+            elif "cpu" in controllers.split(","):
+                files = [root / "cpu" / place / f"cpu.cfs_{name}_us" for name in ("quota", "period")]
+                yield " ".join([_read(file).strip() for file in files])
 
 
-def _read_quota(path: Path) -> int | None:
-    """The quota in a file; a file of version 1 stands in another place with its two numbers apart."""
+def _read(path: Path) -> str:
     try:
-        return quota(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        return None
+        return ""
