@@ -41,6 +41,7 @@ _NAMES = {
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.jit": "grad jit value_and_grad",
     "nervure.model_file": "load save",
+    "nervure.explain": "explain",
 }
 """Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
 

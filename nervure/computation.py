@@ -86,10 +86,10 @@ class Computation(Identity):
                     break
             else:
                 return self._finish(call(*arguments))
-        return self._finish(self.executable(self._read(arguments, feed_dict)))
+        return self._finish(self.executable(self.read_arguments(arguments, feed_dict)))
 
-    def _read(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None) -> list[Any]:
-        """The arguments in order; tensors as their values."""
+    def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None) -> list[Any]:
+        """The arguments of a call in order; tensors as their values."""
         if feed_dict is not None:
             arguments = self._fed(arguments, feed_dict)
         if len(arguments) != len(self.parameters):

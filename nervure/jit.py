@@ -17,7 +17,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,17 @@ from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.dim import dim
 from nervure.types.dtype import as_dtype
+
+_Compiled = tuple[Computation, Callable[[Sequence[Any]], Any]]
+
+
+class _Call(NamedTuple):
+    """The arguments of a call as leaves: how they were nested, whose they are, which become placeholders."""
+
+    pattern: Any
+    leaves: list[Any]
+    owners: list[str]
+    traced: list[int]
 
 
 class Jitted(Identity):
@@ -63,7 +74,7 @@ class Jitted(Identity):
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static, "static"))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
-        self._compiled: dict[Any, tuple[Computation, Callable[[Sequence[Any]], Any]]] = {}
+        self._compiled: dict[Any, _Compiled] = {}
         self._lock = threading.RLock()
 
     @property
@@ -73,12 +84,27 @@ class Jitted(Identity):
                 for entry, _ in self._compiled.values()]
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        call = self._take_apart(arguments, keywords)
+        if any(isinstance(call.leaves[at], Tensor) and not _has_value(call.leaves[at]) for at in call.traced):
+            return self._inline(call.pattern, call.leaves)
+        (computation, shape), arrays = self._compiled_for(call)
+        return shape(computation.executable(arrays))
+
+    def specialised(self, *arguments: Any, **keywords: Any) -> tuple[Computation, list[np.ndarray]]:
+        """What is compiled for such arguments, and the arrays that a call would pass to it."""
+        (computation, _), arrays = self._compiled_for(self._take_apart(arguments, keywords))
+        return computation, arrays
+
+    def _take_apart(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> _Call:
         named = self._bind(arguments, keywords)
         leaves, pattern = nesting.flatten(named)
         owners = _owners(named)
         traced = [at for at, leaf in enumerate(leaves) if _is_traced(leaf) and owners[at] not in self._static]
-        if any(isinstance(leaves[at], Tensor) and not _has_value(leaves[at]) for at in traced):
-            return self._inline(pattern, leaves)
+        return _Call(pattern, leaves, owners, traced)
+
+    def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray]]:
+        """What is compiled for the types and shapes of a call, now at the latest, and the arrays of the call."""
+        pattern, leaves, owners, traced = call
         arrays = [_read(leaves[at], owners[at]) for at in traced]
         specs = [self._spec(leaves[at], array, owners[at]) for at, array in zip(traced, arrays, strict=True)]
         chosen = set(traced)
@@ -88,7 +114,7 @@ class Jitted(Identity):
             found = self._compiled.get(key)
             if found is None:
                 found = self._compiled[key] = self._specialise(pattern, leaves, traced, specs)
-        return found[1](found[0].executable(arrays))
+        return found, arrays
 
     def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the function's parameters."""

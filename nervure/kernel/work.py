@@ -89,6 +89,7 @@ class _Count:
             self._touch(statement.buffer, True, turns)
             if statement.combine is not None:
                 self._touch(statement.buffer, False, turns)
+                self.operations += turns
 
     def _add_body(self, body: tuple[Statement, ...], turns: int) -> None:
         for statement in body:

@@ -26,7 +26,7 @@ LAYERS = (
     ("saving",),
     ("computation",),
     ("model_file", "jit", "config"),
-    ("devices", "build", "testing"),
+    ("explain", "devices", "build", "testing"),
     ("nn", "optim", "data"),
     ("bridges",),
     ("tools",),
