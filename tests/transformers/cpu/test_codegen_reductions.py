@@ -117,6 +117,26 @@ def test_sums_over_rows(dtype: DType, combine: str) -> None:
         check(columns(dtype, combine, n, m), arrays, {}, 32)
 
 
+def centred() -> Kernel:
+    """The sum of the squares of what is left of each column without its mean, and the mean; many tiles wide."""
+    x, y, z = Buffer("x", float32, N * M, "in"), Buffer("y", float32, M, "out"), Buffer("z", float32, M, "out")
+    first, second, total, mean, rest, square, result = [Variable(float32) for _ in range(7)]
+    place = at(("%1", M), ("%0", 1))
+    body = (Reduce((total,), ("add",), (("%1", N),), (Load(first, x, place),), (first,)),
+            Apply(mean, "multiply", (total, Literal(0.125, float32))),
+            Reduce((result,), ("add",), (("%1", N),), (
+                Load(second, x, place), Apply(rest, "subtract", (second, mean)),
+                Apply(square, "multiply", (rest, rest))), (square,)),
+            Store(y, at(("%0", 1)), result), Store(z, at(("%0", 1)), mean))
+    return Kernel("centred", (x, y, z), (For("%0", M, body, parallel=True, vector=True),))
+
+
+def test_what_one_reduction_leaves_for_another() -> None:
+    for n, m, width in ((8, 70, 8), (8, 5000, 32), (70, 3, 64), (0, 4, 32)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, m), "z": some(float32, m)}
+        check(centred(), arrays, {"N": n, "M": m}, width, (64, 4160))
+
+
 def planes(pairs: bool) -> Kernel:
     """Over the first and the last of three indices; rows start in any lane, and blocks end inside of them."""
     x, y, z = Buffer("x", float32, N * 3 * M, "in"), Buffer("y", float32, 3, "out"), Buffer("z", float32, 3, "out")

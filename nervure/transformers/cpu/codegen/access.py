@@ -140,7 +140,14 @@ def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> R
     size = type.bits // 8
     if mask is None:
         return b.load(pointer, type, size)
-    zeros = "zeroinitializer"
+    if type.element.bits < 32:  # AVX2 has no masks for them, and tests lane after lane
+        return b.choose(b.any_lane(~mask), lambda: _read_masked(b, pointer, type, mask),
+                        lambda: b.load(pointer, type, size))
+    return _read_masked(b, pointer, type, mask)
+
+
+def _read_masked(b: Builder, pointer: Register, type: Type, mask: Register) -> Register:
+    size, zeros = type.bits // 8, "zeroinitializer"
     name = f"llvm.masked.load.{type.suffix}.p0"
     b.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
     return b.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, {type} {zeros})")

@@ -85,9 +85,9 @@ class Level:
 class Frame:
     """A kernel that is being built."""
 
-    def __init__(self, b: Builder, sizes: Sizes, status: Register, vector_bytes: int, is_narrow: bool,
-                 build: Callable[[Frame, Sequence[Statement]], None]) -> None:
-        self.builder, self.sizes, self.status = b, sizes, status
+    def __init__(self, b: Builder, sizes: Sizes, scratch: Register, status: Register, vector_bytes: int,
+                 is_narrow: bool, build: Callable[[Frame, Sequence[Statement]], None]) -> None:
+        self.builder, self.sizes, self.scratch, self.status = b, sizes, scratch, status
         self.pointers: dict[Buffer, Register] = {}
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build
@@ -97,8 +97,8 @@ class Frame:
         self.failures: set[int] = set()
         self.spare = b.allocate(I64, 8)  # memory that may always be read
         self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
-        self.scratch: Register | None = None  # what follows the scratch buffers
-        self.more_scratch = 0  # bytes of it that are in use
+        self.scratch_bytes: DimLike = 0  # of the scratch buffers
+        self.more_scratch = 0  # bytes that are needed behind them
 
     # -- levels ------------------------------------------------------------------------------------------
 
@@ -177,13 +177,11 @@ class Frame:
     def _new_place(self, size: int) -> Register:
         if size <= _ON_STACK:
             return self.builder.allocate(I8, size)
-        start = self.integer(self.more_scratch).register
+        b, start = self.builder, self.sizes.register(self.scratch_bytes)
+        with b.at(self.sizes.region):
+            place = b.offset(b.offset(self.scratch, start, I8), self.more_scratch, I8)
         self.more_scratch += -(-size // ALIGNMENT) * ALIGNMENT
-        assert self.scratch is not None
-        b = self.builder
-        region = self.sizes.region
-        with b.at(region):
-            return b.offset(self.scratch, start, I8)
+        return place
 
     # -- values ------------------------------------------------------------------------------------------
 

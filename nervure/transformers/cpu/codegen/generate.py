@@ -70,20 +70,18 @@ def generate(kernel: Kernel, target: HasVectors) -> Code:
     b = Builder("kernel", _ARGUMENTS, attributes="nounwind")
     buffers, sizes, begin, end, scratch, status = b.arguments
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
-    frame = Frame(b, Sizes(b, sizes), status, target.vector_bytes, is_narrow, build)
+    frame = Frame(b, Sizes(b, sizes), scratch, status, target.vector_bytes, is_narrow, build)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
-    total: DimLike = 0
     for buffer in kernel.buffers:
         if buffer.role == "scratch":
-            frame.pointers[buffer] = address_of(scratch, frame.sizes.register(total), 1)
-            total = total + (buffer.size * buffer.dtype.itemsize + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-    with b.at(frame.sizes.region):
-        frame.scratch = address_of(scratch, frame.sizes.register(total), 1) if total != 0 else scratch
+            frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
+            size = buffer.size * buffer.dtype.itemsize
+            frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if kernel.parallel is not None:
         build_slice(frame, kernel.parallel, begin, end)
     else:
         build(frame, kernel.body)
     b.ret()
-    return Code(assemble([b]), frame.sizes.table, given, total + frame.more_scratch, tuple(sorted(frame.failures)))
+    return Code(assemble([b]), frame.sizes.table, given, frame.scratch_bytes + frame.more_scratch, tuple(sorted(frame.failures)))

@@ -11,20 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
-from nervure.kernel.ir import LANES, Fold, For, Reduce, Scalar, Statement, Variable, walk
+from nervure.kernel.ir import BLOCK, LANES, Fold, For, Reduce, Scalar, Statement, Variable, walk
 from nervure.transformers.cpu.codegen.combining import combined, point_values
+from nervure.transformers.cpu.codegen.element import Element
+from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
-from nervure.transformers.cpu.codegen.loops import stored, vector_turns
+from nervure.transformers.cpu.codegen.loops import has_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
-from nervure.transformers.cpu.codegen.slots import Layout, slots_with
+from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_with
 from nervure.transformers.cpu.codegen.uses import defined, used
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import index_symbols
+from nervure.types.dtype import int64
 
-_CACHE = 262_144  # bytes that the accumulators may take: half of a second-level cache
-_SEVERAL = 4      # registers that a short body runs in
+_MEMORY = 1_048_576  # bytes that the accumulators may take
+_CACHE = 16_384      # bytes of them that are in use at the same time: half of a first-level cache
+_SEVERAL = 4         # registers that a short body runs in
 
 
 def takes_tiles(loop: For) -> bool:
@@ -49,9 +54,8 @@ class _Tiles:
     def __init__(self, frame: Frame, loop: For) -> None:
         self._frame, self._loop = frame, loop
         self._parts = _parts(loop.body)
-        itemsizes = [sum([variable.dtype.itemsize for variable in part.results])
-                     for part in self._parts if isinstance(part, Reduce)]
-        self._columns = max(_CACHE // (LANES * max(itemsizes)) // LANES * LANES, LANES)
+        widest = max([_bytes(part) for part in self._parts if isinstance(part, Reduce)])
+        self._columns = max(_MEMORY // (LANES * widest) // LANES * LANES, LANES)
         self._waiting = _crossing(self._parts)
         self._memory: dict[Variable, Register] = {}
 
@@ -97,7 +101,37 @@ class _Tiles:
 
                 self._turns(reduce.body, start, stop, body)
 
-            over_points(frame, reduce, slots, stop - start, point)
+            columns = stop - start
+            if len(reduce.indices) > 1:
+                over_points(frame, reduce, slots, columns, point)
+            else:
+                self._over_rows(reduce, slots, columns, point)
+
+    def _over_rows(self, reduce: Reduce, slots: Slots, columns: Register, point: Callable[[Register], None]) -> None:
+        """The points of one index, in an order in which few accumulators are in use for long.
+
+        The rows of a block are taken in groups of neighbours: first all that add to the accumulators of the first
+        group, 64 rows from each other, and so on. Each accumulator gets its points in order.
+        """
+        frame, b, (name, extent) = self._frame, self._frame.builder, reduce.indices[0]
+        end, lanes = dimension(frame, extent).register, b.constant(I64, LANES)
+        group = _quotient(b.constant(I64, _CACHE), columns * _bytes(reduce))
+        group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
+        slots.begin(b.intrinsic("smin", end, lanes), columns)
+        frame.loops.append((name, extent))
+        with b.if_(0 < end):
+            front = Front(b.region(), stored(reduce), has_turns(extent))
+            with b.loop(0, end, BLOCK) as blocks:
+                stop = b.intrinsic("smin", blocks.index + BLOCK, end)
+                used = b.intrinsic("smin", stop - blocks.index, lanes)
+                with b.loop(0, used, group) as groups, b.loop(blocks.index, stop, LANES) as chunks:
+                    first = chunks.index + groups.index
+                    last = b.intrinsic("smin", chunks.index + b.intrinsic("smin", groups.index + group, lanes), stop)
+                    with b.loop(first, last) as rows, frame.inside(front):
+                        frame.keep(("index", name), frame.here(Element(int64, (rows.index,))))
+                        point(rows.index)
+                slots.end_block(used, b.where(stop < end, used, 0), columns)
+        frame.loops.pop()
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
                body: Callable[[], None]) -> None:
@@ -118,6 +152,15 @@ class _Tiles:
                 place = self._memory[variable]
                 found = read_lanes(variable.dtype, place, self._columns, self._place(start), frame.width)
                 frame.keep(variable, frame.here(found))
+
+
+def _bytes(reduce: Reduce) -> int:
+    """What one column of one row of accumulators takes."""
+    return sum([variable.dtype.itemsize for variable in reduce.results])
+
+
+def _quotient(x: Register, y: Register) -> Register:
+    return x.builder.emit(I64, f"udiv i64 {x.text}, {y.text}")
 
 
 def _parts(body: Sequence[Statement]) -> list[Reduce | tuple[Statement, ...]]:
