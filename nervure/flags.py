@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -75,13 +75,54 @@ def _switch(name: str, default: Setting, doc: str) -> Setting:
 
 cache = _switch("cache", True, "whether machine code is kept on disk between processes")
 cache_directory = _switch("cache_directory", "", "where that is; '' stands for nervure in the user's cache directory")
+cache_executables = _switch("cache_executables", True, "whether that goes for whole functions, not for kernels alone")
 cache_limit = _switch("cache_limit", 256_000_000, "bytes that it may take on disk; what was not used for longest goes")
 check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
 cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '' stands for all that the machine has")
-debug = _switch("debug", "", "names of passes that print what they are given and give; 'passes' stands for all")
+debug = _switch("debug", "", "what is printed while compiling: 'passes', the name of one, 'cluster', 'kernels', "
+                             "'llvm', 'asm'; several with commas")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
+
+
+DEBUG_WORDS = {
+    "passes": "every pass: the function before and after it",
+    "cluster": "which ops share a kernel, and which values are stored",
+    "kernels": "every kernel as loops",
+    "llvm": "every kernel as LLVM is given it",
+    "asm": "every kernel as machine instructions",
+}
+"""What ``debug`` may ask for, beside the names of passes; everything goes to standard error."""
+
+
+def shows(word: str) -> bool:
+    """Whether ``debug`` asks for something.
+
+    >>> with overriding(debug="cluster, simplify"):
+    ...     shows("cluster"), shows("simplify"), shows("passes")
+    (True, True, False)
+    """
+    return bool(debug) and word in _words_of(debug)
+
+
+def show(title: str, text: str) -> None:
+    """Prints what ``debug`` has asked for."""
+    print(f"-- {title}\n{text.removesuffix(chr(10))}", file=sys.stderr)
+
+
+def check_debug(passes: Iterable[str]) -> None:
+    """InvalidArgument if ``debug`` asks for something that is neither one of DEBUG_WORDS nor one of these passes."""
+    known = list(dict.fromkeys([*DEBUG_WORDS, *passes]))
+    for word in _words_of(debug):
+        if word not in known:
+            raise InvalidArgument("the switch debug asks for something that there is not", op="flags", operand="debug",
+                                  got=word, expected=", ".join(known), location=None,
+                                  help=did_you_mean(word, known, "several words are separated by commas"))
+
+
+def _words_of(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def on_change(name: str, tell: Callable[[Any], None]) -> None:

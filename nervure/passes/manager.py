@@ -16,7 +16,6 @@ nervure.errors.InternalError: pass forgets_a_result, on function function: the r
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -64,7 +63,7 @@ def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list
     checker = Checker(function)
     for entry in passes:
         current = as_pass(entry)
-        shown = _is_shown(current.name)
+        shown = flags.shows("passes") or flags.shows(current.name)
         if shown:
             _show("before", current.name, function)
         start = time.perf_counter()
@@ -159,12 +158,5 @@ def _require(what: str, before: Function, after: Function, of: Callable[[Functio
         raise InternalError(f"the {what} were ({', '.join(map(str, was))}) and are ({', '.join(map(str, got))})")
 
 
-def _is_shown(name: str) -> bool:
-    if not flags.debug:
-        return False
-    wanted = {entry.strip() for entry in flags.debug.split(",")}
-    return "passes" in wanted or name in wanted
-
-
 def _show(when: str, name: str, function: Function) -> None:
-    print(f"-- {when} {name}\n{print_function(function, elide=True)}", file=sys.stderr, end="")
+    flags.show(f"{when} {name}", print_function(function, elide=True))

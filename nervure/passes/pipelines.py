@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.passes import algebra, canonical_views, fold
 from nervure.passes.common_subexpressions import common_subexpressions
@@ -27,13 +28,15 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
     ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are), ``supports`` says which
     classes of composites the backend keeps, ``records`` is extended by what each pass did.
     """
-    return run(function, [
+    passes = [
         Pass("decompose", partial(decompose, supports=supports)),
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
         Pass("common_subexpressions", common_subexpressions),
         Pass("dead_code", dead_code),
-    ], records)
+    ]
+    flags.check_debug([entry.name for entry in passes])
+    return run(function, passes, records)
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

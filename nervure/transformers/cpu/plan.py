@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
@@ -23,6 +24,7 @@ from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.cluster.storing import dense_base
 from nervure.kernel.ir import Buffer
 from nervure.kernel.lower import Lowered, Memory, lower
+from nervure.kernel.printer import print_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.in_place import updates_in_place
@@ -119,7 +121,18 @@ def make_plan(function: Function) -> Plan:
             steps.append(_host_step(step, memory))
         else:
             steps.extend([KernelStep(_simplified(lowered), step) for lowered in lower(step, memory)])
+    if flags.debug:
+        _show(function, clusters, steps)
     return Plan(function, tuple(steps), tuple(roots), updates_in_place(function, steps, roots), tuple(clusters))
+
+
+def _show(function: Function, clusters: list[Step], steps: list[KernelStep | HostStep]) -> None:
+    """What the switch ``debug`` asks for."""
+    if flags.shows("cluster"):
+        flags.show(f"cluster {function.name}", "\n".join(map(str, clusters)))
+    for number, step in enumerate(steps):
+        if isinstance(step, KernelStep) and flags.shows("kernels"):
+            flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
 def _simplified(lowered: Lowered) -> Lowered:
