@@ -1,0 +1,153 @@
+"""Clustering: which ops share loops, what gets memory, and that it never computes much more than was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.ir.kinds import Elementwise
+from nervure.kernel.cluster import Copy, Host, Loops, Pieces, Scattering, cluster
+from nervure.kernel.ir import Apply, walk
+from nervure.passes.pipelines import standard
+from nervure.transformers.cpu.plan import KernelStep, make_plan
+from nervure.types.dim import evaluate
+
+
+def steps_of(results, parameters):
+    return cluster(standard(nv.Function(results, parameters)))
+
+
+def ops_in(step):
+    return [type(op).__name__ for op in step.ops]
+
+
+def matrix(rows=64, columns=128):
+    return nv.Parameter(nv.float32, (rows, columns))
+
+
+def across(x, shape, axes):
+    return nv.ops.Broadcast(x, shape, axes)
+
+
+def test_a_chain_of_pointwise_ops_is_one_step_that_stores_its_result():
+    x, y = matrix(), matrix()
+    step, = steps_of([nv.ops.Exp(x + y) * x], [x, y])
+    assert isinstance(step, Loops) and ops_in(step) == ["Add", "Exp", "Multiply"]
+    assert [type(value.op).__name__ for value in step.stored] == ["Multiply"]
+
+
+@pytest.mark.parametrize("axes", [[1], [0]])
+def test_a_softmax_is_one_step_along_any_axis(axes):
+    x = matrix()
+    step, = steps_of([nv.ops.Softmax(x, axes)], [x])
+    assert step.reduced == tuple(axes) and len(step.stored) == 1
+
+
+def test_rows_may_have_lengths_of_one():
+    x = matrix()
+    total = nv.ops.Reshape(nv.ops.Sum(x, [1]), (64, 1))
+    scaled = x * across(nv.ops.Reshape(nv.ops.Rsqrt(total), (64,)), x.shape, [1])
+    step, = steps_of([scaled], [x])
+    assert ops_in(step) == ["Sum", "Rsqrt", "Multiply"]
+
+
+def test_other_axes_need_other_loops_and_what_is_cheap_is_not_stored_between_them():
+    x, y = matrix(), matrix()
+    product = x * y
+    rows, columns = steps_of([nv.ops.Sum(product, [1]), nv.ops.Sum(product, [0])], [x, y])
+    assert rows.reduced == (1,) and columns.reduced == (0,)
+    assert [type(value.op).__name__ for value in (*rows.stored, *columns.stored)] == ["Sum", "Sum"]
+
+
+def test_what_is_dear_is_stored_between_loops():
+    x = matrix()
+    e = nv.ops.Exp(x)
+    rows, columns = steps_of([nv.ops.Sum(e, [1]), nv.ops.Sum(e, [0])], [x])
+    assert [type(value.op).__name__ for value in rows.stored] == ["Exp", "Sum"]
+    assert [type(value.op).__name__ for value in columns.stored] == ["Sum"]
+
+
+def test_few_long_rows_are_not_kept_in_one_step_with_what_follows_from_them():
+    x = matrix(2, 1 << 20)
+    total = nv.ops.Sum(x, [1])
+    first, second = steps_of([x * across(total, x.shape, [1])], [x])
+    assert ops_in(first) == ["Sum"] and ops_in(second) == ["Multiply"]
+
+
+def test_what_is_read_once_through_a_view_is_computed_by_its_reader():
+    x, y = matrix(), matrix(128, 64)
+    step, = steps_of([nv.ops.Permute(nv.ops.Exp(x), (1, 0)) + y], [x, y])
+    assert ops_in(step) == ["Add"] and len(step.stored) == 1
+
+
+def test_what_a_broadcast_repeats_is_stored():
+    row, x = nv.Parameter(nv.float32, (128,)), matrix()
+    first, second = steps_of([x + across(nv.ops.Exp(row), x.shape, [0])], [row, x])
+    assert ops_in(first) == ["Exp"] and ops_in(second) == ["Add"]
+
+
+def test_steps_without_loops_of_their_own():
+    x, index = matrix(), nv.Parameter(nv.int64, (5,))
+    updates = nv.Parameter(nv.float32, (5, 128))
+    kinds = {type(step) for step in steps_of(
+        [nv.ops.Pad(x, [(1, 1), (0, 0)]), nv.ops.Scatter(x, index, updates, 0, "add"), x], [x, index, updates])}
+    assert kinds == {Pieces, Scattering, Copy}
+
+
+def test_a_product_runs_on_the_host_for_now():
+    x, w = matrix(), matrix(128, 3)
+    step, = steps_of([nv.ops.MatMul(x, w)], [x, w])
+    assert isinstance(step, Host)
+
+
+def test_a_training_step_of_adam_is_one_pass_over_the_parameter():
+    place = nv.placeholder("N=1000")
+    variable = nv.variable("N=1000", 1.0)
+    optimiser = nv.optim.Adam(0.1)
+    step = nv.computation([optimiser(nv.sum(variable * place, out_axes=()))], place)
+    long = [entry for entry in cluster(step.optimised) if isinstance(entry, Loops) and entry.shape == (1000,)]
+    assert len(long) == 1 and len(long[0].stored) == 3
+
+
+# -- the two invariants ------------------------------------------------------------------------------------
+
+
+def random_function(seed, size):
+    """Pointwise ops, reductions, broadcasts and transposes of each other, some read often."""
+    rng = np.random.default_rng(seed)
+    x = nv.Parameter(nv.float32, (8, 8))
+    values = [x.output, nv.ops.Exp(x).output]
+    for _ in range(size):
+        left, right = [values[int(rng.integers(max(len(values) - 6, 0), len(values)))] for _ in range(2)]
+        made = [lambda a, b: nv.ops.Add(a, b), lambda a, b: nv.ops.Multiply(a, b), lambda a, b: nv.ops.Tanh(a),
+                lambda a, b: nv.ops.Permute(a, (1, 0)),
+                lambda a, b: across(nv.ops.Sum(a, [int(rng.integers(2))]), (8, 8), [int(rng.integers(2))])]
+        values.append(nv.ops.Add(made[int(rng.integers(len(made)))](left, right), right).output)
+    return standard(nv.Function(values[-3:], [x]))
+
+
+def computed(plan):
+    """How many scalar functions run in all, each as often as its loops turn."""
+    total = 0
+    for step in plan.steps:
+        assert isinstance(step, KernelStep)
+        kernel = step.lowered.kernel
+        functions = [entry for entry in walk(kernel.body) if isinstance(entry, Apply)]
+        total += len(functions) * evaluate(step.lowered.points, {})
+    return total
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_more_than_twice_the_operations(seed):
+    function = random_function(seed, 40)
+    before = sum([64 for op in function.operations if isinstance(op, Elementwise)])
+    assert computed(make_plan(function)) <= 2 * before
+
+
+def test_the_text_of_kernels_grows_with_the_graph():
+    sizes = []
+    for size in (50, 200):
+        plan = make_plan(random_function(7, size))
+        sizes.append(sum([len(list(walk(step.lowered.kernel.body))) for step in plan.steps]) / size)
+    assert sizes[1] <= 1.5 * sizes[0]
