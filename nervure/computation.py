@@ -31,8 +31,6 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
-from nervure.passes.pipelines import standard
-from nervure.transformers.interpreter import evaluate as evaluate_op
 
 
 class Results(NamedTuple):
@@ -74,9 +72,14 @@ class Computation(Identity):
     def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensorOp],
                  shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
-        self.optimised = standard(function, evaluate_op, transformer.supports)
-        self.executable = transformer.compile(self.optimised)
+        self.executable = transformer.build(function)
         self._finish = shape.simplest if isinstance(shape, Results) else shape
+
+    @property
+    def optimised(self) -> Function:
+        """The function after all passes; where an executable was found in a cache, they run when this is asked."""
+        optimised: Function = self.executable.optimised
+        return optimised
 
     def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         call = self.executable.call

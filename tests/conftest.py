@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
+import shutil
+import tempfile
 
 import numpy as np
 import pytest
@@ -12,6 +15,12 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+
+# The user's cache is not ours. The tests of one run share kernels; whole executables they do not: each test compiles.
+_kept = tempfile.mkdtemp(prefix="nervure-tests-")
+atexit.register(shutil.rmtree, _kept, ignore_errors=True)
+os.environ["NERVURE_CACHE_DIRECTORY"] = os.path.join(_kept, "cache")
+os.environ["NERVURE_CACHE_EXECUTABLES"] = "0"
 
 # An example takes as long as it takes: a deadline or a health check that measures time would fail on a busy machine.
 UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -27,6 +27,7 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.passes.decompose import decompose
+from nervure.passes.pipelines import standard
 from nervure.transformers.cells import Cell, Cells, holding
 from nervure.transformers.executable import Executable
 
@@ -54,8 +55,18 @@ class Transformer(ABC):
     def make_executable(self, function: Function) -> Executable:
         """Compiles a function all of whose ops are supported."""
 
+    def build(self, function: Function) -> Executable:
+        """The function, after the passes that every function goes through, as a callable."""
+        self.check_open()
+        return self.compile(self.optimised(function))
+
+    def optimised(self, function: Function) -> Function:
+        """What ``build`` compiles."""
+        evaluate = importlib.import_module("nervure.transformers.interpreter").evaluate
+        return standard(function, evaluate, self.supports)
+
     def compile(self, function: Function) -> Executable:
-        """The function as a callable. NotSupported names an op that it can neither run nor decompose."""
+        """The function as it is, as a callable. NotSupported names an op that it can neither run nor decompose."""
         self.check_open()
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,

@@ -48,7 +48,7 @@ class Equation(NamedTuple):
 
 
 class Binder:
-    """The checks of one Function's arguments."""
+    """The checks of one Function's arguments. ``bounds`` are those of its symbols, by name."""
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -57,7 +57,7 @@ class Binder:
         self._places = [Place(number, axis, length) for number, (_, _, shape) in enumerate(self._parameters)
                         for axis, length in enumerate(shape) if isinstance(length, Dim)]
         self._equations = _equations(self._places)
-        self._bounds = _declared(function)
+        self.bounds = _declared(function)
 
     def bind(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], Bindings]:
         """The arguments as arrays of the declared types, and the values of the symbols."""
@@ -70,7 +70,7 @@ class Binder:
                   else self._checked(number, value) for number, (value, (_, wanted, shape))
                   in enumerate(zip(arguments, self._parameters, strict=True))]
         bindings = self._solved(arrays) if self._places else {}
-        if self._bounds:
+        if self.bounds:
             self._check_known(bindings)
         for assumption in self._function.assumptions:
             self._check_assumption(assumption, bindings)
@@ -119,7 +119,7 @@ class Binder:
                 known = ", ".join([f"{name} is {bindings[name]}" for name in sorted(symbols(length))])
                 raise self._mismatch(f"dimension {axis} is not {length}", number, arrays[number],
                                      f"{known} by the shapes of the arguments")
-        for name, (low, high) in self._bounds.items():
+        for name, (low, high) in self.bounds.items():
             if name in bindings and (bindings[name] < low or (high is not None and bindings[name] > high)):
                 expected = f"at least {low}" if high is None else f"{low} to {high}"
                 raise self._out_of_bounds(name, bindings[name], expected)
@@ -132,7 +132,7 @@ class Binder:
                                help="pass arrays of such a length, or declare other bounds: nv.dim(name, min=, max=)")
 
     def _check_known(self, bindings: Bindings) -> None:
-        for name in sorted(self._bounds):
+        for name in sorted(self.bounds):
             if name not in bindings:
                 raise InvalidArgument(f"the symbol {name} has no value", op=self._function.name, operand=name,
                                       expected=f"a parameter whose shape determines {name}",

@@ -57,6 +57,15 @@ class Executable(ABC):
         self._turn = Turn()
         self._known: OrderedDict[tuple[tuple[str, int], ...], Any] = OrderedDict()
 
+    @property
+    def optimised(self) -> Function:
+        """The function whose ops it runs: with the parameters, results and updates of ``function``."""
+        return self.function
+
+    def check_fits(self, bindings: Bindings) -> None:
+        """InvalidArgument if a call needs more memory than there is."""
+        check_fits(self.function, bindings)
+
     @abstractmethod
     def specialise(self, bindings: Bindings) -> Any:
         """What this backend works out once for some values of the symbols; ``run`` is given it."""
@@ -139,7 +148,7 @@ class Executable(ABC):
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]
-        check_fits(self.function, bindings)
+        self.check_fits(bindings)
         with collection_paused():
             specialised = self._known[key] = self.specialise(bindings)
         if len(self._known) > KEPT_BINDINGS:

@@ -75,7 +75,7 @@ class _Accounting:
         (made, code), bindings = step.source, self._bindings
         lowered = made.lowered
         done = None if bindings is None else work(lowered.kernel, bindings)
-        estimate = None if bindings is None else max(step.points(bindings), 0) * step.nanoseconds * 1e-9
+        estimate = None if bindings is None else max(step.points(bindings), 0) * step.told.nanoseconds * 1e-9
         texts: Mapping[str, Callable[[], str]] = {
             "loops": lambda: print_kernel(lowered.kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}

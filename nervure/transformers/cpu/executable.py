@@ -21,25 +21,52 @@ from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.failures import fail
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.native import NativePlan, plain
-from nervure.transformers.cpu.plan import KernelStep, make_plan
+from nervure.transformers.cpu.plan import KernelStep, Plan, make_plan
 from nervure.transformers.interpreter.program import Program as Reference
+from nervure.transformers.sizes import check_fits
 
 if TYPE_CHECKING:
     from nervure.transformers.account import Account, Times
+    from nervure.transformers.cpu.kept import Kept
 
 
 class CpuExecutable(Executable):
-    """A function as machine code."""
+    """A function as machine code.
 
-    def __init__(self, function: Function, transformer: Transformer, target: Target, gate: runtime.Gate) -> None:
+    One that was found in the cache has what calls need. Its passes run, and its plan is made, when a call fails or
+    somebody asks for what it was made from; until then ``function`` is as it was built.
+    """
+
+    def __init__(self, function: Function, transformer: Transformer, target: Target, gate: runtime.Gate,
+                 kept: Kept | None = None) -> None:
         super().__init__(function, transformer)
-        self.plan = make_plan(function)
-        self.native = NativePlan(self.plan, target)
-        self._target, self._gate = target, gate
+        self._target, self._gate, self._demand = target, gate, kept and kept.demand
+        self._native = kept.native if kept else NativePlan(make_plan(function), target)
+        self._complete = None if kept else self._native
         self._fast: runtime.FastEntry | None = None
 
+    @property
+    def native(self) -> NativePlan:
+        """The kernels, with what they were made from."""
+        if self._complete is None:
+            self._complete = NativePlan(make_plan(self.transformer.optimised(self.function)), self._target)
+        return self._complete
+
+    @property
+    def plan(self) -> Plan:
+        """Steps and memory."""
+        return self.native.plan
+
+    @property
+    def optimised(self) -> Function:
+        return self.plan.function
+
+    def check_fits(self, bindings: Bindings) -> None:
+        if self._demand is None or not 0 <= self._demand.peak(bindings)[0] <= flags.allowed_bytes():
+            check_fits(self.optimised, bindings)
+
     def specialise(self, bindings: Bindings) -> runtime.Program:
-        program = self.native.program(bindings)
+        program = self._native.program(bindings)
         if self._fast is None:
             cells = self.transformer.cells.of(self._variables)
             self._fast = runtime.FastEntry(self._slow_call, self._failed_fast, cells, self._gate)
@@ -60,21 +87,21 @@ class CpuExecutable(Executable):
             return self._checked(arguments, states)
         results = specialised.make_results()
         # What is written in place is written in a copy: others may hold the array that the variable has now.
-        written = {storage.source for storage in self.plan.in_place.values()}
+        plan = self._native.plan
+        written = {storage.source for storage in plan.in_place.values()}
         variables = [np.array(states[variable], order="C", copy=True) if variable in written
                      else plain(states[variable]) for variable in self._variables]
         status = specialised.run([plain(array) for array in arguments], results, variables)
         if status.code:
             self._fail(status, arguments, states)
         remaining = iter(results)
-        own = {storage: variables[storage.number] for storage in self.plan.in_place.values()}
-        return [own[self.plan.in_place[root]] if root in self.plan.in_place else next(remaining)
-                for root in self.plan.roots]
+        own = {storage: variables[storage.number] for storage in plan.in_place.values()}
+        return [own[plan.in_place[root]] if root in plan.in_place else next(remaining) for root in plan.roots]
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
-        _, bindings = Binder(self.function).bind(arguments)
-        return Reference(self.function, bindings).run(arguments, states)
+        _, bindings = Binder(self.optimised).bind(arguments)
+        return Reference(self.optimised, bindings).run(arguments, states)
 
     def make_account(self, bindings: Bindings | None) -> Account:
         from nervure.transformers.cpu.accounting import (
@@ -89,8 +116,9 @@ class CpuExecutable(Executable):
         from nervure.transformers.cpu.timing import time_steps
 
         results = self._specialised(bindings).make_results()
-        times = time_steps(self.native, bindings, arguments, results, [states[each] for each in self._variables],
-                           repeat, lambda status: self._fail(status, arguments, states))
+        values = [states[variable] for variable in self.optimised.variables]
+        times = time_steps(self.native, bindings, arguments, results, values, repeat,
+                           lambda status: self._fail(status, arguments, states))
         return times._replace(limits=measured_limits(self._target, threads(flags.threads)))
 
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:
@@ -103,4 +131,4 @@ class CpuExecutable(Executable):
               states: Mapping[Variable, np.ndarray]) -> None:
         step = self.plan.steps[status.step] if 0 <= status.step < len(self.plan.steps) else None
         lowered = step.lowered if isinstance(step, KernelStep) and status.code > 0 else None
-        fail(self.function, lowered, status, arguments, states)
+        fail(self.optimised, lowered, status, arguments, states)

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nervure import flags
 from nervure.errors import InternalError
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
@@ -30,7 +31,7 @@ from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.codegen.generate import Code, generate
 from nervure.transformers.cpu.estimate import nanoseconds_per_point
 from nervure.transformers.cpu.host import host_program
-from nervure.transformers.cpu.jit import Library, compile_kernels
+from nervure.transformers.cpu.jit import Library, assembly, compile_kernels
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.plan import HostStep, KernelStep, Plan
 from nervure.transformers.cpu.runtime.host import NANOSECONDS
@@ -75,8 +76,7 @@ class NativeKernel(NamedTuple):
     extent: Number
     points: Number
     scratch: Number
-    grain: int
-    nanoseconds: float
+    told: Told
 
     @property
     def source(self) -> tuple[KernelStep, Code]:
@@ -183,9 +183,19 @@ def byte_size(storage: Storage, bindings: Bindings) -> int:
 def _compiled(plan: Plan, target: Target) -> list[NativeKernel]:
     steps = [step for step in plan.steps if isinstance(step, KernelStep)]
     codes = [generate(step.lowered.kernel, target) for step in steps]
+    if flags.debug:
+        _show(plan, codes, target)
     libraries = compile_kernels([code.text for code in codes], target)
     return [native_kernel(step, code, library, told(step, code))
             for step, code, library in zip(steps, codes, libraries, strict=True)]
+
+
+def _show(plan: Plan, codes: Sequence[Code], target: Target) -> None:
+    """What the switch ``debug`` asks for."""
+    numbers = [number for number, step in enumerate(plan.steps) if isinstance(step, KernelStep)]
+    for word, text_of in (("llvm", lambda code: code.text), ("asm", lambda code: assembly(code.text, target))):
+        for number, code in zip(numbers, codes, strict=True) if flags.shows(word) else ():
+            flags.show(f"step {number} of {plan.function.name}", text_of(code))
 
 
 def told(step: KernelStep, code: Code) -> Told:
@@ -200,15 +210,15 @@ def native_kernel(step: KernelStep | KeptStep, code: Code | None, library: Libra
     """A kernel that is ready to be put into programs."""
     extent, points, scratch = [compile_dim(entry) for entry in told[1:4]]
     return NativeKernel(step, code, library, tuple([compile_dim(entry) for entry in told.sizes]), extent, points,
-                        scratch, told.grain, told.nanoseconds)
+                        scratch, told)
 
 
 def _kernel_step(kernel: NativeKernel, table: Mapping[Storage, int], bindings: Bindings,
                  written: set[Storage]) -> runtime.Step:
     return runtime.Step(
         kernel.library.address("kernel"), [table[storage] for storage in kernel.step.storages],
-        [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.grain,
-        int(max(kernel.points(bindings), 0) * kernel.nanoseconds), kernel.scratch(bindings),
+        [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.told.grain,
+        int(max(kernel.points(bindings), 0) * kernel.told.nanoseconds), kernel.scratch(bindings),
         any([storage in written for storage in kernel.step.written]), kernel.library)
 
 

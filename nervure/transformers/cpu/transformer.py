@@ -19,9 +19,9 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.cpu import kept, runtime
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.runtime import Gate
 from nervure.transformers.interpreter import steps
 
 
@@ -33,12 +33,23 @@ class CpuTransformer(Transformer):
     def __init__(self) -> None:
         super().__init__()
         self.target = Target.host()
-        self._gate = Gate()
+        self._gate = runtime.Gate()
         _all.add(self)
         self.keep_gate()
 
     def supports(self, op_class: type[Op]) -> bool:
         return issubclass(op_class, Leaf) or steps.supports(op_class)
+
+    def build(self, function: Function) -> Executable:
+        self.check_open()
+        known = kept.find(function, self.target) if type(self) is CpuTransformer else None
+        if known is not None:
+            return CpuExecutable(function, self, self.target, self._gate, known)
+        runtime.begin()
+        executable = super().build(function)
+        if type(self) is CpuTransformer:
+            kept.keep(function, executable, self.target)
+        return executable
 
     def make_executable(self, function: Function) -> Executable:
         return CpuExecutable(function, self, self.target, self._gate)

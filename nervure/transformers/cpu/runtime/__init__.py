@@ -2,6 +2,7 @@
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
 from nervure.transformers.cpu.runtime.host import HostKernel
+from nervure.transformers.cpu.runtime.native import begin
 from nervure.transformers.cpu.runtime.program import (
     Array,
     Buffer,
@@ -16,4 +17,4 @@ from nervure.transformers.cpu.runtime.program import (
 from nervure.transformers.cpu.runtime.records import Code, Status
 
 __all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "HostKernel", "Program", "Status", "Step", "arena",
-           "argument", "constant", "result", "variable"]
+           "argument", "begin", "constant", "result", "variable"]

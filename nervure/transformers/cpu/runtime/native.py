@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -64,7 +65,13 @@ def library() -> Any:
 
 def begin() -> None:
     """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
-    threading.Thread(target=library, name="nervure runtime", daemon=True).start()
+    if not library.cache_info().currsize and not _loading.locked():
+        threading.Thread(target=_prepare, name="nervure runtime", daemon=True).start()
+
+
+def _prepare() -> None:
+    with suppress(Exception):  # who needs it meets the same error
+        library()
 
 
 @cache
