@@ -6,6 +6,9 @@ import os
 
 import pytest
 
+from nervure.transformers.cpu.codegen.generate import generate
+from nervure.transformers.cpu.compiler import compile_object
+from nervure.transformers.cpu.machine import Target
 from tests.transformers.cpu.random_kernels import random_kernel
 from tests.transformers.cpu.running import check
 
@@ -19,3 +22,12 @@ def test_random_kernels_leave_the_bits_that_they_mean(start: int) -> None:
         kernel, arrays, bindings = random_kernel(seed)
         cuts = ((), (64,), (1, 2), (64, 128))[seed % 4]
         check(kernel, arrays, bindings, WIDTHS[seed % 3 if seed % 2 else 3], cuts)
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS // 4, 5))
+def test_text_for_avx512_compiles_and_means_the_same(start: int) -> None:
+    """Where there is no AVX-512 its text runs in pieces."""
+    for seed in range(start, start + 5):
+        kernel, arrays, bindings = random_kernel(seed)
+        assert compile_object(generate(kernel, Target.avx512()).text, Target.avx512())
+        check(kernel, arrays, bindings, 64)

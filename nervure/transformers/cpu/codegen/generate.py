@@ -84,4 +84,5 @@ def generate(kernel: Kernel, target: HasVectors) -> Code:
     else:
         build(frame, kernel.body)
     b.ret()
-    return Code(assemble([b]), frame.sizes.table, given, frame.scratch_bytes + frame.more_scratch, tuple(sorted(frame.failures)))
+    scratch_bytes = frame.scratch_bytes + frame.more_scratch
+    return Code(assemble([b]), frame.sizes.table, given, scratch_bytes, tuple(sorted(frame.failures)))
