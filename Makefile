@@ -4,7 +4,7 @@
 #   make test        check, then all tests
 #   make check       ruff, mypy, the rules of the project, every example in docstrings and documents
 #   make bench       the benchmark tables (one of them: make bench ARGS=startup)
-#   make fuzz        the property tests with fresh random inputs, many of them
+#   make fuzz        random graphs on the cpu (ARGS="--count 20000 --seed 0"), and the property tests with fresh inputs
 #   make test-deep   mutates the package 300 times and counts the mutants that the tests find
 #   make python-path prints the Python that a fresh .venv would be made with
 
@@ -30,7 +30,8 @@ bench: environment-bench
 	$(PYTHON) -m bench $(ARGS)
 
 fuzz: environment-dev
-	$(PYTHON) -m pytest -q tests -m hypothesis --hypothesis-profile=fuzz $(ARGS)
+	$(PYTHON) -m tests.fuzz $(ARGS)
+	$(PYTHON) -m pytest -q tests -m hypothesis --hypothesis-profile=fuzz
 
 test-deep: environment-dev
 	$(PYTHON) -m tests.deep.mutate $(ARGS)

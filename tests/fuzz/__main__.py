@@ -1,0 +1,53 @@
+"""Runs random graphs: ``python -m tests.fuzz --count 1000 --seed 0``.
+
+What fails is made small and printed as a case for ``tests/fuzz/kept_cases.py``; the exit status is the number of
+failures, at most 100.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from tests.fuzz.checks import failure
+from tests.fuzz.graphs import random_case, random_rows
+from tests.fuzz.minimise import smaller
+
+
+def checks_of(seed: int) -> list[str]:
+    """The checks of a seed: the values always, the others in turn, since each of them compiles the function again."""
+    return ["values", "work", *{0: ["unoptimised"], 1: ["passes"], 2: ["threads"]}.get(seed % 6, [])]
+
+
+def run(seed: int, limit: int) -> str | None:
+    """The text of a failure, None if all is well."""
+    make, names = (random_rows, ["rows", "values"]) if seed % 6 == 3 else (random_case, checks_of(seed))
+    case = make(seed, limit)
+    said = failure(case, names)
+    return None if said is None else f"seed {seed}: {said}\n{smaller(case, said)}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the seeds that the command line names; the number of failures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="random graphs on the cpu")
+    parser.add_argument("--count", type=int, default=1_000, help="how many graphs")
+    parser.add_argument("--seed", type=int, default=None, help="the first seed; by the clock without it")
+    parser.add_argument("--limit", type=int, default=257, help="the longest axis")
+    options = parser.parse_args(arguments)
+    first = int(time.time()) * 1_000 if options.seed is None else options.seed
+    print(f"{options.count} graphs from seed {first}", flush=True)
+    failures = 0
+    for seed in range(first, first + options.count):
+        said = run(seed, options.limit)
+        if said is not None:
+            failures += 1
+            print(said, flush=True)
+        if (seed - first + 1) % 100 == 0:
+            print(f"{seed - first + 1} graphs, {failures} failures", flush=True)
+    print(f"{options.count} graphs from seed {first}: {failures} failures", flush=True)
+    return min(failures, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""What must hold of a function on the cpu: a table of checks, each of which raises ``Failed`` where it does not.
+
+>>> from tests.fuzz.graphs import random_case
+>>> failure(random_case(5), ["values"]) is None
+True
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import nervure as nv
+from nervure import flags
+from nervure.ir.function import Function
+from nervure.ir.variable import Variable
+from nervure.passes.pipelines import minimal, standard
+from nervure.transformers.cpu import native
+from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
+from tests.fuzz.graphs import Case, arguments, states, strided
+from tests.fuzz.work import check_work
+
+Arrays = Sequence[np.ndarray]
+States = Mapping[Variable, np.ndarray]
+
+
+class Failed(AssertionError):
+    """A check that does not hold."""
+
+
+def failure(case: Case, names: Sequence[str]) -> str | None:
+    """What is wrong with a function: the name of the first check that fails, and what it says; None if all hold."""
+    for name in names:
+        try:
+            CHECKS[name](case)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            place = f"{frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno}"
+            return f"{name}: {type(error).__name__} at {place}: {str(error)[:400]}"
+    return None
+
+
+def is_valid(case: Case) -> bool:
+    """Whether the interpreter runs a function: a smaller one may have indices out of range."""
+    try:
+        for binding in case.bindings:
+            _run("interpreter", minimal, case, arguments(case.function, binding, case.seed),
+                 states(case.function, case.seed))
+    except Exception:
+        return False
+    return True
+
+
+# -- runs ----------------------------------------------------------------------------------------------------------
+
+
+def _run(name: str, prepare: Callable[[Function], Function], case: Case, arrays: Arrays,
+         values: States) -> list[np.ndarray]:
+    """The results and then the new values of variables, by one call on a new transformer."""
+    with nv.transformers.make_transformer(name) as transformer:
+        return _call(transformer, case.function, transformer.compile(prepare(case.function)), arrays, values)
+
+
+def _call(transformer: Any, function: Function, executable: Any, arrays: Arrays, values: States) -> list[np.ndarray]:
+    for variable, value in values.items():
+        transformer.set(variable, value)
+    results = [np.asarray(result) for result in executable(list(arrays))]
+    return [*results, *[transformer.get(variable) for variable, _ in function.updates]]
+
+
+def _compare(function: Function, got: Arrays, binding: Mapping[str, int], arrays: Arrays, values: States,
+             wanted: list[Expected], note: str) -> None:
+    for at, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
+        if not wrong(mine, theirs).any():
+            continue
+        if theirs.spread is not None:  # noise is random: a suspicion is looked at with more of it
+            theirs = expected(function, binding, arrays, values, MORE_RUNS)[at]
+        bad = wrong(mine, theirs)
+        if bad.any():
+            places = [tuple(map(int, place)) for place in np.argwhere(bad)[:3]]
+            shown = [f"{place}: {mine[place]!r}, not {theirs.value[place]!r}" for place in places]
+            raise Failed(f"{note} root {at} with {dict(binding)}: {int(bad.sum())} of {bad.size} wrong: {shown}")
+
+
+def _same_bits(got: Arrays, wanted: Arrays, note: str) -> None:
+    for at, (mine, theirs) in enumerate(zip(got, wanted, strict=True)):
+        if mine.tobytes() != theirs.tobytes():
+            raise Failed(f"{note}: other bits in root {at}")
+
+
+# -- checks --------------------------------------------------------------------------------------------------------
+
+
+def check_values(case: Case) -> None:
+    """The cpu gives what the interpreter gives; a second call, with arrays that lie otherwise, gives the same bits."""
+    function = standard(case.function)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        executable = cpu.compile(function)
+        for binding in case.bindings:
+            arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+            got = _call(cpu, case.function, executable, arrays, values)
+            wanted = expected(case.function, binding, arrays, values)
+            _compare(case.function, got, binding, arrays, values, wanted, "cpu")
+            again = _call(cpu, case.function, executable, strided(arrays, case.seed), values)
+            _same_bits(again, got, f"a second call with {binding}")
+
+
+def check_unoptimised(case: Case) -> None:
+    """The function as it was written, with composites written out, is compiled right, too."""
+    binding = case.bindings[0]
+    arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+    wanted = expected(case.function, binding, arrays, values)
+    got = _run("cpu", minimal, case, arrays, values)
+    _compare(case.function, got, binding, arrays, values, wanted, "without passes")
+
+
+def check_passes(case: Case) -> None:
+    """On the interpreter passes change no bit."""
+    for binding in case.bindings[:2]:
+        arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+        before = _run("interpreter", minimal, case, arrays, values)
+        after = _run("interpreter", standard, case, arrays, values)
+        for at, (mine, theirs) in enumerate(zip(after, before, strict=True)):
+            if wrong(mine, Expected(theirs, None)).any():
+                raise Failed(f"passes change root {at} with {binding}")
+
+
+def check_threads(case: Case) -> None:
+    """Two threads, which share every step however small, give the bits of one."""
+    binding = case.bindings[-1]
+    arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
+    with flags.overriding(threads=1):
+        one = _run("cpu", standard, case, arrays, values)
+    with flags.overriding(threads=2), _long_steps():
+        two = _run("cpu", standard, case, arrays, values)
+    _same_bits(two, one, f"two threads with {binding}")
+
+
+@contextmanager
+def _long_steps() -> Iterator[None]:
+    """Steps are taken to last so long that each is cut into as many slices as there may be."""
+    with mock.patch.object(native, "nanoseconds_per_point", lambda kernel: 1e6), mock.patch.object(native, "GRAIN", 1):
+        yield
+
+
+def check_rows(case: Case) -> None:
+    """A row of a batch has the bits that it has alone."""
+    function, binding = standard(case.function), case.bindings[0]
+    arrays = arguments(case.function, binding, case.seed)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        executable = cpu.compile(function)
+        together = [np.asarray(result) for result in executable(arrays)]
+        for row in {0, binding["n"] // 2, binding["n"] - 1}:
+            alone = [np.asarray(result) for result in executable([array[row:row + 1] for array in arrays])]
+            _same_bits(alone, [result[row:row + 1] for result in together], f"row {row} of {binding['n']}")
+
+
+CHECKS: dict[str, Callable[[Case], None]] = {
+    "values": check_values, "unoptimised": check_unoptimised, "passes": check_passes, "threads": check_threads,
+    "rows": check_rows, "work": check_work}

@@ -1,0 +1,139 @@
+"""What a function may give: its value on the interpreter, and how far rounding may move it.
+
+How much rounding matters is measured, not assumed. The function is evaluated a few times more with noise: wherever an
+op rounds in an order or by a formula that is open, a few units of the last place are added at random. What the noise
+moves by d may differ by a few d. Where no op rounds that way the numbers must be the same.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> exact, rounded = expected(nv.Function([x + x, nv.ops.Exp(x)], [x]), {}, [np.float32([1, 2, 3])], {})
+>>> exact.spread is None, bool((rounded.spread > 0).all())
+(True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.ir.kinds import Structured
+from nervure.ir.op import Op, Value
+from nervure.ir.variable import Variable
+from nervure.passes.pipelines import minimal
+from nervure.transformers.binding import Bindings
+from nervure.transformers.interpreter.program import Program
+from nervure.types.dtype import as_dtype
+from tests.fuzz.growth import is_rounding
+
+UNITS = 4.0
+"""Units of the last place that noise adds at most."""
+
+RUNS, MORE_RUNS = 4, 40
+"""How often noise is tried; more often before a difference is taken for a failure."""
+
+FACTOR = 8.0
+"""How many times what noise moves a result may be off."""
+
+Arrays = Sequence[np.ndarray]
+States = Mapping[Variable, np.ndarray]
+
+
+class Expected(NamedTuple):
+    """A result, and how far noise moves each element of it; None where all bits are fixed."""
+
+    value: np.ndarray
+    spread: np.ndarray | None
+
+
+class _NoisyProgram(Program):
+    """The interpreter, with noise after every op that rounds (and before every sum)."""
+
+    def __init__(self, function: Function, bindings: Bindings, rng: np.random.Generator) -> None:
+        super().__init__(function, bindings)
+        self._steps = [self._noisy(op, step, rng) if is_rounding(op) else step
+                       for op, step in zip(self._ops, self._steps, strict=True)]
+
+    def _noisy(self, op: Op, step: Any, rng: np.random.Generator) -> Any:
+        inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
+        outputs = [self._slots[value] for value in op.outputs]
+
+        def run(values: list[Any]) -> None:
+            kept = [values[slot] for slot in inputs]
+            for slot in inputs:
+                values[slot] = moved(np.asarray(values[slot]), rng)
+            step(values)
+            for slot, value in zip(inputs, kept, strict=True):
+                values[slot] = value
+            for slot in outputs:
+                values[slot] = moved(np.asarray(values[slot]), rng)
+        return run
+
+
+def moved(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Floats moved by a few units of the last place; everything else as it is."""
+    dtype = as_dtype(array.dtype)
+    if dtype.is_complex:
+        parts = as_dtype(f"float{dtype.bits // 2}").numpy
+        return (moved(array.real.astype(parts), rng) + 1j * moved(array.imag.astype(parts), rng)).astype(array.dtype)
+    if not dtype.is_float:
+        return array
+    eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
+    wide = array.astype(np.float64)
+    noise = rng.uniform(-UNITS, UNITS, array.shape)
+    return (wide + noise * (np.abs(wide) * eps + tiny)).astype(dtype.numpy)
+
+
+def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, states: States,
+             runs: int = RUNS) -> list[Expected]:
+    """The results and then the new values of variables."""
+    plain = minimal(function)
+    with np.errstate(all="ignore"):
+        values = [np.array(value) for value in Program(plain, dict(binding)).run(arrays, states)]
+        open_values = rounded_values(plain)
+        spreads = [np.zeros(value.shape) for value in values]
+        for run in range(runs if any([root in open_values for root in plain.roots]) else 0):
+            noisy = _NoisyProgram(plain, dict(binding), np.random.default_rng(run)).run(arrays, states)
+            for at, value in enumerate(noisy):
+                spreads[at] = np.maximum(spreads[at], distance(np.asarray(value), values[at]))
+    return [Expected(value, spread if root in open_values else None)
+            for value, spread, root in zip(values, spreads, plain.roots, strict=True)]
+
+
+def rounded_values(function: Function) -> set[Value]:
+    """The values below which some op rounds in an open way."""
+    found: set[Value] = set()
+    for op in function.operations:
+        if is_rounding(op) or any([operand in found for operand in op.operands]):
+            found.update(op.outputs)
+    return found
+
+
+def distance(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """How far numbers are apart; infinite where only one of them is finite, 0 where both are the same or NaN."""
+    wide = np.complex128 if left.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        left, right = left.astype(wide), right.astype(wide)
+        far = np.abs(left - right)
+        same = (left == right) | (np.isnan(left) & np.isnan(right))
+        return np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))
+
+
+def wrong(got: np.ndarray, wanted: Expected) -> np.ndarray:
+    """Where a result is not what is expected. A number that noise makes infinite or NaN is not looked at."""
+    if got.dtype != wanted.value.dtype or got.shape != wanted.value.shape:
+        return np.ones((), bool)
+    far = distance(got, wanted.value)
+    if wanted.spread is None:
+        return far > 0
+    dtype = as_dtype(got.dtype)
+    if not (dtype.is_float or dtype.is_complex):
+        return (far > 0) & (wanted.spread == 0)
+    parts = as_dtype(f"float{dtype.bits // 2}") if dtype.is_complex else dtype
+    info = ml_dtypes.finfo(parts.numpy)
+    size = np.abs(wanted.value.astype(np.complex128 if dtype.is_complex else np.float64))
+    room = 8 * float(info.eps) * np.where(np.isfinite(size), size, 0) + 8 * float(info.smallest_subnormal)
+    return far > FACTOR * wanted.spread + room

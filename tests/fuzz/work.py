@@ -1,0 +1,102 @@
+"""How much kernels compute, against how much there is to compute: the two invariants of clustering.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4, 6))
+>>> function = nv.Function([nv.ops.Exp(x + x)], [x])
+>>> needed(function, {}), done(make_plan(function), {})
+(48, 48)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nervure.ir.function import Function
+from nervure.ir.kinds import Elementwise, Structured
+from nervure.ir.op import Op
+from nervure.kernel.ir import Apply, Fold, For, Literal, Reduce, Statement, Variable, walk
+from nervure.kernel.lower.scalars import KernelScalars, Statements
+from nervure.passes.pipelines import standard
+from nervure.transformers.cpu.plan import KernelStep, Plan, make_plan
+from nervure.types.dim import evaluate, index
+from nervure.types.shape import Shape
+from tests.fuzz.graphs import Case
+
+MOST_STATEMENTS = 40
+"""Statements of kernels, for each op and scalar function that a function has."""
+
+
+def check_work(case: Case) -> None:
+    """Kernels compute at most twice what is needed, and their text grows with the function."""
+    function = standard(case.function)
+    plan = make_plan(function)
+    for binding in case.bindings:
+        wanted, got = needed(function, binding), done(plan, binding)
+        assert got <= 2 * wanted + 64, f"{got} scalar operations for {wanted} with {binding}"
+    lines = sum([sum([1 for _ in walk(step.lowered.kernel.body)]) for step in _kernels(plan)])
+    size = len(function.operations) + sum([len(_applied_by(op)) for op in function.operations])
+    assert lines <= MOST_STATEMENTS * size, f"{lines} statements for {size} ops and functions"
+
+
+def _kernels(plan: Plan) -> Iterable[KernelStep]:
+    return [step for step in plan.steps if isinstance(step, KernelStep)]
+
+
+def needed(function: Function, binding: Mapping[str, int]) -> int:
+    """The scalar functions of floats that a function's ops apply, each at all points of its op."""
+    total = 0
+    for op in function.operations:
+        points = math.prod([max(evaluate(entry, binding), 0) for entry in _domain(op)])
+        total += points * sum(map(_counts, _applied_by(op)))
+    return total
+
+
+def _domain(op: Op) -> Shape:
+    if isinstance(op, Structured):
+        return op.structure(*[operand.type for operand in op.operands]).domain
+    return op.outputs[0].shape if op.outputs else ()
+
+
+def _applied_by(op: Any) -> list[Apply]:
+    """What an op applies at a point."""
+    statements = Statements()
+    if isinstance(op, Elementwise):
+        op.evaluate(KernelScalars(statements), *[Variable(operand.dtype) for operand in op.operands])
+    elif isinstance(op, Structured):
+        structure = op.structure(*[operand.type for operand in op.operands])
+        read = [Variable(operand.dtype) for operand, access in zip(op.operands, structure.reads, strict=True)
+                if access is not None]
+        structure.body(KernelScalars(statements, lambda expression: index(0)), *read)
+    return [entry for entry in statements.list if isinstance(entry, Apply)]
+
+
+def _counts(statement: Apply) -> bool:
+    """Whether a statement computes with floats: conversions, choices and indices are no work."""
+    dtypes = [operand.dtype for operand in statement.operands if isinstance(operand, (Variable, Literal))]
+    is_float = all([dtype.is_float or dtype.is_complex for dtype in dtypes])
+    return is_float and statement.function not in ("convert", "where", "bitcast", "complex")
+
+
+def done(plan: Plan, binding: Mapping[str, int]) -> int:
+    """The scalar functions of floats that kernels apply."""
+    return sum([_applied(step.lowered.kernel.body, binding) for step in _kernels(plan)])
+
+
+def _applied(statements: tuple[Statement, ...], binding: Mapping[str, int]) -> int:
+    total = 0
+    for statement in statements:
+        if isinstance(statement, Apply):
+            total += _counts(statement)
+        elif isinstance(statement, For):
+            total += _turns([statement.extent], binding) * _applied(statement.body, binding)
+        elif isinstance(statement, (Reduce, Fold)):
+            total += _turns([extent for _, extent in statement.indices], binding) * _applied(statement.body, binding)
+    return total
+
+
+def _turns(extents: Iterable[Any], binding: Mapping[str, int]) -> int:
+    """The turns of loops; an extent that depends on an outer index counts as in the first turn."""
+    first = {f"%{number}": 0 for number in range(64)}
+    return math.prod([max(evaluate(extent, {**first, **binding}), 0) for extent in extents])
