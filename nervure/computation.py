@@ -74,6 +74,8 @@ class Computation(Identity):
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self.executable = transformer.build(function)
         self._finish = shape.simplest if isinstance(shape, Results) else shape
+        self._gives_one = isinstance(shape, Results) and shape.form == "one" and shape.has_value == (True,)
+        self._fast: Callable[..., Any] | None = None
 
     @property
     def optimised(self) -> Function:
@@ -82,14 +84,26 @@ class Computation(Identity):
         return optimised
 
     def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        fast = self._fast
+        # A list that is the only argument would stand for all arguments there.
+        if fast is not None and feed_dict is None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
+            return fast(*arguments)
+        if feed_dict is not None:
+            return self._finish(self.executable(self.read_arguments(arguments, feed_dict)))
+        result = self._call_slowly(*arguments)
+        if self._gives_one:
+            self._fast = self.executable.single(self._call_slowly)
+        return result
+
+    def _call_slowly(self, *arguments: Any) -> Any:
         call = self.executable.call
-        if feed_dict is None and call is not None and len(arguments) == len(self.parameters):
+        if call is not None and len(arguments) == len(self.parameters):
             for entry in arguments:
                 if type(entry) is not np.ndarray:
                     break
             else:
                 return self._finish(call(*arguments))
-        return self._finish(self.executable(self.read_arguments(arguments, feed_dict)))
+        return self._finish(self.executable(self.read_arguments(arguments)))
 
     def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None) -> list[Any]:
         """The arguments of a call in order; tensors as their values."""

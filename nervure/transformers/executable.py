@@ -49,6 +49,12 @@ class Executable(ABC):
     call: Callable[..., tuple[np.ndarray, ...]] | None = None
     """A faster way to call it with all arguments, where a backend has one: a function that does not hold the object."""
 
+    def single(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A faster way to call an executable with one result, which it returns itself, where a backend has one.
+        ``slow``, a bound method that is not kept alive, takes the calls that do not fit.
+        """
+        return None
+
     def __init__(self, function: Function, transformer: Transformer) -> None:
         self.function, self.transformer = function, transformer
         self._binder = Binder(function)

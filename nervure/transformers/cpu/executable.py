@@ -7,7 +7,7 @@ bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,6 +80,9 @@ class CpuExecutable(Executable):
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
         call = self.call or self._slow_call
         return call(*arguments, **keywords)
+
+    def single(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
+        return None if self._fast is None else self._fast.single(slow)
 
     def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
