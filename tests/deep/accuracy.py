@@ -28,7 +28,7 @@ found, and the limit that the tests hold it to. Half a unit is what correct roun
 - float32 is compared with float64: on all numbers, denormal and huge ones included, or on one in so many (tried);
   functions of two arguments on {PAIRS:,} random pairs.
 - float64 is compared with mpmath at 50 digits: on {DOUBLES:,} numbers of all exponents and of where functions bend.
-  lgamma and digamma of negative numbers are differences; where these are small, units are those of the larger term.
+  lgamma and digamma of negative numbers are differences; where these are small, units are those of their terms.
 - Results are the same bits on every vector width. Denormal arguments and results are not flushed to zero.
 - Add, subtract, multiply, divide and fused multiply-add are the processor's, hence correctly rounded.
 

@@ -76,6 +76,11 @@ def _digamma(x: Any) -> Any:
     return np.where(_is_pole(x), np.nan, np.where(x < 0, reflected, special.psi(x)))
 
 
+def _terms_of_digamma(x: Any) -> Any:
+    mirrored = _digamma(1 - x)
+    return np.where(x < 0, np.abs(mirrored) + np.abs(_digamma(x) - mirrored), 0.0)
+
+
 def power_arguments(dtype: Any, count: int) -> tuple[np.ndarray, ...]:
     """Bases of any size to small powers and to whole ones, and bases near 1 to powers that take them to the ends of the
     range.
@@ -132,7 +137,7 @@ ROWS: dict[str, Row] = {
     "lgamma": Row(4, _lgamma, lambda x: mp.inf if _is_pole(x) else mp.re(mp.loggamma(x)),
                   terms=lambda x: np.where(x < 0, _lgamma(1 - x), 0.0)),
     "digamma": Row(4, _digamma, lambda x: mp.nan if _is_pole(x) else mp.digamma(x),
-                   terms=lambda x: np.where(x < 0, np.abs(_digamma(1 - x)), 0.0)),
+                   terms=_terms_of_digamma),
     "erf_inv": Row(4, lambda x: np.copysign(special.erfinv(x), x), mp.erfinv),
 }
 

@@ -5,7 +5,7 @@ product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x
 series but the polynomial of least error, so that 3.3125 is far enough. Likewise digamma (M. Abramowitz and I. Stegun,
 "Handbook of mathematical functions", 6.1 and 6.3). The logarithm is kept as a sum of two parts: where its factor is
 large, its own rounding would show. Negative arguments are computed one by one, in double, which is enough for a float
-even where the terms cancel; a double is off by a few units of the larger term.
+even where the terms cancel; a double is off by a few units of the terms.
 
 >>> from nervure.transformers.cpu.llvm.builder import Builder
 >>> from nervure.transformers.cpu.llvm.types import F32
@@ -133,7 +133,11 @@ def _digamma_of_negative(x: Register) -> Register:
     is_far = part > 0.25  # the angle is taken from pi/2, exactly
     tangent = tan_of_moderate_angle(b.where(is_far, 0.5 - part, part) * math.pi)
     cotangent = with_sign_of(b.where(is_far, tangent, 1.0 / tangent), fraction)
-    value = _digamma_of_positive(1.0 - wide) - cotangent * math.pi
+    mirrored = 1.0 - wide
+    # What 1 - x loses counts where digamma(1 - x) is near 0; its slope is about 1 / y + 1 / (2 y**2).
+    inverse = 1.0 / mirrored
+    lost = ((1.0 - mirrored) - wide) * b.fma(inverse * inverse, 0.5, inverse)
+    value = (_digamma_of_positive(mirrored) + lost) - cotangent * math.pi
     return b.where(part.equal(0.0), math.nan, value).cast("fptrunc", x.type.element)
 
 
