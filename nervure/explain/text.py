@@ -68,13 +68,18 @@ def _rates(found: Explanation, step: Step) -> str:
     if step.seconds is not None:
         estimated = "" if step.estimated_seconds is None else f", estimated {_time(step.estimated_seconds)} on one core"
         parts.append(f"{_time(step.seconds)}{estimated}")
-    for amount, unit, rate, share in ((step.bytes, "bytes", rates.bytes_per_second, rates.share_of_bytes),
-                                      (step.operations, "operations", rates.operations_per_second,
-                                       rates.share_of_operations)):
-        if amount is not None:
-            reached = "" if rate is None else f" at {_giga(rate)} {'GB/s' if unit == 'bytes' else 'GFLOP/s'}"
-            parts.append(f"{_amount(amount)} {unit}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}")
-    return "; ".join(parts)
+    parts.append(_reached(step.bytes, "byte", rates.bytes_per_second, "GB/s", rates.share_of_bytes))
+    parts.append(_reached(step.operations, "operation", rates.operations_per_second, "GFLOP/s",
+                          rates.share_of_operations))
+    return "; ".join([part for part in parts if part])
+
+
+def _reached(amount: int | None, what: str, rate: float | None, unit: str, share: float | None) -> str:
+    """``4,000 bytes at 2.5 GB/s (20% of the limit)``, as far as it is known."""
+    if amount is None:
+        return ""
+    reached = "" if rate is None else f" at {_giga(rate)} {unit}"
+    return f"{amount:,} {what}{'s' * (amount != 1)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
 
 
 # -- memory --------------------------------------------------------------------------------------------------

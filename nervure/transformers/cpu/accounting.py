@@ -96,14 +96,16 @@ class _Accounting:
 
     def _places(self, storages: list[Storage], maker: Cluster | None = None) -> tuple[Place, ...]:
         """Memory as a step sees it; with reasons if ``maker`` is what made the step."""
-        made = () if maker is None else stored_by(maker)
-        return tuple([self._place(storage, made) for storage in dict.fromkeys(storages)])
+        return tuple([self._place(storage, maker) for storage in dict.fromkeys(storages)])
 
-    def _place(self, storage: Storage, made: Sequence[Value]) -> Place:
+    def _place(self, storage: Storage, maker: Cluster | None) -> Place:
         kind, name, value = self._named(storage)
         why: Sequence[str] = ()
-        if value is not None and value in made:
-            why = self._reasons.get(value, ()) if _holds(storage, value) else [f"{type(value.op).__name__} in parts"]
+        if maker is not None and value is not None:
+            if not _holds(storage, value):
+                why = [f"{type(value.op).__name__} is made from it"]
+            elif value in stored_by(maker):
+                why = self._reasons.get(value, ())
         return Place(kind, name, _type_of(storage, value), count(byte_count(storage), self._bindings), tuple(why))
 
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:

@@ -51,8 +51,8 @@ def time_steps(native: NativePlan, bindings: Bindings, arguments: Sequence[np.nd
     for number, step in enumerate(native.steps):
         if times[number] < _SHORT and isinstance(step, NativeKernel):
             many = runtime.Program([steps[number]] * _MANY, buffers)
-            times[number] = float(np.median([_nanoseconds(many, memory) - nothing for _ in range(repeat)])) / _MANY
-    seconds = [max(each, 1.0) * 1e-9 for each in (*times, float(np.median(together)) - nothing)]
+            times[number] = float(np.median([_nanoseconds(many, memory) - nothing for _ in range(repeat)]) / _MANY)
+    seconds = [max(each, 1.0) * 1e-9 for each in (*times, float(np.median(together) - nothing))]
     return Times(tuple(seconds[:-1]), seconds[-1])
 
 

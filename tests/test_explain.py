@@ -1,0 +1,218 @@
+"""Explanations: what they say is in the graph and the plan, the data survives JSON, and nothing is changed by them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import IndexOutOfRange, InvalidArgument, NotSupported, WrongKind
+from tests.ir.golden import check_golden
+
+TRAINING = """
+x = nv.placeholder({"N": 6, "F": 8}).named("x")
+w = nv.variable("F=8", 0.5).named("w")
+steps = nv.variable((), 0.0).named("steps")
+with nv.name_scope("head"):
+    y = nv.softmax(x * w).named("y")
+loss = nv.sum(y * y, out_axes=()).named("loss")
+returns = [loss, nv.assign(w, w - 0.1 * nv.deriv(loss, w)), nv.assign(steps, steps + 1)]
+parameters = [x]
+"""
+SYMBOLIC = """
+n = nv.dim("n", min=1)
+x = nv.placeholder({"N": n, "F": 512}).named("x")
+total = nv.sum(nv.exp(x), out_axes=()).named("total")
+returns, parameters = [total, x], [x]
+"""
+MIXED = """
+table = nv.placeholder((50, 4), nv.bfloat16).named("table")
+rows = nv.placeholder((6,), nv.int32).named("rows")
+taken = nv.lookuptable(table, rows)
+joined = nv.concat_along_axis([taken, nv.exp(taken)], 0)
+total = nv.sum(nv.exp(joined) * joined, out_axes=())
+returns, parameters = [joined, nv.deriv(total, table)], [table, rows]
+"""
+
+
+@pytest.fixture
+def cpu():
+    with nv.transformers.make_transformer("cpu") as transformer:
+        yield transformer
+
+
+def build(transformer, source):
+    """The computation of a source whose lines are those of a file of its own."""
+    names = {"nv": nv}
+    exec(compile(source.lstrip("\n"), "model.py", "exec"), names)
+    return transformer.computation(names["returns"], *names["parameters"])
+
+
+def ones(*shape):
+    return np.ones(shape, np.float32)
+
+
+# -- structure -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "source"), [("training", TRAINING), ("symbolic", SYMBOLIC), ("mixed", MIXED)])
+def test_golden(cpu, name, source):
+    check_golden(f"explain/{name}.txt", str(nv.explain(build(cpu, source))) + "\n")
+
+
+def test_only_with_arguments_and_repetitions_anything_is_run(cpu, capfd):
+    x = nv.placeholder((3,))
+    computation = cpu.computation(nv.print_op(x), x)
+    for arguments, repeat in [((), 20), ((ones(3),), 0)]:
+        found = nv.explain(computation, *arguments, repeat=repeat)
+        assert found.seconds is None and found.limits is None
+        assert all([step.seconds is None for step in found.steps])
+    assert capfd.readouterr() == ("", "")
+    nv.explain(computation, ones(3), repeat=2)
+    assert "".join(capfd.readouterr()).count("[1. 1. 1.]") == 5  # once, then twice by steps and twice together
+
+
+def test_every_op_of_the_user_is_in_a_step(cpu):
+    found = nv.explain(build(cpu, TRAINING))
+    lines = {(line.file, line.line) for step in found.steps for line in step.ops}
+    assert lines == {("model.py", number) for number in (5, 6, 7)}
+    assert {line.name for step in found.steps for line in step.ops} >= {"y", "loss"}
+
+
+def test_memory_that_is_shared_takes_less(cpu):
+    account = nv.explain(build(cpu, MIXED)).account
+    assert account.together_bytes < account.apart_bytes == sum([entry.bytes for entry in account.temporaries])
+    places = [(entry.offset, entry.offset + entry.bytes, entry.first, entry.last) for entry in account.temporaries]
+    for number, (start, end, first, last) in enumerate(places):
+        assert end <= account.together_bytes
+        for other in places[:number]:
+            is_alive = other[2] <= last and first <= other[3]
+            assert not (is_alive and other[0] < end and start < other[1])
+
+
+def test_an_update_in_place_is_told(cpu):
+    assert nv.explain(build(cpu, TRAINING)).account.in_place == ("steps",)
+
+
+def test_host_steps(cpu):
+    x = nv.placeholder((4, 4))
+    found = nv.explain(cpu.computation(nv.print_op(nv.exp(x)), x))
+    assert [step.kind for step in found.steps] == ["kernel", "host"]
+    assert found.kernels == found.steps[:1]
+    with pytest.raises(NotSupported):
+        _ = found.steps[1].text
+
+
+def test_the_texts_of_a_kernel(cpu):
+    kernel, = nv.explain(build(cpu, SYMBOLIC)).kernels[:1]
+    assert kernel.text.startswith("kernel blocks(in b0: f32[512*n]")
+    assert "define void @kernel(ptr" in kernel.llvm
+    assert "retq" in kernel.assembly.split() and "define" not in kernel.assembly
+
+
+def test_symbols_become_numbers(cpu):
+    computation = build(cpu, SYMBOLIC)
+    assert nv.explain(computation).steps[0].bytes is None
+    found = nv.explain(computation, ones(64, 512), repeat=0)
+    assert found.account.bindings == (("n", 64),)
+    assert found.steps[0].reads[0].bytes == 64 * 512 * 4
+    assert found.steps[0].bytes == 64 * 512 * 4 + 8 * 4
+    assert found.seconds is None
+
+
+# -- times ---------------------------------------------------------------------------------------------------
+
+
+def test_times_and_rates(cpu):
+    found = nv.explain(build(cpu, SYMBOLIC), ones(300, 512), repeat=3)
+    assert found.seconds > 0 and found.limits.bytes_per_second > 0 and found.limits.operations_per_second > 0
+    for step in found.steps:
+        rates = found.rates(step)
+        assert step.seconds > 0 and step.estimated_seconds >= 0
+        assert rates.bytes_per_second == step.bytes / step.seconds
+        assert rates.share_of_bytes == rates.bytes_per_second / found.limits.bytes_per_second
+    text = str(found)
+    assert text.count("of the limit") == 2 * len(found.steps) and "machine, " in text
+
+
+def test_nothing_is_changed(cpu):
+    computation = build(cpu, TRAINING)
+    computation(ones(6, 8))
+    variables = [variable for variable, _ in computation.function.updates]
+    before = [cpu.get(variable) for variable in variables]
+    nv.explain(computation, np.random.default_rng(1).random((6, 8), np.float32), repeat=2)
+    after = [cpu.get(variable) for variable in variables]
+    assert all(map(np.array_equal, before, after))
+    assert after[1] == 1.0  # steps, which is updated in place
+
+
+def test_explaining_leaves_results_as_they_are(cpu):
+    computation = build(cpu, MIXED)
+    arguments = np.linspace(0, 1, 200).reshape(50, 4).astype(nv.bfloat16.numpy), np.int32([0, 3, 3, 49, 1, 7])
+    expected = [np.array(each) for each in computation(*arguments)]
+    nv.explain(computation, *arguments, repeat=2)
+    for each, wanted in zip(computation(*arguments), expected, strict=True):
+        assert each.tobytes() == wanted.tobytes()
+
+
+def test_a_failure_is_that_of_the_call(cpu):
+    computation = build(cpu, MIXED)
+    with pytest.raises(IndexOutOfRange, match="51 at position"):
+        nv.explain(computation, ones(50, 4).astype(nv.bfloat16.numpy), np.int32([0, 1, 51, 2, 3, 4]))
+
+
+def test_the_interpreter_has_an_op_a_step():
+    with nv.transformers.make_transformer("interpreter") as interpreter:
+        computation = build(interpreter, SYMBOLIC)
+        assert [step.kind for step in nv.explain(computation).steps] == ["op", "op"]
+        found = nv.explain(computation, ones(3, 512), repeat=2)
+    assert [step.name for step in found.steps] == ["Exp", "Sum"]
+    assert all([step.seconds > 0 for step in found.steps]) and found.seconds >= max(
+        [step.seconds for step in found.steps])
+    assert found.limits is None
+
+
+def test_a_backend_without_times_says_so():
+    with nv.transformers.make_transformer("null") as null:
+        computation = build(null, SYMBOLIC)
+        assert len(nv.explain(computation).steps) == 2
+        with pytest.raises(NotSupported):
+            nv.explain(computation, ones(3, 512))
+
+
+# -- what can be explained, and data -------------------------------------------------------------------------
+
+
+def test_jitted_functions_and_executables(cpu):
+    @nv.jit(transformer=cpu)
+    def scaled(x, factor):
+        return x * factor
+    found = nv.explain(scaled, ones(4), factor=np.float32(2), repeat=0)
+    assert found.account.name == "scaled" and [line.op for line in found.steps[0].ops] == ["Broadcast", "Multiply"]
+    assert len(scaled.specialisations) == 1
+    executable = build(cpu, SYMBOLIC).executable
+    assert nv.explain(executable, [ones(2, 512)], repeat=0).to_dict() == \
+        nv.explain(executable, ones(2, 512), repeat=0).to_dict()
+
+
+@pytest.mark.parametrize("repeat", [0, 2])
+def test_json_has_everything(cpu, repeat):
+    found = nv.explain(build(cpu, TRAINING), ones(6, 8), repeat=repeat)
+    data = json.loads(found.json())
+    assert data == found.to_dict()
+    assert data["steps"][0]["ops"][8]["name"] == "y" and data["steps"][0]["ops"][8]["scope"] == "head"
+    assert data["in_place"] == ["steps"] and data["transformer"] == "cpu"
+    assert (data["seconds"] is None) == (data["machine"] is None) == (repeat == 0)
+
+
+def test_wrong_use(cpu):
+    computation = build(cpu, SYMBOLIC)
+    for arguments, keywords, kind in [
+            ((3,), {}, WrongKind), ((computation, ones(2, 512)), {"repeat": -1}, InvalidArgument),
+            ((computation,), {"repeats": 3}, InvalidArgument), ((computation, 1, 2), {}, InvalidArgument),
+            ((computation.executable,), {"feed_dict": {}}, InvalidArgument),
+            ((computation, ones(2, 512)), {"repeat": "x"}, WrongKind)]:
+        with pytest.raises(kind):
+            nv.explain(*arguments, **keywords)
