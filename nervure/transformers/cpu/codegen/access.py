@@ -1,6 +1,14 @@
 """Reading and writing elements in memory, in one lane or many, where a condition may hold in some lanes only.
 
 Complex numbers lie as pairs, so that their vectors are shuffled apart and together; bools lie as bytes.
+
+>>> from nervure.transformers.cpu.llvm.types import PTR
+>>> from nervure.types.dtype import bool_, complex64
+>>> b = Builder("example", [("x", PTR)])
+>>> read_row(b.arguments[0], bool_, 8)
+bool <8 x i1> %v1
+>>> read_row(b.arguments[0], complex64, 8)
+c64 <8 x float> %v3, <8 x float> %v4
 """
 
 from __future__ import annotations

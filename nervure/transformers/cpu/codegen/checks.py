@@ -1,6 +1,15 @@
 """Checks: a condition that does not hold is reported with the place at which it fails, seldom and out of the way.
 
 The place is the number of the point among all points of the loops around the check, in row-major order.
+
+>>> from nervure.kernel.ir import Address, Buffer, For, Kernel, Load, Variable
+>>> from nervure.transformers.cpu.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.types.dtype import bool_
+>>> x, holds = Buffer("x", bool_, 100, "in"), Variable(bool_)
+>>> body = (Load(holds, x, Address(0, (("%0", 1),))), Check(holds, 7, holds))
+>>> generate(Kernel("all", (x,), (For("%0", 100, body),)), Target.avx2()).failures
+(7,)
 """
 
 from __future__ import annotations

@@ -2,6 +2,13 @@
 
 A lane without a point holds the unit, and what is combined with the unit stays what it is, because every lane starts
 from the unit (so that no sum is -0.0). Only products of complex numbers are an exception: infinity times 1 + 0i is NaN.
+
+>>> from nervure.types.dtype import float32
+>>> b = Builder("example")
+>>> start_of(b, "maximum", float32, width=8)
+f32 <8 x float> splat (float 0xFFF0000000000000)
+>>> lane_tree("add", start_of(b, "add", float32, width=8)).lanes
+1
 """
 
 from __future__ import annotations

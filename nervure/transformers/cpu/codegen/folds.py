@@ -1,4 +1,17 @@
-"""Folds: points combined in order by statements of their own, one after the other; in a vector loop in each lane."""
+"""Folds: points combined in order by statements of their own, one after the other; in a vector loop in each lane.
+
+>>> from nervure.kernel.ir import Address, Apply, Buffer, Kernel, Load, Store, Variable
+>>> from nervure.transformers.cpu.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.types.dtype import float32
+>>> x, y = Buffer("x", float32, 100, "in"), Buffer("y", float32, 1, "out")
+>>> element, left, right, product, result = [Variable(float32) for _ in range(5)]
+>>> fold = Fold((result,), (("%0", 100),), (Load(element, x, Address(0, (("%0", 1),))),), (element,), (left,), (right,),
+...             (Apply(product, "multiply", (left, right)),), (product,))
+>>> text = generate(Kernel("product", (x, y), (fold, Store(y, Address(0), result))), Target.avx2()).text
+>>> "fmul float" in text, "select i1" in text
+(True, True)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""The loops of a kernel: which of the ways to run its turns each of them takes."""
+"""The loops of a kernel: which of the ways to run its turns each of them takes.
+
+>>> from nervure.kernel.ir import Kernel
+>>> from nervure.transformers.cpu.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> nests = [(For("%0", extent, (), parallel=parallel),) for extent, parallel in ((8, True), (8, False), (1, False))]
+>>> ["loop0" in generate(Kernel("turns", (), nest), Target.avx2()).text for nest in nests]
+[True, True, False]
+"""
 
 from __future__ import annotations
 

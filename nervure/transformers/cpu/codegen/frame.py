@@ -7,6 +7,17 @@ level has computed, under a key that says what it is, is found again by all that
 
 Inside a vector loop the values that depend on its index have as many lanes as turns are run at once; the others have
 one lane, and are repeated in all lanes where they meet them.
+
+>>> b = Builder("kernel", ARGUMENTS)
+>>> frame = Frame(b, vector_bytes=32, is_narrow=True, build=print)
+>>> n = frame.size(1000)
+>>> front = Front(b.region(), frozenset(), is_certain=False)
+>>> with b.loop(0, 8) as loop, frame.inside(front):
+...     k = frame.here(Element(int64, (loop.index,)))
+...     half = frame.compute("half", [n], lambda x: x.shift_right(1))      # in front of the loop, where n is known
+...     place = frame.compute("place", [half, k], lambda x, y: x + y)
+>>> half.level, place.level
+(0, 1)
 """
 
 from __future__ import annotations
@@ -20,9 +31,12 @@ from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.llvm.builder import Builder, Region, Register
-from nervure.transformers.cpu.llvm.types import I8, I64
+from nervure.transformers.cpu.llvm.types import I8, I64, PTR
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, int64
+
+ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
+"""What a kernel is called with."""
 
 ALIGNMENT = 64
 """Bytes, of memory beyond the stack."""
@@ -85,9 +99,10 @@ class Level:
 class Frame:
     """A kernel that is being built."""
 
-    def __init__(self, b: Builder, sizes: Sizes, scratch: Register, status: Register, vector_bytes: int,
-                 is_narrow: bool, build: Callable[[Frame, Sequence[Statement]], None]) -> None:
-        self.builder, self.sizes, self.scratch, self.status = b, sizes, scratch, status
+    def __init__(self, b: Builder, vector_bytes: int, is_narrow: bool,
+                 build: Callable[[Frame, Sequence[Statement]], None]) -> None:
+        _, sizes, _, _, self.scratch, self.status = b.arguments
+        self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build

@@ -31,15 +31,12 @@ from typing import Protocol
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.transformers.cpu.codegen.for_loops import build_slice
-from nervure.transformers.cpu.codegen.frame import ALIGNMENT, Frame
+from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
 from nervure.transformers.cpu.codegen.places import address_of
-from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.codegen.statements import build
 from nervure.transformers.cpu.llvm.builder import Builder, assemble
-from nervure.transformers.cpu.llvm.types import I64, PTR
+from nervure.transformers.cpu.llvm.types import PTR
 from nervure.types.dim import DimLike
-
-_ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
 
 
 class HasVectors(Protocol):
@@ -67,10 +64,10 @@ class Code:
 
 def generate(kernel: Kernel, target: HasVectors) -> Code:
     """The code of a kernel, for a target's vectors."""
-    b = Builder("kernel", _ARGUMENTS, attributes="nounwind")
-    buffers, sizes, begin, end, scratch, status = b.arguments
+    b = Builder("kernel", ARGUMENTS, attributes="nounwind")
+    buffers, _, begin, end, scratch, _ = b.arguments
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
-    frame = Frame(b, Sizes(b, sizes), scratch, status, target.vector_bytes, is_narrow, build)
+    frame = Frame(b, target.vector_bytes, is_narrow, build)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)

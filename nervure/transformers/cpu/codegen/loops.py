@@ -3,6 +3,10 @@
 A vector loop is built up to three times: wide, for as many turns as keep the machine busy; in the lanes of one
 register, for what is left; and once more with a mask, for the last turns. What does not depend on its index is computed
 in front of all three.
+
+>>> from nervure.types.dim import dim
+>>> has_turns(dim("N")), has_turns(dim("N", min=1)), has_turns(3)
+(False, True, True)
 """
 
 from __future__ import annotations

@@ -1,4 +1,16 @@
-"""Where loads and stores go: the address of lane 0, computed as far out as possible, and how other lanes follow it."""
+"""Where loads and stores go: the address of lane 0, computed as far out as possible, and how other lanes follow it.
+
+>>> from nervure.transformers.cpu.codegen.frame import ARGUMENTS
+>>> from nervure.transformers.cpu.llvm.builder import Builder
+>>> from nervure.types.dtype import float32
+>>> b = Builder("kernel", ARGUMENTS)
+>>> frame, x = Frame(b, vector_bytes=32, is_narrow=True, build=print), Buffer("x", float32, 100, "in")
+>>> frame.pointers[x] = b.arguments[0]
+>>> locate(frame, x, Address(1)).pointer.register
+ptr %v0
+>>> b.text().splitlines()[-2]
+'  %v0 = getelementptr i32, ptr %buffers, i64 1'
+"""
 
 from __future__ import annotations
 

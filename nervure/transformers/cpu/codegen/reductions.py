@@ -5,6 +5,13 @@
 * Otherwise the innermost index runs in lanes. Where the body is short and there is one index, 64 points at once, with
   the accumulators in registers;
 * else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
+
+>>> from nervure.kernel.ir import Literal, Variable
+>>> from nervure.types.dtype import float32
+>>> total = Variable(float32)
+>>> [is_unrolled(Reduce((total,), ("add",), (("%0", extent),), (), (Literal(1.0, float32),)), in_lanes=True)
+...  for extent in (9, 100)]
+[True, False]
 """
 
 from __future__ import annotations
@@ -45,11 +52,11 @@ def build_reduce(frame: Frame, reduce: Reduce) -> None:
 
 
 def without_ones(reduce: Reduce) -> Reduce:
-    """The reduction without the indices that have one value."""
-    single = {index: 0 for index, extent in reduce.indices if extent == 1}
-    if not single:
+    """The reduction without the indices that have one value; where all have, the last one stays."""
+    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1]) or reduce.indices[-1:]
+    if len(indices) == len(reduce.indices):
         return reduce
-    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1])
+    single = {index: 0 for index, _ in reduce.indices if index not in dict(indices)}
     body, values = at_point(reduce.body, reduce.values, single)
     return replace(reduce, indices=indices, body=tuple(body), values=tuple(values))
 

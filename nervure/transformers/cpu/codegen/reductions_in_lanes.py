@@ -1,4 +1,16 @@
-"""Reductions whose innermost index runs in lanes."""
+"""Reductions whose innermost index runs in lanes.
+
+>>> from nervure.kernel.ir import Address, Buffer, Kernel, Load, Store, Variable
+>>> from nervure.transformers.cpu.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.types.dtype import float32
+>>> x, y = Buffer("x", float32, 1000, "in"), Buffer("y", float32, 1, "out")
+>>> element, total = Variable(float32), Variable(float32)
+>>> reduce = Reduce((total,), ("add",), (("%0", 1000),), (Load(element, x, Address(0, (("%0", 1),))),), (element,))
+>>> text = generate(Kernel("total", (x, y), (reduce, Store(y, Address(0), total))), Target.avx2()).text
+>>> [f"fadd <{lanes} x float>" in text for lanes in (64, 32, 16, 8, 4, 2)]      # 64 lanes, and the tree over them
+[True, True, True, True, True, True]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Accumulators in memory, and the functions beside a kernel that end a block of a reduction."""
+"""Accumulators in memory, and the functions beside a kernel that end a block of a reduction.
+
+>>> from nervure.types.dtype import float32
+>>> end = _Kind("add", float32, Layout(stride=8, width=8, is_each=False)).end()
+>>> end.text().splitlines()[0]
+'define internal void @end_add_float32_8(ptr %place, ptr %total, i64 %used, i64 %rows, i64 %columns) nounwind {'
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Statements become code: a builder for each kind."""
+"""Statements become code: a builder for each kind.
+
+>>> sorted([kind.__name__ for kind in _BUILDERS])
+['Apply', 'Check', 'Fold', 'For', 'Index', 'Load', 'Reduce', 'Store']
+"""
 
 from __future__ import annotations
 

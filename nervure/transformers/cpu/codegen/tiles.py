@@ -4,6 +4,14 @@ A few lanes after the other through all rows would touch a new page of memory wi
 loop are taken in tiles as wide as their accumulators fit the cache, the statements of the body one after the other for
 the whole tile, and each point of a reduction for all columns of it. What one statement leaves for a later one waits in
 memory.
+
+>>> from nervure.kernel.ir import Literal
+>>> from nervure.types.dim import dim
+>>> from nervure.types.dtype import float32
+>>> total = Variable(float32)
+>>> reduce = Reduce((total,), ("add",), (("%1", dim("N")),), (), (Literal(1.0, float32),))
+>>> takes_tiles(For("%0", 100, (reduce,), vector=True)), takes_tiles(For("%0", 100, (), vector=True))
+(True, False)
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 Short bodies run in several registers at once, which hides the latency of their instructions and the cost of the loop;
 long ones, and those that need many registers, in one. A reduction inside a vector loop takes whole cache lines of each
 row.
+
+>>> from nervure.types.dtype import float32
+>>> x, y = Variable(float32), Variable(float32)
+>>> [vector_widths(For("%0", 100, (Apply(y, function, (x,)),)), lanes=8) for function in ("negative", "exp")]
+[Widths(full=(32, 8), masked=8), Widths(full=(8,), masked=8)]
 """
 
 from __future__ import annotations
