@@ -107,14 +107,16 @@ def _read(step: Step, readings: Readings) -> dict[Op, list[Value]]:
 
 
 def _in_memory(value: Value, readings: Readings, again: Collection[Value], step: Step) -> Iterable[Value]:
-    """A value; of one that its reader computes again, what it is computed of."""
+    """A value; of one that its reader computes again, what it is computed of, each once."""
     pending, own = [value], set(ops_of(step))
+    found: dict[Value, None] = {}
     while pending:
         value = pending.pop()
         if value in again and value.op not in own:
             pending.extend([entry.value for entry in readings.of(value.op)])
         else:
-            yield value
+            found[value] = None
+    return found
 
 
 def _values(entries: Iterable[Reading]) -> list[Value]:

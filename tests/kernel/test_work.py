@@ -1,0 +1,65 @@
+"""What kernels move and compute, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+import nervure as nv
+from nervure import ops
+from nervure.kernel.work import work
+from nervure.transformers.cpu.plan import make_plan
+
+N = nv.dim("N", min=1)
+
+
+def matrix(*shape, dtype=nv.float32):
+    return nv.Parameter(dtype, shape)
+
+
+def works(results, parameters, **bindings):
+    return [work(step.lowered.kernel, bindings) for step in make_plan(nv.Function(results, parameters)).steps]
+
+
+def test_a_row_that_is_read_in_each_of_three_runs_counts_once():
+    x = matrix(32, N)
+    e = ops.Exp(x - ops.Broadcast(ops.Max(x, [1]), x.shape, [1]))
+    found, = works([e / ops.Broadcast(ops.Sum(e, [1]), x.shape, [1])], [x], N=100)
+    assert found.bytes == 2 * 32 * 100 * 4
+
+
+@pytest.mark.parametrize(("build", "operations"), [
+    (lambda x: x + x, 1), (lambda x: ops.Exp(x), 16), (lambda x: x * x + x, 2), (lambda x: ops.Sqrt(x) / x, 2)])
+def test_operations(build, operations):
+    x = matrix(N)
+    found, = works([build(x)], [x], N=1000)
+    assert found.operations == 1000 * operations
+
+
+def test_a_reduction_counts_its_combinations():
+    x = matrix(32, N)
+    found, = works([ops.Sum(x, [1])], [x], N=50)
+    assert (found.bytes, found.operations) == (32 * 50 * 4 + 32 * 4, 32 * 50)
+
+
+def test_a_gather_counts_the_rows_that_it_takes():
+    table, rows = matrix(1000, 8), nv.Parameter(nv.int64, (5,))
+    found, = works([ops.Gather(table, rows, 0)], [table, rows])
+    assert found.bytes == 5 * 8 * 4 * 2 + 5 * 8
+
+
+def test_a_broadcast_operand_counts_once():
+    x, row = matrix(N, 64), matrix(64)
+    found, = works([x + ops.Broadcast(row, x.shape, [0])], [x, row], N=10)
+    assert found.bytes == 2 * 10 * 64 * 4 + 64 * 4
+
+
+def test_width_is_of_the_widest_float():
+    double, single, integer = matrix(N, dtype=nv.float64), matrix(N), matrix(N, dtype=nv.int64)
+    assert works([double + double], [double], N=3)[0].width == 8
+    assert works([ops.Convert(ops.Convert(single, nv.float64), nv.float32)], [single], N=3)[0].width == 8
+    assert works([integer + integer], [integer], N=3)[0].width == 4
+
+
+def test_nothing_is_nothing():
+    x = matrix(N)
+    assert works([x + x], [x], N=0) == [(0, 0, 4)]
