@@ -19,11 +19,11 @@ import nervure as nv
 from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
-from nervure.passes.pipelines import minimal, standard
+from nervure.passes.pipelines import minimal
 from nervure.transformers.cpu import native
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
-from tests.fuzz.work import check_work
+from tests.fuzz.work import check_work, optimised
 
 Arrays = Sequence[np.ndarray]
 States = Mapping[Variable, np.ndarray]
@@ -98,9 +98,8 @@ def _same_bits(got: Arrays, wanted: Arrays, note: str) -> None:
 
 def check_values(case: Case) -> None:
     """The cpu gives what the interpreter gives; a second call, with arrays that lie otherwise, gives the same bits."""
-    function = standard(case.function)
     with nv.transformers.make_transformer("cpu") as cpu:
-        executable = cpu.compile(function)
+        executable = cpu.compile(optimised(case.function))
         for binding in case.bindings:
             arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
             got = _call(cpu, case.function, executable, arrays, values)
@@ -124,7 +123,7 @@ def check_passes(case: Case) -> None:
     for binding in case.bindings[:2]:
         arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
         before = _run("interpreter", minimal, case, arrays, values)
-        after = _run("interpreter", standard, case, arrays, values)
+        after = _run("interpreter", optimised, case, arrays, values)
         for at, (mine, theirs) in enumerate(zip(after, before, strict=True)):
             if wrong(mine, Expected(theirs, None)).any():
                 raise Failed(f"passes change root {at} with {binding}")
@@ -135,9 +134,9 @@ def check_threads(case: Case) -> None:
     binding = case.bindings[-1]
     arrays, values = arguments(case.function, binding, case.seed), states(case.function, case.seed)
     with flags.overriding(threads=1):
-        one = _run("cpu", standard, case, arrays, values)
+        one = _run("cpu", optimised, case, arrays, values)
     with flags.overriding(threads=2), _long_steps():
-        two = _run("cpu", standard, case, arrays, values)
+        two = _run("cpu", optimised, case, arrays, values)
     _same_bits(two, one, f"two threads with {binding}")
 
 
@@ -150,10 +149,10 @@ def _long_steps() -> Iterator[None]:
 
 def check_rows(case: Case) -> None:
     """A row of a batch has the bits that it has alone."""
-    function, binding = standard(case.function), case.bindings[0]
+    binding = case.bindings[0]
     arrays = arguments(case.function, binding, case.seed)
     with nv.transformers.make_transformer("cpu") as cpu:
-        executable = cpu.compile(function)
+        executable = cpu.compile(optimised(case.function))
         together = [np.asarray(result) for result in executable(arrays)]
         for row in {0, binding["n"] // 2, binding["n"] - 1}:
             alone = [np.asarray(result) for result in executable([array[row:row + 1] for array in arrays])]

@@ -52,12 +52,14 @@ class Expected(NamedTuple):
 class _NoisyProgram(Program):
     """The interpreter, with noise after every op that rounds (and before every sum)."""
 
-    def __init__(self, function: Function, bindings: Bindings, rng: np.random.Generator) -> None:
+    def __init__(self, function: Function, bindings: Bindings) -> None:
         super().__init__(function, bindings)
-        self._steps = [self._noisy(op, step, rng) if is_rounding(op) else step
+        self._rng = np.random.default_rng(0)
+        self._steps = [self._noisy(op, step) if is_rounding(op) else step
                        for op, step in zip(self._ops, self._steps, strict=True)]
 
-    def _noisy(self, op: Op, step: Any, rng: np.random.Generator) -> Any:
+    def _noisy(self, op: Op, step: Any) -> Any:
+        rng = self._rng
         inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
         outputs = [self._slots[value] for value in op.outputs]
 
@@ -95,9 +97,9 @@ def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, sta
         values = [np.array(value) for value in Program(plain, dict(binding)).run(arrays, states)]
         open_values = rounded_values(plain)
         spreads = [np.zeros(value.shape) for value in values]
-        for run in range(runs if any([root in open_values for root in plain.roots]) else 0):
-            noisy = _NoisyProgram(plain, dict(binding), np.random.default_rng(run)).run(arrays, states)
-            for at, value in enumerate(noisy):
+        noisy = _NoisyProgram(plain, dict(binding)) if open_values.intersection(plain.roots) else None
+        for _ in range(runs if noisy is not None else 0):
+            for at, value in enumerate(noisy.run(arrays, states)):
                 spreads[at] = np.maximum(spreads[at], distance(np.asarray(value), values[at]))
     return [Expected(value, spread if root in open_values else None)
             for value, spread, root in zip(values, spreads, plain.roots, strict=True)]
