@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
+import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument, WrongKind
 
 
 def test_defaults_hold_unless_set():
-    assert all(getattr(flags, name) == switch.default for name, switch in flags.SWITCHES.items())
+    unset = {name: switch for name, switch in flags.SWITCHES.items() if flags.variable_name(name) not in os.environ}
+    assert unset and all(getattr(flags, name) == switch.default for name, switch in unset.items())
 
 
 def test_overriding_ends_with_the_block_even_after_an_error():
@@ -62,3 +65,34 @@ def test_the_description_has_a_line_a_switch():
     assert len(lines) == len(flags.SWITCHES)
     assert all(name in line and switch.doc in line and flags.variable_name(name) in line
                for line, (name, switch) in zip(lines, flags.SWITCHES.items(), strict=True))
+
+
+@pytest.mark.parametrize("text", ["kernel", "passes,kernels,fast", "Passes"])
+def test_debug_refuses_what_there_is_not_to_show(text):
+    x = nv.placeholder((2,))
+    with flags.overriding(debug=text), pytest.raises(InvalidArgument, match="debug") as caught:
+        nv.computation(nv.exp(x), x)
+    assert caught.value.got in text.split(",") and "kernels" in caught.value.expected
+    assert "simplify" in caught.value.expected
+
+
+@pytest.mark.parametrize(("word", "line"), [
+    ("passes", "-- before decompose"), ("simplify", "-- after simplify"),
+    ("cluster", "loop over (4,): Exp; stores Exp"), ("kernels", "kernel pointwise(in b0: f32[4], out b1: f32[4]):"),
+    ("llvm", "define void @kernel(ptr %buffers, "), ("asm", "retq")])
+def test_debug_prints_what_it_is_asked_for_and_nothing_else(word, line, capsys):
+    x = nv.placeholder((4,))
+    with flags.overriding(debug=f" {word} ,"), nv.transformers.make_transformer("cpu") as cpu:
+        cpu.computation(nv.exp(x), x)
+    shown = capsys.readouterr()
+    assert shown.out == "" and line in shown.err
+    others = {"cluster": "stores", "kernels": "kernel pointwise", "llvm": "define void", "asm": "retq",
+              "passes": "decompose"}
+    assert all([text not in shown.err for other, text in others.items() if other != word])
+
+
+def test_debug_prints_nothing_by_default(capsys):
+    x = nv.placeholder((4,))
+    with nv.transformers.make_transformer("cpu") as cpu:
+        cpu.computation(nv.exp(x) + 1, x)
+    assert capsys.readouterr() == ("", "")
