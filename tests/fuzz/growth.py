@@ -1,6 +1,6 @@
 """A graph that grows op by op: the values so far, what is known of them, and where new operands come from.
 
-Every op that is added is valid, keeps numbers of a bounded size and indices in range. Floats that have been rounded in
+Every op that is added is valid, and keeps numbers of a bounded size. Floats that have been rounded in
 an order that is open (transcendental functions, sums) are told from *exact* ones: only those are compared, rounded to
 integers and looked for, because there a last bit decides.
 
@@ -28,6 +28,7 @@ from tests.conformance.comparison import scalar_name
 from tests.conformance.tolerance import ROUNDED
 
 LENGTHS = (0, 1, 1, 2, 2, 3, 3, 5, 5, 7, 8, 9, 16, 17, 33, 64, 65, 100, 257)
+LONG = (1, 2, 3, 3, 17, 4095, 4096, 4097, 9000, 33000)
 MOST_ELEMENTS = 12_000
 TYPES = (*[nv.float32] * 12, nv.float64, nv.float64, nv.int32, nv.int32, nv.int64, nv.uint8, nv.bool_, nv.bool_,
          nv.float16, nv.bfloat16, nv.complex64, nv.int8, nv.uint32)
@@ -48,6 +49,7 @@ class Growth:
     def __init__(self, seed: int, limit: int = 257, batch: bool = False) -> None:
         self.random = Random(seed)
         self.limit = limit
+        self._is_long = limit > 200 and self.random.random() < 0.03
         self.values: list[Value] = []
         self.parameters: list[nv.Parameter] = []
         self.updates: list[tuple[Variable, Value]] = []
@@ -61,7 +63,7 @@ class Growth:
 
     def length(self) -> int:
         """A random length that is a number."""
-        return min(self.random.choice(LENGTHS), self.limit)
+        return self.random.choice(LONG) if self._is_long else min(self.random.choice(LENGTHS), self.limit)
 
     def _choose_bindings(self) -> list[dict[str, int]]:
         if self.batch is not None:
@@ -91,9 +93,10 @@ class Growth:
 
     def fits(self, shape: Sequence[DimLike]) -> bool:
         """Whether a shape is valid and small, for every binding."""
+        most = MOST_ELEMENTS * (5 if self._is_long else 1)
         for binding in self.bindings:
             numbers = [evaluate(length, binding) for length in shape]
-            if any([number < 0 for number in numbers]) or math.prod(numbers) > MOST_ELEMENTS:
+            if any([number < 0 for number in numbers]) or math.prod(numbers) > most:
                 return False
         return True
 
