@@ -15,6 +15,7 @@ from nervure.passes.pipelines import minimal
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import generic, symbolic
 from tests.kernel.loops_transformer import Loops as LoopsTransformer
+from tests.project.source import ROOT
 
 
 def matrix(*shape):
@@ -107,3 +108,8 @@ def test_whatever_loops_store_has_a_reason(name):
         for step in plan.clusters:
             for value in step.stored if isinstance(step, Loops) else ():
                 assert found.stored[value] and all([reason.step is not step for reason in found.stored[value]])
+
+
+def test_the_page_explains_every_refusal():
+    page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
+    assert [refusal.name for refusal in Refusal if f"| {refusal.value} |" not in page] == []

@@ -107,9 +107,9 @@ class CpuExecutable(Executable):
         return Reference(self.optimised, bindings).run(arguments, states)
 
     def make_account(self, bindings: Bindings | None) -> Account:
-        from nervure.transformers.cpu.accounting import (
-            account_of,  # what only explanations need is loaded for them
-        )
+        # What only explanations need is loaded for them.
+        from nervure.transformers.cpu.accounting import account_of
+
         return account_of(self.native, self._target, bindings)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
