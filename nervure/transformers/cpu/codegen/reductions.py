@@ -21,7 +21,7 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
-from nervure.kernel.ir import BLOCK, LANES, Reduce
+from nervure.kernel.ir import BLOCK, LANES, Reduce, walk
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
     combined,
@@ -41,6 +41,7 @@ from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 
 _UNROLLED = 16         # points that are built one after the other
+_IN_REGISTERS = 24     # statements of a body that runs for 64 points at once
 _SCALAR_UNROLLED = 4   # the same, where they could run in lanes
 
 
@@ -74,7 +75,8 @@ def _reduced(frame: Frame, reduce: Reduce) -> Elements:
         return _unrolled(frame, reduce)
     if frame.lanes is not None:
         return _lane_by_lane(frame, reduce)
-    if len(reduce.indices) == 1 and is_light(reduce.body, reduce.indices[0][0]):
+    is_short = len(tuple(walk(reduce.body))) <= _IN_REGISTERS
+    if len(reduce.indices) == 1 and is_short and is_light(reduce.body, reduce.indices[0][0]):
         return reduce_in_registers(frame, reduce)
     return reduce_in_memory(frame, reduce)
 

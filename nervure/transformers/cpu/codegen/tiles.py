@@ -36,8 +36,9 @@ from nervure.types.dim import index_symbols
 from nervure.types.dtype import int64
 
 _MEMORY = 1_048_576  # bytes that the accumulators may take
-_CACHE = 16_384      # bytes of them that are in use at the same time: half of a first-level cache
+_CACHE = 65_536       # bytes of them that are in use at the same time
 _SEVERAL = 4         # registers that a short body runs in
+_SHORT = 48          # statements of a short body
 
 
 def takes_tiles(loop: For) -> bool:
@@ -144,7 +145,8 @@ class _Tiles:
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
                body: Callable[[], None]) -> None:
         frame, lanes = self._frame, self._frame.register_lanes
-        several = _SEVERAL if is_light(tuple(part), self._loop.index) else 1
+        is_short = len(tuple(walk(tuple(part)))) <= _SHORT and is_light(tuple(part), self._loop.index)
+        several = _SEVERAL if is_short else 1
         front = Front(frame.builder.region(), stored(self._loop), True)
         vector_turns(frame, self._loop.index, (start, stop), front, Widths((several * lanes,), lanes), body)
 
