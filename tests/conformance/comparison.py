@@ -84,6 +84,8 @@ def _allowed_elementwise(op: Op, provider: str, dtype: DType, expected: np.ndarr
     name = scalar_name(type(op).__name__)
     if type(op).__name__ == "Hypot":
         return 8 * _rounding(expected)
+    if type(op).__name__ == "Relu":
+        name = "maximum"
     if name in COMPLEX_ROUNDED.split() and op.operands[0].dtype.is_complex:
         return 16 * _rounding(expected)
     if name is None or (name not in ROUNDED.split() and name not in ("maximum", "minimum")):

@@ -169,7 +169,8 @@ def numbers(dtype: DType, shape: Any, rng: np.random.Generator) -> np.ndarray:
 def strided(arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
     """The same numbers in other places: backwards in memory, in column-major order, with gaps."""
     rng = np.random.default_rng(seed + 2)
-    return [(_backwards, _columns, _gaps, np.copy)[int(rng.integers(4))](array) for array in arrays]
+    return [(_backwards, _columns, _gaps, np.copy)[int(rng.integers(4))](array) if array.ndim else array.copy()
+            for array in arrays]
 
 
 def _backwards(array: np.ndarray) -> np.ndarray:
@@ -182,8 +183,6 @@ def _columns(array: np.ndarray) -> np.ndarray:
 
 
 def _gaps(array: np.ndarray) -> np.ndarray:
-    if array.ndim == 0:
-        return array
     wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
     wide[..., 1::2] = array
     return wide[..., 1::2]

@@ -39,7 +39,9 @@ def family(name: str) -> str:
     if issubclass(cls, View):
         return "view"
     module = cls.__module__.rpartition(".")[2]
-    return module if module in ("convolution", "contraction", "einsum", "pooling", "random") else "structured"
+    if module in ("update", "embedding"):
+        return "indexing"
+    return module if module in ("indexing", "convolution", "contraction", "einsum", "pooling", "random") else "structured"
 
 
 FAMILIES: dict[str, list[str]] = {}
@@ -47,7 +49,7 @@ for _name in NAMES:
     if _name not in LEFT_OUT:
         FAMILIES.setdefault(family(_name), []).append(_name)
 
-_WEIGHTS = {"pointwise": 6, "view": 5, "structured": 5, "pooling": 1, "random": 1, "convolution": 0.2,
+_WEIGHTS = {"pointwise": 6, "view": 5, "structured": 4, "indexing": 3, "pooling": 1, "random": 1, "convolution": 0.2,
             "contraction": 0.3, "einsum": 0.2}
 
 
