@@ -46,6 +46,10 @@ class Rule(ABC):
 
     name: str
 
+    def may_begin(self, op_class: type[Op]) -> bool:
+        """Whether an op of that class could be rewritten, whatever its operands. Asked once a class."""
+        return True
+
     @abstractmethod
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         """Whether an op of that class on operands of those classes could be rewritten. Asked once a combination."""
@@ -70,6 +74,9 @@ class Row(Rule):
                                   got=pattern, expected=", ".join(self._match.names) or "no parameters",
                                   help=did_you_mean(unknown, self._match.names))
 
+    def may_begin(self, op_class: type[Op]) -> bool:
+        return self.pattern.admits(op_class)
+
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return self.pattern.admits(op_class) and all(
             [any([operand.admits(entry) for entry in operand_classes]) for operand in self.pattern.operands])
@@ -87,8 +94,11 @@ class Local(Rule):
     def __init__(self, name: str, op_classes: Iterable[type[Op]], function: Callable[[Any], Any]) -> None:
         self.name, self._op_classes, self._function = name, tuple(op_classes), function
 
-    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+    def may_begin(self, op_class: type[Op]) -> bool:
         return any([is_kind(op_class, wanted) for wanted in self._op_classes])
+
+    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
+        return self.may_begin(op_class)
 
     def apply(self, op: Op) -> Any:
         return self._function(op)
@@ -113,6 +123,7 @@ class Rewriter:
                  visits: int = VISITS) -> None:
         self.name, self.visits = name, visits
         self.rules = tuple([rule if isinstance(rule, Rule) else Row(*rule) for rule in rules])
+        self._beginning: dict[type[Op], tuple[Rule, ...]] = {}
         self._candidates: dict[Any, tuple[Rule, ...]] = {}
 
     def __call__(self, function: Function) -> Function:
@@ -138,8 +149,14 @@ class Rewriter:
         found = self._candidates.get(key)
         if found is None:
             classes = list({type(operand.op): None for operand in operands})
-            found = tuple([rule for rule in self.rules if rule.may_apply(type(op), classes)])
+            found = tuple([rule for rule in self._rules_for(type(op)) if rule.may_apply(type(op), classes)])
             self._candidates[key] = found
+        return found
+
+    def _rules_for(self, op_class: type[Op]) -> tuple[Rule, ...]:
+        found = self._beginning.get(op_class)
+        if found is None:
+            found = self._beginning[op_class] = tuple([rule for rule in self.rules if rule.may_begin(op_class)])
         return found
 
 

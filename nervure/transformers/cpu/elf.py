@@ -82,21 +82,22 @@ def join(files: Sequence[ObjectFile]) -> ObjectFile:
     """Several object files as one: names that one leaves open are found in the others."""
     sections: dict[int, Section] = {}
     symbols: list[Symbol] = []
-    moved: list[tuple[Relocation, int]] = []
+    relocations: list[Relocation] = []
     for position, file in enumerate(files):
         first, start = position << _NUMBERS, len(symbols)
         sections.update({first + number: section for number, section in file.sections.items()})
         symbols.extend([symbol if symbol.section in (UNDEFINED, ABSOLUTE)
                         else symbol._replace(section=first + symbol.section) for symbol in file.symbols])
-        moved.extend([(entry._replace(section=first + entry.section), start + entry.symbol)
-                      for entry in file.relocations])
+        relocations.extend([Relocation(first + section, offset, kind, start + symbol, addend)
+                            for section, offset, kind, symbol, addend in file.relocations])
     places = {symbol.name: number for number, symbol in enumerate(symbols)
               if symbol.section != UNDEFINED and not symbol.is_local}
     final = [places.get(symbol.name, number) if symbol.section == UNDEFINED else number
              for number, symbol in enumerate(symbols)]
     known = [symbol if place == number else symbol._replace(name="")
              for number, (symbol, place) in enumerate(zip(symbols, final, strict=True))]
-    return ObjectFile(sections, known, [entry._replace(symbol=final[number]) for entry, number in moved])
+    return ObjectFile(sections, known, [Relocation(section, offset, kind, final[symbol], addend)
+                                        for section, offset, kind, symbol, addend in relocations])
 
 
 class _Reader:
