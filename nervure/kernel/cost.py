@@ -19,6 +19,7 @@ _PLAIN = (ops.Absolute, ops.Add, ops.BitwiseAnd, ops.BitwiseNot, ops.BitwiseOr, 
           ops.Multiply, ops.Negative, ops.NotEqual, ops.Relu, ops.Round, ops.ShiftLeft, ops.ShiftRight, ops.Sign,
           ops.Subtract, ops.Truncate, ops.Where)
 _SLOW = (ops.Divide, ops.Sqrt)
+_SLOWEST = (ops.Digamma, ops.ErfInv, ops.Lgamma, ops.Power)
 
 
 def cost_of(op: Op) -> int:
@@ -29,6 +30,8 @@ def cost_of(op: Op) -> int:
         return 1
     if isinstance(op, _SLOW):
         return 5
+    if isinstance(op, _SLOWEST):
+        return 50
     if isinstance(op, ops.RandomBlocks):
         return 100
     return 16 if isinstance(op, Elementwise) else 2

@@ -28,7 +28,7 @@ from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.passes.decompose import decompose
 from nervure.passes.pipelines import standard
-from nervure.transformers.cells import Cell, Cells, holding
+from nervure.transformers.cells import Cell, Cells, holding, store_together
 from nervure.transformers.executable import Executable
 
 __all__ = ["Executable", "Transformer"]
@@ -103,16 +103,15 @@ class Transformer(ABC):
         other.check_open()
         theirs = other.snapshot([variable for variable, _ in other.cells.known()])
         mine = self.cells.of(list(theirs), warn=False)
-        with holding([cell.turn for cell in mine]):
-            for target, value in zip(mine, theirs.values(), strict=True):
-                target.store(np.array(value, order="C", copy=True))
+        copies = [np.array(value, order="C", copy=True) for value in theirs.values()]
+        holding([cell.turn for cell in mine], lambda: store_together(mine, copies))
 
     def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
         """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
         self.check_open()
         cells = self.cells.of(variables)
-        with holding([cell.turn for cell in cells]):
-            return {variable: cell.array for variable, cell in zip(variables, cells, strict=True)}
+        arrays = holding([cell.turn for cell in cells], lambda: [cell.array for cell in cells])
+        return dict(zip(variables, arrays, strict=True))
 
     def _cell(self, variable: Any, warn: bool = True) -> Cell:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)

@@ -16,9 +16,10 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -43,13 +44,24 @@ class Turn:
         self.lock, self.serial = threading.RLock(), next(_serials)
 
 
-@contextmanager
-def holding(turns: Iterable[Turn]) -> Iterator[None]:
-    """Holds several locks."""
-    with ExitStack() as stack:
-        for turn in sorted(turns, key=lambda turn: turn.serial):
-            stack.enter_context(turn.lock)
-        yield
+Answer = TypeVar("Answer")
+_acquire, _release = methodcaller("acquire"), methodcaller("release")
+
+
+def holding(turns: Iterable[Turn], act: Callable[[], Answer]) -> Answer:
+    """What ``act()`` returns, with several locks held.
+
+    Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So the locks
+    are taken and given back by such loops, and none stays taken.
+    """
+    locks = [turn.lock for turn in sorted(turns, key=lambda turn: turn.serial)]
+    taken: list[bool] = []
+    give_back = map(_release, itertools.compress(locks, taken))
+    try:
+        taken.extend(map(_acquire, locks))
+        return act()
+    finally:
+        deque(give_back, maxlen=0)
 
 
 class Cell:
@@ -91,6 +103,15 @@ class Cell:
         """
         self.array = array
         self.version += 1
+
+
+def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
+    """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
+    replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between
+    versions = [cell.version + 1 for cell in cells]
+    deque(itertools.chain(map(setattr, cells, itertools.repeat("array"), arrays),
+                          map(setattr, cells, itertools.repeat("version"), versions)), maxlen=0)
+    del replaced
 
 
 _tables: WeakSet[Cells] = WeakSet()

@@ -24,7 +24,7 @@ from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
-from nervure.transformers.cells import Cell, Turn, holding
+from nervure.transformers.cells import Cell, Turn, holding, store_together
 from nervure.transformers.sizes import check_fits, numbers
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Executable(ABC):
     or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and the
     caller's own; an array that is given in ``out`` (None where there is none) takes a result instead and is
     returned. ``donate`` numbers the arguments whose memory may be used for results; the caller does not
-    read them afterwards. Arguments may repeat and be strided. Calls that touch the same variables or the
-    same executable take turns.
+    read them afterwards. Arguments may repeat and be strided. Calls that touch the same variables take
+    turns; others share nothing that is written, so calls of one executable may run side by side.
     """
 
     call: Callable[..., tuple[np.ndarray, ...]] | None = None
@@ -93,14 +93,19 @@ class Executable(ABC):
         self._check_donated(donate)
         targets = None if out is None else self._targets(out, [*arguments, *arrays], bindings)
         cells = self._find_cells() if self._cells is None else self._cells
-        with holding([self._turn, *[cell.turn for cell in cells]]):
-            known = dict(zip(self._variables, cells, strict=True))
-            values = self._values(arrays, {variable: cell.array for variable, cell in known.items()}, bindings)
-            count = len(self.function.results)
-            for (variable, _), value in zip(self.function.updates, values[count:], strict=True):
-                known[variable].store(value)
-        results = values[:count]
+        results = holding(self._turns(cells), lambda: self._transact(arrays, cells, bindings))
         return tuple(results) if targets is None else _filled(targets, results)
+
+    def _transact(self, arrays: Sequence[np.ndarray], cells: Sequence[Cell], bindings: Bindings) -> list[np.ndarray]:
+        """The results of a call, after which the variables have their new values. The caller holds the cells."""
+        known = dict(zip(self._variables, cells, strict=True))
+        values = self._values(arrays, {variable: cell.array for variable, cell in known.items()}, bindings)
+        count = len(self.function.results)
+        store_together([known[variable] for variable, _ in self.function.updates], values[count:])
+        return values[:count]
+
+    def _turns(self, cells: Sequence[Cell]) -> list[Turn]:
+        return [self._turn, *[cell.turn for cell in cells]]
 
     # -- what it is made of, for explanations ------------------------------------------------------------------
 
@@ -121,9 +126,11 @@ class Executable(ABC):
         self.transformer.check_open()
         arrays, bindings = self._binder.bind(arguments)
         cells = self._find_cells()
-        with holding([self._turn, *[cell.turn for cell in cells]]):
+
+        def run() -> Times:
             states = {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)}
             return self.time_steps(bindings, arrays, states, repeat)
+        return holding(self._turns(cells), run)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 import warnings
 
@@ -12,7 +13,8 @@ import pytest
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.variable import Variable
-from nervure.transformers.cells import Cell
+from nervure.transformers import executable
+from nervure.transformers.cells import Cell, Turn, holding, store_together
 from tests.transformers.build import compiled, parameter, read, variable
 
 ops = nv.ops
@@ -141,14 +143,15 @@ def test_copy_state_takes_over_values(transformer):
 def test_a_snapshot_is_of_one_moment(transformer, monkeypatch):
     first, second = variable(0.0), variable(0.0)
     step = compiled([], updates={first: read(first) + 1.0, second: read(second) + 1.0}, transformer=transformer)
-    store, is_half_done, may_go_on = Cell.store, threading.Event(), threading.Event()
+    is_half_done, may_go_on = threading.Event(), threading.Event()
 
-    def store_and_wait(cell, array):
-        store(cell, array)
-        is_half_done.set()
-        assert may_go_on.wait(60)
+    def store_slowly(cells, arrays):
+        for cell, array in zip(cells, arrays, strict=True):
+            cell.store(array)
+            is_half_done.set()
+            assert may_go_on.wait(60)
 
-    monkeypatch.setattr(Cell, "store", store_and_wait)
+    monkeypatch.setattr(executable, "store_together", store_slowly)
     found = []
     threads = [threading.Thread(target=step),
                threading.Thread(target=lambda: found.extend(transformer.snapshot([first, second]).values()))]
@@ -160,6 +163,56 @@ def test_a_snapshot_is_of_one_moment(transformer, monkeypatch):
     for thread in threads:
         thread.join()
     assert [float(value) for value in found] == [1, 1]
+
+
+class Interrupted(Exception):
+    """What a handler of signals raises."""
+
+
+@pytest.fixture
+def interrupted():
+    """Runs a function and says whether a signal, of which one arrives every 50 microseconds, has ended it."""
+    armed = []
+
+    def handle(*_):
+        if armed:
+            armed.clear()
+            raise Interrupted
+
+    def run(act):
+        try:
+            try:
+                armed.append(True)
+                act()
+            finally:
+                armed.clear()
+        except Interrupted:
+            return True
+        return False
+    before = signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 5e-5, 5e-5)
+    yield run
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_all_cells_are_stored_or_none(interrupted):
+    cells = [Cell(variable(0.0)) for _ in range(200)]
+    caught = 0
+    for turn in range(1, 400):
+        values = [np.float32(turn)] * 200
+        caught += interrupted(lambda values=values: store_together(cells, values))
+        assert len({(float(cell.array), cell.version) for cell in cells}) == 1
+    assert caught
+
+
+def test_no_lock_stays_taken(interrupted):
+    turns = [Turn() for _ in range(200)]
+    caught = 0
+    for _ in range(400):
+        caught += interrupted(lambda: holding(turns, lambda: sum(range(100))))
+        assert not any([turn.lock._is_owned() for turn in turns])
+    assert caught
 
 
 def test_use_after_close_is_an_error():

@@ -11,8 +11,8 @@
 from __future__ import annotations
 
 from nervure.ir.op import Op
-from nervure.kernel.ir import Kernel, Load, Store, walk
 from nervure.kernel.cost import cost_of
+from nervure.kernel.ir import Kernel, Load, Store, walk
 
 _PER_BYTE, _PER_COST = 0.1, 0.05
 """Nanoseconds, of one core: 10 GB/s, and eight lanes of float32 at two operations a cycle."""
@@ -22,5 +22,10 @@ def nanoseconds_per_point(kernel: Kernel) -> float:
     """The larger of what memory and what arithmetic take for one point of the loops."""
     moved = sum([statement.buffer.dtype.itemsize for statement in walk(kernel.body)
                  if isinstance(statement, (Load, Store)) and statement.buffer.role != "scratch"])
-    work = sum([cost_of(op) for op in kernel.origins if isinstance(op, Op)])
+    work = sum([cost_of(op) * _vectors(op) for op in kernel.origins if isinstance(op, Op)])
     return round(max(moved * _PER_BYTE, work * _PER_COST, 0.1), 3)
+
+
+def _vectors(op: Op) -> float:
+    """How many vectors an op's eight elements take."""
+    return max([1.0, *[value.dtype.itemsize / 4 for value in (*op.operands, *op.outputs)]])

@@ -17,8 +17,8 @@ from nervure.transformers.cpu.runtime.records import At, Step
 MOST = 4095
 """Slices of a step; each has a number of 12 bits."""
 
-LONGEST = 20_000_000
-"""Estimated nanoseconds of a slice, so that a call can be interrupted soon."""
+LONGEST = 5_000_000
+"""Estimated nanoseconds of a slice: short enough that a call is interrupted soon, even where the estimate is wrong."""
 
 SHARED_FROM = 20_000
 """Estimated nanoseconds from which a step is shared with a team that is awake."""
