@@ -1,7 +1,7 @@
 """Accumulators in memory, and the functions beside a kernel that end a block of a reduction.
 
 >>> from nervure.types.dtype import float32
->>> end = _Kind("add", float32, Layout(stride=8, width=8, is_each=False)).end()
+>>> end = _Kind("add", float32, Layout(longest=8, width=8, is_each=False)).end()
 >>> end.text().splitlines()[0]
 'define internal void @end_add_float32_8(ptr %place, ptr %total, i64 %used, i64 %rows, i64 %columns) nounwind {'
 """
@@ -23,20 +23,25 @@ from nervure.types.dtype import DType
 
 
 class Layout(NamedTuple):
-    """How accumulators lie: rows that are ``stride`` lanes apart, worked on ``width`` lanes at a time.
+    """How accumulators lie: in rows of at most ``longest`` lanes one after the other, ``width`` lanes at a time.
 
     Either each column is a reduction of its own, and there are 64 rows; or the lanes of all rows together are the 64
     lanes of one reduction.
     """
 
-    stride: int
+    longest: int
     width: int
     is_each: bool
 
     @property
     def lanes(self) -> int:
         """All of them."""
-        return LANES * self.stride if self.is_each else LANES
+        return LANES * self.longest if self.is_each else LANES
+
+
+def row_length(columns: Register, width: int) -> Register:
+    """How far rows are from each other."""
+    return (columns + (width - 1)) & -width
 
 
 class Slots:
@@ -107,7 +112,7 @@ class _Kind(NamedTuple):
     @property
     def total_lanes(self) -> int:
         """The lanes of what the blocks have made."""
-        return self.layout.stride if self.layout.is_each else 1
+        return self.layout.longest if self.layout.is_each else 1
 
     def begin(self) -> Builder:
         """begin(place, total, rows, columns)"""
@@ -141,7 +146,7 @@ class _Kind(NamedTuple):
 
     def _function(self, name: str, *arguments: str) -> Builder:
         kind = f"{self.combine}_{self.dtype.name}_{self.layout.width}"
-        kind = f"{name}_{kind}_of_{self.layout.stride}" if self.layout.is_each else f"{name}_{kind}"
+        kind = f"{name}_{kind}_of_{self.layout.longest}" if self.layout.is_each else f"{name}_{kind}"
         return Builder(kind, [(label, PTR if label in ("place", "total") else I64) for label in arguments],
                        attributes="nounwind", linkage="internal")
 
@@ -156,16 +161,17 @@ class _Kind(NamedTuple):
 
     def _clear(self, place: Register, rows: Register, columns: Register) -> None:
         b = place.builder
+        length = row_length(columns, self.layout.width)
         with b.loop(0, rows) as row, b.loop(0, columns, self.layout.width) as column:
-            self._write(self._unit(b), place, row.index * self.layout.stride + column.index, self.layout.lanes)
+            self._write(self._unit(b), place, row.index * length + column.index, self.layout.lanes)
 
     def _tree(self, place: Register, used: Register, columns: Register) -> None:
-        b, stride, width = place.builder, self.layout.stride, self.layout.width
+        b, width, length = place.builder, self.layout.width, row_length(columns, self.layout.width)
         with b.loop(0, LANES.bit_length() - 1, 1, [used]) as steps:
             half = b.constant(I64, LANES // 2).shift_right(steps.index)
             left = steps.carried[0]
             with b.loop(0, b.intrinsic("smin", half, left - half)) as row, b.loop(0, columns, width) as column:
-                lower, upper = [number * stride + column.index for number in (row.index, row.index + half)]
+                lower, upper = [number * length + column.index for number in (row.index, row.index + half)]
                 both = join(self.combine, self._read(place, lower, width), self._read(place, upper, width))
                 self._write(both, place, lower, self.layout.lanes)
             steps.carried = [b.intrinsic("smin", left, half)]

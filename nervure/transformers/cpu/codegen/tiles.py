@@ -27,7 +27,7 @@ from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import has_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
-from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_with
+from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
 from nervure.transformers.cpu.codegen.uses import defined, used
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
@@ -99,8 +99,11 @@ class _Tiles:
         frame, width = self._frame, self._frame.register_lanes
         with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
                         [self._memory[variable] for variable in reduce.results]) as slots:
+            columns = stop - start
+            length = row_length(columns, width)
+
             def point(number: Register) -> None:
-                row = (number & (LANES - 1)) * self._columns
+                row = (number & (LANES - 1)) * length
 
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
@@ -110,7 +113,6 @@ class _Tiles:
 
                 self._turns(reduce.body, start, stop, body)
 
-            columns = stop - start
             if len(reduce.indices) > 1:
                 over_points(frame, reduce, slots, columns, point)
             else:
