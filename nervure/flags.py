@@ -83,7 +83,7 @@ debug = _switch("debug", "", "what is printed while compiling: 'passes', the nam
                              "'llvm', 'asm'; several with commas")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
-transformer = _switch("transformer", "interpreter", "the transformer that nv.transformers.default() makes")
+transformer = _switch("transformer", "", "what nv.transformers.default() makes; '' stands for the best one here")
 
 
 DEBUG_WORDS = {

@@ -20,10 +20,12 @@ from nervure.front import alignment
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, compared, is_scalar, value_only
 from nervure.ir.op import Op, Value
+from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, bool_
+from nervure.types.shape import Shape
 
 Operand = Any
-"""A Tensor, a Python or NumPy scalar, a NumPy array."""
+"""A Tensor, a Python or NumPy scalar, a NumPy array, a length of a shape."""
 
 
 def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
@@ -32,8 +34,8 @@ def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
     for position, operand in enumerate(operands):
         if isinstance(operand, Tensor):
             strong.append(operand.dtype)
-        elif is_scalar(operand):
-            weak.append(weak_type(operand))
+        elif is_weak(operand):
+            weak.append(int if isinstance(operand, Dim) else weak_type(operand))
         elif isinstance(operand, np.ndarray):
             strong.append(as_dtype(operand.dtype))
         else:
@@ -47,15 +49,15 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
     if dtype is None:
         dtype = common_dtype(operands, name)
     tensors = [operand if isinstance(operand, Tensor) else as_tensor(operand, name, position + 1)
-               for position, operand in enumerate(operands) if not is_scalar(operand)]
+               for position, operand in enumerate(operands) if not is_weak(operand)]
     if not tensors:
-        return Tensor(core(*[ops.Full(operand, dtype, ()) for operand in operands], **attributes))
+        return Tensor(core(*[_everywhere(operand, dtype, ()) for operand in operands], **attributes))
     if len(tensors) == 1:
         values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].shape
     else:
         values, axes, shape = alignment.aligned(tensors, name)
     converted = iter([converted_to(value, dtype) for value in values])
-    arguments = [ops.Full(operand, dtype, shape) if is_scalar(operand) else next(converted) for operand in operands]
+    arguments = [_everywhere(operand, dtype, shape) if is_weak(operand) else next(converted) for operand in operands]
     try:
         return Tensor(core(*arguments, **attributes), axes)
     except DtypeMismatch as error:
@@ -63,6 +65,16 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
             raise
         raise WrongKind(error.message, op=name, operand=error.operand, got=error.got, expected=error.expected,
                         help="convert it first: x.astype(nv.float32)") from None
+
+
+def is_weak(operand: object) -> bool:
+    """Whether an operand takes the tensors' type: a Python or NumPy scalar, or a length that is an expression."""
+    return isinstance(operand, Dim) or is_scalar(operand)
+
+
+def _everywhere(number: Any, dtype: DType, shape: Shape) -> Op:
+    """A number, or a length that is known when a call arrives, at every index."""
+    return ops.Extent(number, dtype, shape) if isinstance(number, Dim) else ops.Full(number, dtype, shape)
 
 
 def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:

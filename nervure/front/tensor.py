@@ -24,9 +24,10 @@ import numpy as np
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op, Value, as_value
+from nervure.ops.statistics import Extent
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim, DimLike, product
-from nervure.types.dtype import DType
+from nervure.types.dtype import DType, float32
 
 evaluate: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
@@ -327,8 +328,8 @@ def is_scalar(value: object) -> bool:
 
 
 def is_operand(value: object) -> bool:
-    """Whether a value may stand in an expression: a tensor, a scalar, an array."""
-    return isinstance(value, (Tensor, np.ndarray)) or is_scalar(value)
+    """Whether a value may stand in an expression: a tensor, a scalar, an array, a length."""
+    return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value)
 
 
 def compared(other: object) -> WrongKind:
@@ -349,9 +350,11 @@ def value_only(operand: Any, op: str, position: int) -> None:
 
 
 def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
-    """A tensor as it is; numbers, arrays and lists as anonymous constants."""
+    """A tensor as it is; numbers, lengths, arrays and lists as anonymous constants."""
     if isinstance(operand, Tensor):
         return operand
+    if isinstance(operand, Dim):
+        return Tensor(Extent(operand, dtype or float32, ()))
     if is_operand(operand) or isinstance(operand, (list, tuple)):
         return _function("creation", "constant")(operand, dtype=dtype)
     value_only(operand, op, position)

@@ -20,7 +20,7 @@ import threading
 from typing import Any
 
 from nervure import flags
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
 
 __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 
@@ -46,14 +46,26 @@ def transformer_choices() -> tuple[str, ...]:
 
 
 def make_transformer(name: str | None = None) -> Any:
-    """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names."""
-    name = flags.transformer if name is None else name
+    """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names, else the best
+    one that this machine can run.
+    """
+    name = (flags.transformer or _best()) if name is None else name
     if not isinstance(name, str) or name not in _TABLE:
         raise InvalidArgument(f"there is no transformer {name}", op="make_transformer", got=name,
                               expected=", ".join(transformer_choices()),
                               help=did_you_mean(str(name), _TABLE, "leave out the name for the default one"))
     module, _, attribute = _TABLE[name].partition(":")
     return getattr(importlib.import_module(module), attribute)()
+
+
+def _best() -> str:
+    """The name of the fastest transformer that runs here."""
+    from nervure.transformers.cpu.machine import Target
+    try:
+        Target.host()
+    except NotSupported:
+        return "interpreter"
+    return "cpu"
 
 
 def chosen(transformer: Any) -> Any:

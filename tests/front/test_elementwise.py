@@ -135,3 +135,17 @@ def test_numpy_functions_of_tensors_build_the_graph():
     assert (np.float32([1.0, 2.0]) @ x).item() == 9.0
     with pytest.raises(TypeError, match="does not know tensors"):
         np.add.outer(x, x)
+
+
+def test_a_symbolic_length_is_an_operand():
+    x = nv.placeholder({"N": nv.dim("n", min=1), "F": 3})
+    length = x.shape[0]
+    ones = np.ones((4, 3), np.float32)
+    total = nv.sum(x, out_axes=())
+    made = [(total / length, 3.0), (length * total, 48.0), (length // 2 - total, -10.0), (nv.sqrt(length), 2.0)]
+    for tensor, expected in made:
+        assert tensor.dtype is nv.float32
+        assert nv.computation(tensor, x)(ones).tolist() == expected
+    counts = nv.placeholder({"N": length}, dtype=nv.int64)
+    total = nv.computation(counts + length, counts)(np.arange(5))
+    assert total.dtype == np.int64 and total.tolist() == [5, 6, 7, 8, 9]

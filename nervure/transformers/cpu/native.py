@@ -24,6 +24,7 @@ import numpy as np
 
 from nervure import flags
 from nervure.errors import InternalError
+from nervure.errors import NervureError
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
@@ -230,7 +231,14 @@ def _host_step(step: HostStep, table: Mapping[Storage, int], bindings: Bindings)
     def call(*addresses: int) -> None:
         arrays = {storage: _array_at(address, shape, dtype)
                   for address, (storage, shape, dtype) in zip(addresses, kinds, strict=True)}
-        for storage, result in zip(step.outputs, run(arrays), strict=True):
+        try:
+            results = run(arrays)
+        except NervureError:
+            raise
+        except Exception as error:
+            error.add_note(f"while running {step.op!r}, built at {step.op.location}")
+            raise
+        for storage, result in zip(step.outputs, results, strict=True):
             np.copyto(arrays[storage], result)
 
     kernel = runtime.HostKernel(call, len(storages))
