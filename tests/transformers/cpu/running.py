@@ -17,6 +17,7 @@ from nervure.transformers.cpu.runtime.records import KERNEL, Status
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate
 
+
 class Width(NamedTuple):
     """A target of which only the width is known."""
 
