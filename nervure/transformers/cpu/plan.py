@@ -123,7 +123,8 @@ def make_plan(function: Function) -> Plan:
             steps.extend([KernelStep(_simplified(lowered), step) for lowered in lower(step, memory)])
     if flags.debug:
         _show(function, clusters, steps)
-    return Plan(function, tuple(steps), tuple(roots), updates_in_place(function, steps, roots), tuple(clusters))
+    ordered, in_place = updates_in_place(function, steps, roots)
+    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters))
 
 
 def _show(function: Function, clusters: list[Step], steps: list[KernelStep | HostStep]) -> None:
