@@ -37,9 +37,17 @@ if pid == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 """
 
+ENDED_WHILE_LOADING = """
+from nervure import flags
+from nervure.transformers.cpu.runtime import native
+flags.cache = False
+native.begin()
+"""
+
 
 @pytest.mark.parametrize("text", [LOADED_ONCE.format(begin=""), LOADED_ONCE.format(begin="native.begin()"),
-                                  FORKED_WHILE_LOADING], ids=["at once", "in the background", "forked"])
+                                  FORKED_WHILE_LOADING, ENDED_WHILE_LOADING],
+                         ids=["at once", "in the background", "forked", "ended"])
 def test_it_is_loaded_once(text):
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
                           check=False)

@@ -26,10 +26,11 @@ from nervure.transformers.cpu.runtime import team as team_code
 
 _PARTS = ("usual", "rare")
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
-# Threads at their start, their waiting and their end; memory from the system; failures; variables, through Python.
+# Threads at their start, their waiting and their end; memory from the system; clocks and signals; failures; what calls
+# Python anyway. A function that is compiled with care takes half a millisecond at least.
 _RARE = {"worker", "start_workers", "share", "take_slice", "close", "wake", "take_team", "evict", "make_block",
-         "make_or_evict", "drop_block", "fail", "handler_calloc", "handler_realloc", "run_lists", "poll",
-         "update_cells", "read_cells", "take_cells", "release_cells"}
+         "make_or_evict", "drop_block", "handler_malloc", "handler_calloc", "handler_realloc", "now", "poll", "fail",
+         "run_lists", "update_cells", "read_cells", "take_cells", "release_cells"}
 _loading = threading.Lock()
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
@@ -66,7 +67,8 @@ def library() -> Any:
 def begin() -> None:
     """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
     if not library.cache_info().currsize and not _loading.locked():
-        threading.Thread(target=_prepare, name="nervure runtime", daemon=True).start()
+        # No daemon: a program that ends meanwhile waits, since LLVM's memory must not go while it works.
+        threading.Thread(target=_prepare, name="nervure runtime").start()
 
 
 def _prepare() -> None:
