@@ -23,6 +23,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
+from nervure.ops import Digamma, Lgamma
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.program import Program
@@ -62,6 +63,7 @@ class _NoisyProgram(Program):
         rng = self._rng
         inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
         outputs = [self._slots[value] for value in op.outputs]
+        least = 4.0 if isinstance(op, (Digamma, Lgamma)) else 0.0  # near their zeros the error is absolute
 
         def run(values: list[Any]) -> None:
             kept = [values[slot] for slot in inputs]
@@ -71,12 +73,12 @@ class _NoisyProgram(Program):
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
             for slot in outputs:
-                values[slot] = moved(np.asarray(values[slot]), rng)
+                values[slot] = moved(np.asarray(values[slot]), rng, least)
         return run
 
 
-def moved(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Floats moved by a few units of the last place; everything else as it is."""
+def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0) -> np.ndarray:
+    """Floats moved by a few units of the last place, of that of ``least`` where they are smaller; all else as it is."""
     dtype = as_dtype(array.dtype)
     if dtype.is_complex:
         parts = as_dtype(f"float{dtype.bits // 2}").numpy
@@ -86,7 +88,7 @@ def moved(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     wide = array.astype(np.float64)
     noise = rng.uniform(-UNITS, UNITS, array.shape)
-    return (wide + noise * (np.abs(wide) * eps + tiny)).astype(dtype.numpy)
+    return (wide + noise * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
 
 
 def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, states: States,

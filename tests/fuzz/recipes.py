@@ -30,6 +30,9 @@ LEFT_OUT = frozenset("Guard PrintOp HostCall Parameter ReadVariable CustomDeriva
 
 LOWEST = {"N": 0, "M": 0, "K": 0, "A": 1, "B": 1}
 
+_WEIGHTS = {"pointwise": 6, "view": 5, "structured": 4, "indexing": 3, "pooling": 1, "random": 1, "convolution": 0.2,
+            "contraction": 0.3, "einsum": 0.2}
+
 
 def family(name: str) -> str:
     """The part of the vocabulary that an op is of."""
@@ -41,16 +44,13 @@ def family(name: str) -> str:
     module = cls.__module__.rpartition(".")[2]
     if module in ("update", "embedding"):
         return "indexing"
-    return module if module in ("indexing", "convolution", "contraction", "einsum", "pooling", "random") else "structured"
+    return module if module in _WEIGHTS else "structured"
 
 
 FAMILIES: dict[str, list[str]] = {}
 for _name in NAMES:
     if _name not in LEFT_OUT:
         FAMILIES.setdefault(family(_name), []).append(_name)
-
-_WEIGHTS = {"pointwise": 6, "view": 5, "structured": 4, "indexing": 3, "pooling": 1, "random": 1, "convolution": 0.2,
-            "contraction": 0.3, "einsum": 0.2}
 
 
 # -- from the registry ---------------------------------------------------------------------------------------------

@@ -48,6 +48,7 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
     readings = Readings(function)
     made = {value: number for number, step in enumerate(steps) for op in ops_of(step) for value in op.outputs}
     again = made.keys() - {value for step in steps for value in stored_by(step)}
+    roots = set(map(dense_base, function.roots))
     found = Reasons({}, {})
     for number, step in enumerate(steps):
         for reader, values in _read(step, readings).items():
@@ -60,6 +61,10 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
                     if made.get(needed, number) != number:
                         reason = Reason(f"{type(reader).__name__} reads it: {why}", step)
                         found.stored.setdefault(needed, []).append(reason)
+    for step in steps:
+        for value in stored_by(step) if isinstance(step, Loops) else ():
+            if value not in found.stored and value not in roots:
+                found.stored[value] = [Reason("three runs over its rows need it", step)]
     for number, root in enumerate(function.roots):
         if dense_base(root) in made:
             found.stored.setdefault(dense_base(root), []).append(Reason(root_name(function, number)))

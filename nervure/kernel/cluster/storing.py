@@ -11,13 +11,11 @@ from collections.abc import Iterable, Sequence
 from nervure.ir.function import Function
 from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.keeping import CHEAP, needed_thrice
 from nervure.kernel.cluster.kinds import DENSE, ONCE
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.steps import FULL, Copy, Host, Loops, Scattering, Step
 from nervure.kernel.cost import cost_of
-
-CHEAP = 6
-"""What costs no more than this (see :mod:`nervure.kernel.cost`) may be computed once more."""
 
 _DEPTH = 8  # ops that are computed again, one inside the other
 
@@ -61,6 +59,7 @@ class _Storing:
                 step.stored.append(value)
         for step in self._steps:
             if isinstance(step, Loops):
+                step.stored.extend(needed_thrice(step, self._readings))
                 order = {value: number for number, value in enumerate(_made_by(step))}
                 step.stored.sort(key=order.__getitem__)
 

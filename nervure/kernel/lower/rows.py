@@ -13,8 +13,8 @@ from typing import Any
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.keeping import kept_between_runs, shares_rows
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
-from nervure.kernel.cost import cost_of
 from nervure.kernel.ir import Buffer, Fold, Reduce, Variable
 from nervure.kernel.lower.kernels import (
     Lowered,
@@ -33,9 +33,6 @@ from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import position
 from nervure.types.dim import product
 
-CHEAP = 6
-"""What costs no more than this is computed again in a later run (see :mod:`nervure.kernel.cost`)."""
-
 
 def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
     """One kernel."""
@@ -50,7 +47,7 @@ class _Rows:
         self._elements = self._maker.elements
         self._reduced = list(step.reduced)
         self._kept = [axis for axis in range(len(step.shape)) if axis not in step.reduced]
-        self._share_rows = not self._kept or len(step.shape) - 1 in step.reduced
+        self._share_rows = shares_rows(step)
         self._held = self._plan_held()
 
     def lowered(self) -> Lowered:
@@ -137,7 +134,7 @@ class _Rows:
 
     def _plan_held(self) -> dict[Value, tuple[Buffer, Any]]:
         """The values of one run that a later one loads, and where from."""
-        step, requests = self._step, self._requests()
+        step, requests = self._step, kept_between_runs(self._step, self._memory.readings)
         held: dict[Value, tuple[Buffer, Any]] = {}
         for value in requests:
             if value in step.stored:
@@ -148,36 +145,3 @@ class _Rows:
                 buffer = self._maker.scratch(value.dtype, size)
                 held[value] = buffer, row_position(step.shape, self._reduced)
         return held
-
-    def _requests(self) -> list[Value]:
-        """The values that are computed in one run, needed in a later one, and not cheap to compute again."""
-        step, found = self._step, []
-        wanted: dict[Value, int] = {}  # the last run that needs a value
-        costs = self._costs()
-        for op in reversed(step.ops):
-            if step.levels[op] != FULL:
-                for value in self._operands(op) if self._memory.facts.kind(op) == kinds.REDUCTION else ():
-                    wanted[value] = max(wanted.get(value, 0), step.phases[op] - 1)
-                continue
-            last = max([wanted.get(value, 0) for value in op.outputs] + [step.phases[op]])
-            if last > step.phases[op]:
-                can_hold = self._share_rows or all([value in step.stored for value in op.outputs])
-                if can_hold and (costs[op] > CHEAP or any([value in step.stored for value in op.outputs])):
-                    found.extend([value for value in op.outputs if value in wanted])
-                    last = step.phases[op]
-            for value in self._operands(op):
-                wanted[value] = max(wanted.get(value, 0), last)
-        return found
-
-    def _costs(self) -> dict[Op, int]:
-        """What it costs to compute each op again, from what is in memory."""
-        costs: dict[Op, int] = {}
-        for op in self._step.ops:
-            below = sum([costs.get(value.op, 0) for value in self._operands(op)])
-            costs[op] = 0 if self._step.levels[op] == ROW else cost_of(op) + below
-        return costs
-
-    def _operands(self, op: Op) -> list[Value]:
-        """The values of this step that an op reads at its own point."""
-        readings = self._memory.readings.of(op)
-        return [entry.value for entry in readings if entry.value.op in self._step.levels]
