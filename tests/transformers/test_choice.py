@@ -7,14 +7,26 @@ import pytest
 
 import nervure as nv
 from nervure import flags, transformers
-from nervure.errors import InvalidArgument
+from nervure.errors import InvalidArgument, NotSupported
+from nervure.transformers.cpu.machine import Target
 from tests.transformers.build import compiled, parameter, read, variable
 
 
 def test_choices():
-    assert {"interpreter", "null"} <= set(transformers.transformer_choices())
-    assert transformers.make_transformer().name == "interpreter"
+    assert {"cpu", "interpreter", "null"} <= set(transformers.transformer_choices())
     assert transformers.make_transformer("null").name == "null"
+
+
+def test_the_best_that_runs_here_is_the_default(monkeypatch):
+    with flags.overriding(transformer=""):
+        monkeypatch.setattr(Target, "host", staticmethod(lambda: Target.avx512()))
+        assert transformers.make_transformer().name == "cpu"
+        monkeypatch.setattr(Target, "host", staticmethod(refused))
+        assert transformers.make_transformer().name == "interpreter"
+
+
+def refused():
+    raise NotSupported("there is no code for this machine")
 
 
 def test_an_unknown_name_gets_a_suggestion():
