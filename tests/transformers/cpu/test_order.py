@@ -1,0 +1,175 @@
+"""One order of reduction: the bits of a sum depend on how many elements it has, and on nothing else."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import flags
+from nervure.kernel.interpret import Accumulator
+from nervure.passes.pipelines import standard
+from nervure.transformers.cpu.plan import make_plan
+from nervure.transformers.interpreter.scalar import NumPyScalars
+from nervure.types.dtype import as_dtype
+from tests.transformers.cpu.running import run
+
+LENGTHS = [*range(1, 201), 4095, 4096, 4097, 10_000]
+A_FEW = [1, 7, 63, 64, 65, 200, 4095, 4097, 10_000]
+ROWS = 6
+SUM_TYPES = ["float32", "float64"]
+N, P, Q = (nv.dim(name, min=1) for name in "NPQ")
+
+
+@cache
+def table(dtype: str) -> np.ndarray:
+    """Six rows of numbers whose sum is another one in nearly every order."""
+    generator = np.random.default_rng(1)
+    rows = generator.standard_normal((ROWS, max(LENGTHS))) * 10.0 ** generator.integers(-3, 4, (ROWS, max(LENGTHS)))
+    return rows.astype(dtype)
+
+
+@cache
+def expected(dtype: str, length: int, combine: str = "add", producer: str = "x") -> bytes:
+    """What a reduction of each row means."""
+    rows = PRODUCERS[producer](table(dtype)[:, :length], table(dtype)[::-1, :length])
+    total = Accumulator(combine, as_dtype(dtype), NumPyScalars())
+    for column in rows.T:
+        total.add(column)
+    return total.result().tobytes()
+
+
+PRODUCERS = {
+    "x": lambda x, y: x,
+    "near 1": lambda x, y: x / (abs(x) + abs(y)) / 16 + 1,
+    "x y": lambda x, y: x * y,
+    "(x-y)^2": lambda x, y: (x - y) * (x - y),
+}
+
+# How the six rows of some length lie in an argument: its axes, the axes that are left, and the argument itself.
+LAYOUTS = {
+    "row": ({"A": ROWS, "N": N}, ["A"], lambda rows: rows),
+    "column": ({"N": N, "A": ROWS}, ["A"], lambda rows: rows.T),
+    "middle": ({"A": 2, "N": N, "B": 3}, ["A", "B"], lambda rows: rows.reshape(2, 3, -1).transpose(0, 2, 1)),
+    "two around": ({"P": P, "A": ROWS, "Q": Q}, ["A"], lambda rows: divided(rows).transpose(1, 0, 2)),
+    "two inside": ({"A": ROWS, "P": P, "Q": Q}, ["A"], lambda rows: divided(rows)),
+    "two outside": ({"P": P, "Q": Q, "A": ROWS}, ["A"], lambda rows: divided(rows).transpose(1, 2, 0)),
+    "many rows": ({"B": 23, "A": ROWS, "N": N}, ["B", "A"], lambda rows: np.broadcast_to(rows, (23, *rows.shape))),
+    "many columns": ({"N": N, "B": 23, "A": ROWS}, ["B", "A"],
+                     lambda rows: np.broadcast_to(rows.T[:, None], (rows.shape[1], 23, ROWS))),
+}
+
+
+def divided(rows: np.ndarray) -> np.ndarray:
+    """The rows with their length as a product, as square as it can be."""
+    length = rows.shape[1]
+    first = next(k for k in range(math.isqrt(length), 0, -1) if length % k == 0)
+    return rows.reshape(ROWS, first, length // first)
+
+
+def test_other_orders_have_other_bits():
+    found = {length: np.cumsum(table("float32")[:, :length], axis=1)[:, -1].tobytes() for length in LENGTHS[16:]}
+    assert np.mean([found[length] == expected("float32", length) for length in found]) < 0.02
+
+
+@pytest.fixture(params=["", "avx2"])
+def cpu(request):
+    with flags.overriding(cpu_features=request.param), nv.transformers.make_transformer("cpu") as made:
+        yield made
+
+
+@pytest.mark.parametrize("dtype", SUM_TYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_sum_anywhere_is_the_sum_of_its_elements(cpu, layout, dtype):
+    axes, left, place = LAYOUTS[layout]
+    x = nv.placeholder(axes, dtype)
+    total = cpu.computation(nv.sum(x, out_axes=left), x)
+    for length in LENGTHS:
+        bits = total(np.ascontiguousarray(place(table(dtype)[:, :length]))).tobytes()
+        wanted = expected(dtype, length)
+        assert bits == wanted * (len(bits) // len(wanted)), length
+
+
+@pytest.mark.parametrize("dtype", SUM_TYPES)
+@pytest.mark.parametrize("is_divided", [False, True])
+def test_a_sum_of_everything(cpu, is_divided, dtype):
+    x = nv.placeholder({"P": P, "Q": Q} if is_divided else {"N": N}, dtype)
+    total = cpu.computation(nv.sum(x, out_axes=()), x)
+    for length in LENGTHS:
+        rows = table(dtype)[:, :length]
+        assert total((divided(rows) if is_divided else rows)[2]).tobytes() == \
+            expected(dtype, length)[2 * rows.itemsize:3 * rows.itemsize], length
+
+
+@pytest.mark.parametrize("kept", ["fused", "stored", "shared"])
+@pytest.mark.parametrize("producer", ["x y", "(x-y)^2"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_it_is_fused_with_does_not_count(layout, producer, kept):
+    axes, left, place = LAYOUTS[layout]
+    x, y = nv.placeholder(axes), nv.placeholder(axes)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        terms = PRODUCERS[producer](x, y)
+        total, extreme = nv.sum(terms, out_axes=left), nv.max(terms, out_axes=left)
+        more = {"fused": [], "stored": [terms], "shared": [extreme, nv.sum(x, out_axes=left), terms - extreme]}[kept]
+        step = cpu.computation([total, *more], x, y)
+        for length in A_FEW:
+            rows = table("float32")[:, :length]
+            bits = step(*[np.ascontiguousarray(place(each)) for each in (rows, rows[::-1])])[0].tobytes()
+            wanted = expected("float32", length, "add", producer)
+            assert bits == wanted * (len(bits) // len(wanted)), length
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_have_the_same_order(cpu, layout):
+    axes, left, place = LAYOUTS[layout]
+    x = nv.placeholder(axes)
+    product = cpu.computation(nv.prod(x, out_axes=left), x)
+    for length in A_FEW:
+        rows = table("float32")[:, :length]
+        bits = product(np.ascontiguousarray(place(PRODUCERS["near 1"](rows, rows[::-1])))).tobytes()
+        wanted = expected("float32", length, "multiply", "near 1")
+        assert bits == wanted * (len(bits) // len(wanted)), length
+
+
+@pytest.mark.parametrize("length", A_FEW)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sizes_that_are_known_when_compiling(layout, length):
+    axes, left, place = LAYOUTS[layout]
+    rows = place(table("float32")[:, :length])
+    x = nv.placeholder(dict(zip(axes, rows.shape, strict=True)))
+    with nv.transformers.make_transformer("cpu") as cpu:
+        bits = cpu.computation(nv.sum(x, out_axes=left), x)(np.ascontiguousarray(rows)).tobytes()
+    wanted = expected("float32", length)
+    assert bits == wanted * (len(bits) // len(wanted))
+
+
+@pytest.mark.parametrize("length", [200, 4097])
+@pytest.mark.parametrize("is_column", [False, True])
+def test_threads_runs_and_the_place_in_the_batch_do_not_count(is_column, length):
+    count = 6 * (4_000_000 // (6 * length))
+    rows = np.tile(table("float32")[:, :length], (count // 6, 1))
+    x = nv.placeholder({"N": N, "B": nv.dim("B")} if is_column else {"B": nv.dim("B"), "N": N})
+    wanted = expected("float32", length)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        total = cpu.computation(nv.sum(x, out_axes=["B"]), x)
+        for threads in (1, 2, 2, 2):
+            with flags.overriding(threads=threads):
+                assert total(np.ascontiguousarray(rows.T if is_column else rows)).tobytes() == wanted * (count // 6)
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+@pytest.mark.parametrize(("layout", "along"), [("row", 1), ("column", 0), ("middle", 1), ("many columns", 0)])
+def test_wider_and_narrower_vectors(layout, along, vector_bytes):
+    _, _, place = LAYOUTS[layout]
+    for length in [1, 17, 64, 65, 200, 4097]:
+        rows = place(table("float32")[:, :length])
+        x = nv.Parameter(nv.float32, rows.shape)
+        step, = make_plan(standard(nv.Function([nv.ops.Sum(x, [along])], [x]))).steps
+        kernel, found = step.lowered.kernel, np.zeros(rows.size // length, np.float32)
+        names = [buffer.name for buffer in kernel.buffers if buffer.role != "scratch"]
+        run(kernel, dict(zip(names, [np.ascontiguousarray(rows).ravel(), found], strict=True)), {}, vector_bytes)
+        wanted = expected("float32", length)
+        assert found.tobytes() == wanted * (found.nbytes // len(wanted)), length
