@@ -95,7 +95,7 @@ class _Blocks:
             self._row_ops(maker)
         loops = loops_over(step.shape, self._kept)
         nest = nested(loops, body.list, vector=False, parallel=False)
-        return maker.finish("totals", nest, size_of(step.kept), step.ops)
+        return maker.finish("totals", nest, size_of(step.kept) * self._count, step.ops)
 
     def _row_ops(self, maker: Maker) -> None:
         step, elements = self._step, maker.elements
