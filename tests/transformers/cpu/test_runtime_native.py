@@ -54,5 +54,5 @@ def test_it_is_loaded_once(text):
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_rare_is_there():
-    assert {function.name for function in native.functions()} > native._RARE
+def test_what_is_usual_is_there():
+    assert {function.name for function in native.functions()} > native._USUAL
