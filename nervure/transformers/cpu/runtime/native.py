@@ -26,9 +26,9 @@ from nervure.transformers.cpu.runtime import team as team_code
 
 _PARTS = ("usual", "else")
 _GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
-# What is worth the time of LLVM, a millisecond and more for each: the way of every call, where its own instructions take
-# longer than the functions of Python that it calls. All else (threads, failures, variables) is compiled in a hurry,
-# which adds 5 ns to a call of 320.
+# What is worth a millisecond of LLVM and more for each: the way of every call, where its own instructions take longer
+# than the functions of Python that it calls. All else (threads, failures, variables) is compiled in a hurry, which adds
+# 5 ns to a call of 320.
 _USUAL = {"entry", "fits", "call_program", "new_array", "run", "bind", "run_steps", "slice_count", "run_slice", "take",
           "put", "size_class", "class_bytes", "handler_free"}
 _loading = threading.Lock()
