@@ -1,0 +1,58 @@
+"""Which new values lie where the old ones were, and that they are written when nothing else is left to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+
+
+@pytest.fixture
+def cpu():
+    with nv.transformers.make_transformer("cpu") as made:
+        yield made
+
+
+def places(step) -> list[int]:
+    """For each step of a plan, how many variables it writes in place."""
+    plan = step.executable.plan
+    return [len(plan.in_place.keys() & set(each.written)) for each in plan.steps]
+
+
+def test_counters_that_come_first_are_written_last(cpu):
+    x, w, count = nv.placeholder("N=n"), nv.variable("C=4", 1.0), nv.variable((), 0.0)
+    total = nv.sum(nv.sin(x), out_axes=())
+    step = cpu.computation([nv.assign(count, count + 1), total, nv.assign(w, w + total)], x)
+    written = places(step)
+    assert sum(written) == 2 and sorted(written) == written
+    for turn in range(1, 4):
+        assert step(np.full(10, np.pi / 2, np.float32))[1] == 10
+        assert cpu.get(count) == turn and cpu.get(w).tolist() == [1.0 + 10 * turn] * 4
+
+
+def test_what_may_fail_comes_before(cpu):
+    x, k, w = nv.placeholder("N=9"), nv.placeholder("K=2", "int64"), nv.variable("C=4", 1.0)
+    step = cpu.computation([nv.assign(w, w * 2), nv.gather(x, k, "N"), nv.host_call(np.sin, [x], x)], x, k)
+    written = places(step)
+    assert written[-1] == 1 and sum(written) == 1 and len(written) > 2
+
+
+def test_a_new_value_that_long_work_needs_has_memory_of_its_own(cpu):
+    x, w = nv.placeholder("N=n"), nv.variable((), 1.0)
+    step = cpu.computation([nv.assign(w, w + nv.sum(x, out_axes=())), nv.sum(nv.sin(x * w), out_axes=())], x)
+    assert not any(places(step)[:-1])
+    for turn in range(1, 4):
+        result = step(np.full(10, 0.1, np.float32))[1]
+        np.testing.assert_allclose(result, 10 * np.sin(0.1 * (1 + turn)), rtol=1e-5)
+        np.testing.assert_allclose(cpu.get(w), 1 + turn, rtol=1e-6)
+
+
+def test_variables_that_change_places_do_not_meet(cpu):
+    first, second = nv.variable("N=1000", 1.0), nv.variable("N=1000", 2.0)
+    step = cpu.computation([nv.doall([nv.assign(first, second * 3), nv.assign(second, first[::-1] * 5)])])
+    expected = 1.0, 2.0
+    for _ in range(4):
+        step()
+        expected = expected[1] * 3, expected[0] * 5
+        assert [np.unique(cpu.get(each)).tolist() for each in (first, second)] == [[value] for value in expected]
