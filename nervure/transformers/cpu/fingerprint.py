@@ -19,16 +19,20 @@ from functools import cache
 
 import numpy as np
 
-_SOURCE = ".py"
+_SOURCES = (".py", ".pyc")  # compiled ones lie beside where the source was, in packages without it
+_COMPILED = "__pycache__"   # what Python has compiled by itself
 
 
 @cache
 def package_fingerprint() -> str:
-    """The same for the same package, Python and NumPy."""
+    """The same for the same package, Python and NumPy; a new one for each process if the package is no folder."""
     root = os.path.abspath(__file__)
     for _ in __name__.split(".")[:-1]:
         root = os.path.dirname(root)
-    return fingerprint([sys.version, np.__version__], root)
+    try:
+        return fingerprint([sys.version, np.__version__], root)
+    except OSError:
+        return os.urandom(32).hex()
 
 
 def fingerprint(versions: list[str], folder: str) -> str:
@@ -41,8 +45,8 @@ def _files(folder: str, inside: str) -> Iterator[str]:
     with os.scandir(folder) as listing:
         for entry in listing:
             name = f"{inside}/{entry.name}"
-            if entry.name.endswith(_SOURCE):
+            if entry.name.endswith(_SOURCES):
                 status = entry.stat()
                 yield f"{name} {status.st_size} {status.st_mtime_ns}"
-            elif entry.is_dir():
+            elif entry.name != _COMPILED and entry.is_dir():
                 yield from _files(entry.path, name)

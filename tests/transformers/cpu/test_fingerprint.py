@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-from nervure.transformers.cpu.fingerprint import fingerprint
+from nervure.transformers.cpu import fingerprint as module
+from nervure.transformers.cpu.fingerprint import fingerprint, package_fingerprint
 
 
 def test_any_change_of_a_source_file_or_a_version_is_seen(tmp_path):
@@ -33,3 +34,12 @@ def test_other_files_do_not_count(tmp_path):
     (tmp_path / "__pycache__" / "a.pyc").write_text("compiled")
     (tmp_path / "data.txt").write_text("text")
     assert fingerprint([], str(tmp_path)) == before
+
+
+def test_a_package_that_is_no_folder_is_new_each_time(monkeypatch):
+    def refuse(*_):
+        raise NotADirectoryError
+    known = package_fingerprint()
+    monkeypatch.setattr(module, "fingerprint", refuse)
+    found = {package_fingerprint.__wrapped__() for _ in range(2)}
+    assert len(found | {known}) == 3
