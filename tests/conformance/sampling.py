@@ -141,6 +141,15 @@ def random_sizes(sample: Sample, rng: np.random.Generator) -> Sizes:
     return {name: int(rng.integers(_LOWEST[name], 6)) for name in sorted(sample.symbols)}
 
 
+def vector_sizes(sample: Sample, rng: np.random.Generator) -> Sizes:
+    """For one symbol a length at which vectors begin or end, small ones for the others."""
+    sizes = random_sizes(sample, rng)
+    if sizes:
+        name = sorted(sizes)[int(rng.integers(len(sizes)))]
+        sizes[name] = max(_LOWEST[name], int(rng.choice([0, 1, 7, 8, 9, 15, 16, 17, 257])))
+    return sizes
+
+
 def edges(sample: Sample) -> Iterator[Sizes]:
     """Each symbol at its lowest value (0 or 1) alone, and all at 1."""
     for name in sorted(sample.symbols):
