@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure import flags
-from nervure.errors import InternalError
-from nervure.errors import NervureError
+from nervure.errors import InternalError, NervureError
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
@@ -242,7 +241,8 @@ def _host_step(step: HostStep, table: Mapping[Storage, int], bindings: Bindings)
             np.copyto(arrays[storage], result)
 
     kernel = runtime.HostKernel(call, len(storages))
-    return runtime.Step(kernel.address, [table[storage] for storage in storages], nanoseconds=NANOSECONDS, owner=kernel)
+    return runtime.Step(kernel.address, [table[storage] for storage in storages], kernel.sizes, nanoseconds=NANOSECONDS,
+                        owner=kernel)
 
 
 def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

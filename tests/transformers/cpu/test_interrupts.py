@@ -143,6 +143,42 @@ def test_an_interrupt_in_the_middle_of_a_function_of_the_user():
     """)
 
 
+def test_an_interrupt_between_kernels_and_functions_is_not_lost():
+    check("""
+    y = x
+    for _ in range(6):
+        y = nv.host_call(lambda value: value, [nv.sin(nv.tan(nv.sin(y)))], x)
+    step = cpu.computation([nv.sum(y, out_axes=()), nv.assign(count, count + 1)], x)
+    values = np.linspace(0, 1, 1_000_000, dtype=np.float32)
+    expected = step(values)[0]
+    start = time.monotonic()
+    step(values)
+    duration = time.monotonic() - start
+    arrived = []
+    def interrupt(*_):
+        arrived.append(True)
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    for turn in range(50):
+        before, found = cpu.get(count), None
+        arrived.clear()
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, duration * (turn + 1) / 60)
+                found = step(values)[0]
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            assert not arrived
+        assert found is None or found == expected
+        assert cpu.get(count) - before in ([1] if found is not None else [0, 1])
+    assert interrupted
+    """)
+
+
 # -- failures ------------------------------------------------------------------------------------------
 
 

@@ -46,7 +46,7 @@ def between(function: Any) -> Program:
     """out = f(x + 1) + 10, with a function of Python between two kernels."""
     kernel = HostKernel(function, 2)
     steps = [Step(address("copy"), [0, 1], [1], 4),
-             Step(kernel.address, [1, 2], nanoseconds=NANOSECONDS, owner=kernel),
+             Step(kernel.address, [1, 2], kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel),
              Step(address("copy"), [2, 3], [10], 4)]
     kind = Array(INT, (4,))
     return Program(steps, [argument(0), arena(0), arena(64), result(0)], 128, arguments=[kind], results=[kind])
@@ -97,7 +97,7 @@ def test_an_error_leaves_what_would_be_written_in_place():
         raise ValueError("no")
 
     kernel, state = HostKernel(function, 1), np.arange(4)
-    steps = [Step(kernel.address, [0], nanoseconds=NANOSECONDS, owner=kernel),
+    steps = [Step(kernel.address, [0], kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel),
              Step(address("increase"), [0], extent=4, in_place=True)]
     with pytest.raises(ValueError, match="no"):
         Program(steps, [variable(0)]).run([], [], [state])

@@ -4,7 +4,7 @@ The memory of a call is one block: the addresses of all buffers, the addresses t
 each thread, and the arena in which intermediate values lie.
 
 >>> [function.name for function in functions()]
-['bind', 'run_call', 'run', 'run_steps', 'run_alone', 'poll']
+['bind', 'run_call', 'run', 'run_steps', 'run_alone', 'poll', 'call_python']
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOOK_EVERY = 100_000
 
 def functions() -> list[Builder]:
     """The code of calls."""
-    return [bind(), run_call(), run(), run_steps(), run_alone(), poll()]
+    return [bind(), run_call(), run(), run_steps(), run_alone(), poll(), call_python()]
 
 
 def bind() -> Builder:
@@ -158,7 +158,7 @@ def poll() -> Builder:
     b = Builder("poll", [("state", PTR), ("outcome", PTR)], result=I1, attributes="nounwind")
     call, status = At(Call, b.arguments[0]), At(Status, b.arguments[1])
     call["unseen"] = 0
-    with b.if_(call["can_stop"].equal(0)):
+    with b.if_(call["can_stop"].equal(0) | status["code"].not_equal(Code.DONE)):
         b.ret(b.constant(I1, False))
     time = b.call("now", I64)
     with b.if_(time - call["looked"] < SIGNALS_EVERY):
@@ -172,6 +172,31 @@ def poll() -> Builder:
         call["can_stop"] = 0
         status["code"] = b.where(raised, b.constant(I64, Code.INTERRUPTED), Code.FORKED)
     b.ret(raised | lost)
+    return b
+
+
+def call_python() -> Builder:
+    """``call_python(buffers, sizes, begin, end, scratch, status)``: a kernel that is a function of Python.
+
+    The address of the function is the first of the sizes. Whatever is raised on the way, by a signal handler before its
+    first line too, ends the call as an interrupt does: the exception is set.
+    """
+    b = Builder("call_python", [("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR),
+                                ("status", PTR)], attributes="nounwind")
+    buffers, sizes, *_, outcome = b.arguments
+    held = b.call("PyGILState_Ensure", I32)
+    # A fork inside the function is no fork in the middle of native code: this thread goes on in the child.
+    fetch_add(b, team(b).place("calls"), -1)
+    given = b.allocate(PTR)
+    b.store(b.call("PyLong_FromVoidPtr", PTR, buffers), given)
+    answer = b.call("PyObject_Vectorcall", PTR, b.load(sizes, PTR), given, b.constant(I64, 1), b.constant(PTR, 0))
+    b.call("Py_DecRef", None, b.load(given, PTR))
+    fetch_add(b, team(b).place("calls"), 1)
+    with b.if_(answer.equal(0)):
+        At(Status, outcome)["code"] = Code.INTERRUPTED
+    b.call("Py_DecRef", None, answer)
+    b.call("PyGILState_Release", None, held)
+    b.ret()
     return b
 
 

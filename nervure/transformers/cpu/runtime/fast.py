@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakMethod
 
 from nervure.errors import InternalError
-from nervure.transformers.cpu.runtime import forking, host, memory, native, records
+from nervure.transformers.cpu.runtime import forking, memory, native, records
 from nervure.transformers.cpu.runtime.entry import KEPT_PROGRAMS
 from nervure.transformers.cpu.runtime.program import Program
 
@@ -115,7 +115,6 @@ class _Failing:
         self._method = WeakMethod(method)
 
     def __call__(self, address: int, arguments: tuple[Any, ...]) -> None:
-        host.raise_what_was_raised(address)
         status = records.Status.from_buffer_copy(records.Status.from_address(address))
         method = self._method()
         if status.code == records.Code.FORKED:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import host, memory, native, records
+from nervure.transformers.cpu.runtime import memory, native, records
 from nervure.transformers.cpu.runtime.records import Kind, Status
 
 
@@ -153,7 +153,6 @@ class Program:
         else:
             _function("run_call", False)(self.address, _addresses(arguments), _addresses(results),
                                          _addresses(variables), address)
-        host.raise_what_was_raised(address)
         return status
 
     def _step(self, step: Step) -> records.Step:

@@ -55,10 +55,9 @@ class Code(IntEnum):
     """How a call ended; what is above 0 is a kernel's own."""
 
     DONE = 0
-    INTERRUPTED = -1
+    INTERRUPTED = -1    # by a signal handler, or a step that is Python: the exception is set
     NO_MEMORY = -2
-    FORKED = -3     # the process was forked by a signal handler in the middle of the call
-    RAISED = -4     # a step that is Python raised an exception
+    FORKED = -3         # the process was forked by a signal handler in the middle of the call
 
 
 class Step(ctypes.Structure):
