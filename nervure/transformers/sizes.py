@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from nervure import flags
-from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
 from nervure.ir.function import Function
-from nervure.ir.kinds import View
+from nervure.ir.kinds import Structured, View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
-from nervure.types.dim import DimLike, evaluate
+from nervure.types.dim import Dim, DimLike, evaluate
 
 
 def numbers(shape: tuple[Any, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
@@ -51,7 +51,9 @@ class Demand(NamedTuple):
     """What a function needs memory for: the types of values by their numbers, and when they begin and end.
 
     ``made`` are the numbers of the values that each op makes, ``dropped`` those that end with it; ``taking`` says of
-    each value whether it takes memory of its own.
+    each value whether it takes memory of its own. ``choices`` are ops that choose among elements, of which there must
+    be one: (number of the op, of the shape that it chooses from, of its result). The shapes that they choose from
+    follow those of the values.
     """
 
     itemsizes: tuple[int, ...]
@@ -59,10 +61,11 @@ class Demand(NamedTuple):
     taking: tuple[bool, ...]
     made: tuple[tuple[int, ...], ...]
     dropped: tuple[tuple[int, ...], ...]
+    choices: tuple[tuple[int, int, int], ...]
 
     def peak(self, bindings: Mapping[str, int]) -> tuple[int, int | None]:
         """The most bytes that are needed at one time, and the number of the op that asks for most; or, of a value
-        with a negative dimension, -1 and the op that makes it.
+        with a negative dimension or of a choice among no elements, -1 and the op that makes it.
         """
         sizes = [self._bytes(number, bindings) for number in range(len(self.itemsizes))]
         live = peak = largest = 0
@@ -76,6 +79,9 @@ class Demand(NamedTuple):
                     largest, greatest = sizes[number], op
             peak = max(peak, live)
             live -= sum([sizes[number] for number in dropped])
+        for op, domain, result in self.choices:
+            if 0 in numbers(self.shapes[domain], bindings) and 0 not in numbers(self.shapes[result], bindings):
+                return -1, op
         return peak, greatest
 
     def _bytes(self, number: int, bindings: Mapping[str, int]) -> int:
@@ -93,27 +99,52 @@ def demand(function: Function) -> Demand:
     """What a function needs memory for. Views and leaves take none, unless they are results."""
     last, roots = last_uses(function), set(function.roots)
     values = {value: number for number, value in enumerate([each for op in function.operations for each in op.outputs])}
+    choices = [(number, op, domain) for number, op in enumerate(function.operations)
+               if (domain := _chosen_from(op)) is not None]
     return Demand(
-        tuple([value._type.dtype.itemsize for value in values]), tuple([value._type.shape for value in values]),
+        tuple([value._type.dtype.itemsize for value in values]),
+        (*[value._type.shape for value in values], *[domain for _, _, domain in choices]),
         tuple([not isinstance(value.op, (View, Leaf)) or value in roots for value in values]),
         tuple([tuple([values[value] for value in op.outputs]) for op in function.operations]),
-        tuple([tuple([values[value] for value in dropped_after(op, last)]) for op in function.operations]))
+        tuple([tuple([values[value] for value in dropped_after(op, last)]) for op in function.operations]),
+        tuple([(number, len(values) + at, values[op.outputs[0]]) for at, (number, op, _) in enumerate(choices)]))
+
+
+def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
+    """The domain of an op that combines without a unit, where its size depends on symbols: else it has been looked at
+    when the op was built.
+    """
+    if not isinstance(op, Structured) or not any([isinstance(entry, Dim) for operand in op.operands
+                                                  for entry in operand._type.shape]):
+        return None
+    structure = op.structure(*[operand._type for operand in op.operands])
+    needs_one = callable(structure.combine) or structure.combine in ("maximum", "minimum")
+    return structure.domain if needs_one and structure.initial is None else None
 
 
 def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | None]:
     """The most bytes that results and intermediate values take at one time, and the op that asks for most.
 
-    ShapeMismatch if a dimension is negative for these values of the symbols.
+    For these values of the symbols: ShapeMismatch if a dimension is negative, InvalidArgument if an op has to choose
+    among no elements.
     """
     peak, number = demand(function).peak(bindings)
     op = None if number is None else function.operations[number]
     if peak < 0 and op is not None:
-        value = next(value for value in op.outputs if min(numbers(value._type.shape, bindings), default=0) < 0)
-        raise op.fail(ShapeMismatch, "a dimension of the result would be negative",
-                      got=next(length for length in numbers(value._type.shape, bindings) if length < 0),
-                      expected=f"{value._type}, each at least 0",
-                      help=", ".join([f"{name} is {number}" for name, number in bindings.items()]))
+        raise _impossible(op, bindings)
     return peak, op
+
+
+def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
+    """The error of an op that has no result for these sizes."""
+    help = ", ".join([f"{name} is {number}" for name, number in bindings.items()])
+    for value in op.outputs:
+        lengths = numbers(value._type.shape, bindings)
+        if min(lengths, default=0) < 0:
+            return op.fail(ShapeMismatch, "a dimension of the result would be negative", got=min(lengths),
+                           expected=f"{value._type}, each at least 0", help=help)
+    return op.fail(InvalidArgument, "there is no element to choose from", expected="at least one element",
+                   got=f"an empty axis: {numbers(_chosen_from(op) or (), bindings)}", help=help)
 
 
 def check_fits(function: Function, bindings: Mapping[str, int]) -> None:

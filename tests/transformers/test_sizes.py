@@ -9,6 +9,7 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument
 from nervure.flags import physical_memory
+from nervure.ir.function import Function
 from nervure.transformers.sizes import needed
 from tests.transformers.build import compiled, parameter
 
@@ -63,3 +64,18 @@ def test_a_huge_broadcast_can_be_reduced():
 
 def test_the_memory_of_this_machine_is_known():
     assert 2**28 < physical_memory() < 2**60
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("op", [ops.Max, ops.Min, ops.ArgMax])
+def test_there_is_nothing_to_choose_from(op, transformer):
+    """What has no unit refuses an axis whose symbol is 0, unless nothing is asked for."""
+    x = nv.Parameter(nv.float32, (N, 2))
+    with nv.transformers.make_transformer(transformer) as backend:
+        down, across = [backend.compile(Function([op(x, [axis])], [x])) for axis in (0, 1)]
+        assert down(np.ones((3, 2), np.float32))[0].shape == (2,)
+        assert across(np.ones((0, 2), np.float32))[0].shape == (0,)
+        for _ in range(2):
+            with pytest.raises(InvalidArgument, match="no element to choose from") as caught:
+                down(np.ones((0, 2), np.float32))
+        assert caught.value.op == op.__name__ and caught.value.location.file == __file__

@@ -254,11 +254,15 @@ class _Reader:
         return arrays
 
     def _demand(self) -> Demand:
-        itemsizes, shapes, taking, made, dropped = self._parts["demand"]
+        itemsizes, shapes, taking, made, dropped, choices = self._parts["demand"]
         count = len(itemsizes)
-        _require(count == len(shapes) == len(taking) and len(made) == len(dropped))
+        _require(count + len(choices) == len(shapes) and count == len(taking) and len(made) == len(dropped))
         return Demand(tuple([_index(size, 64) for size in itemsizes]), tuple([self._shape(shape) for shape in shapes]),
-                      tuple([bool(each) for each in taking]), _numbers(made, count), _numbers(dropped, count))
+                      tuple([bool(each) for each in taking]), _numbers(made, count), _numbers(dropped, count),
+                      self._choices(choices, len(made), len(shapes)))
+
+    def _choices(self, rows: list[list[Any]], ops: int, shapes: int) -> tuple[tuple[int, int, int], ...]:
+        return tuple([(_index(op, ops), _index(domain, shapes), _index(result, shapes)) for op, domain, result in rows])
 
     def _pick(self, places: list[Any], kind: str | None = None) -> list[Storage]:
         found = [self._storages[_index(place, len(self._storages))] for place in places]
