@@ -17,7 +17,7 @@ import numpy as np
 
 import nervure as nv
 from nervure import flags
-from nervure.errors import IndexOutOfRange
+from nervure.errors import IndexOutOfRange, InvalidArgument
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.passes.pipelines import minimal
@@ -25,6 +25,9 @@ from nervure.transformers.cpu import native
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
 from tests.fuzz.work import check_work, optimised
+
+REFUSALS = (IndexOutOfRange, InvalidArgument)
+"""What a call may say of its arguments."""
 
 Arrays = Sequence[np.ndarray]
 States = Mapping[Variable, np.ndarray]
@@ -47,12 +50,12 @@ def failure(case: Case, names: Sequence[str]) -> str | None:
 
 
 def is_valid(case: Case) -> bool:
-    """Whether all indices are in range."""
+    """Whether the interpreter takes the arguments: all indices are in range, no choice is among nothing."""
     try:
         for binding in case.bindings:
             _run("interpreter", minimal, case, arguments(case.function, binding, case.seed),
                  states(case.function, case.seed))
-    except IndexOutOfRange:
+    except REFUSALS:
         return False
     return True
 
@@ -133,17 +136,17 @@ def _checked_calls(case: Case, cpu: Any, executable: Any, binding: Mapping[str, 
 
 
 def _raises_alike(case: Case, cpu: Any, executable: Any, arrays: Arrays, values: States) -> bool:
-    """Whether an index is out of range; then the cpu says so, too, and no variable has changed."""
+    """Whether these arguments are an error; then they are the same one on the cpu, and no variable has changed."""
     try:
         _run("interpreter", optimised, case, arrays, values)
-    except IndexOutOfRange:
+    except REFUSALS as refusal:
         for lying in (arrays, arrays, strided(arrays, case.seed)):
             try:
                 _call(cpu, case.function, executable, lying, values)
-            except IndexOutOfRange:
+            except type(refusal):
                 _same_bits([cpu.get(variable) for variable in values], list(values.values()), "after an error")
             else:
-                raise Failed("an index is out of range, and the cpu does not say so") from None
+                raise Failed(f"the cpu does not say: {refusal}") from None
         return True
     return False
 

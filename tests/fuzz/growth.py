@@ -49,6 +49,7 @@ class Growth:
     def __init__(self, seed: int, limit: int = 257, batch: bool = False) -> None:
         self.random = Random(seed)
         self.limit = limit
+        self._least = 1
         self._is_long = limit > 200 and self.random.random() < 0.03
         self.values: list[Value] = []
         self.parameters: list[nv.Parameter] = []
@@ -70,13 +71,14 @@ class Growth:
             return [{"n": min(self.random.choice((2, 3, 9, 17)), self.limit)}]
         if self.random.random() < 0.6:
             return [{}]
-        sizes = [max(self.length(), 1) for _ in range(6)]
+        self._least = self.random.choice((0, 1, 1))
+        sizes = [max(self.length(), self._least) for _ in range(6)]
         return [{"n": n, "m": m} for n, m in zip(sizes[:3], sizes[3:], strict=True)]
 
     def _choose_lengths(self) -> list[DimLike]:
         found: list[DimLike] = [self.length() for _ in range(self.random.randint(2, 4))]
         if len(self.bindings[0]) == 2:
-            found += [nv.dim("n", min=1), nv.dim("m", min=1)]
+            found += [nv.dim("n", min=self._least), nv.dim("m", min=self._least)]
         return found
 
     def shape(self) -> tuple[DimLike, ...]:
