@@ -33,6 +33,9 @@ from tests.fuzz.growth import is_rounding
 UNITS = 4.0
 """Units of the last place that noise adds at most."""
 
+IN_ORDER = ("AccumulateView", "Scatter", "ScatterElements", "ScatterNd")
+"""Ops that add one element after the other to a place: the roundings of many equal ones do not average out."""
+
 RUNS, MORE_RUNS = 4, 40
 """How often noise is tried; more often before a difference is taken for a failure."""
 
@@ -63,12 +66,13 @@ class _NoisyProgram(Program):
         rng = self._rng
         inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
         outputs = [self._slots[value] for value in op.outputs]
+        is_drifting = type(op).__name__ in IN_ORDER
         least = 4.0 if isinstance(op, (Digamma, Lgamma)) else 0.0  # near their zeros the error is absolute
 
         def run(values: list[Any]) -> None:
             kept = [values[slot] for slot in inputs]
             for slot in inputs:
-                values[slot] = moved(np.asarray(values[slot]), rng)
+                values[slot] = moved(np.asarray(values[slot]), rng, is_drifting=is_drifting)
             step(values)
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
@@ -77,8 +81,12 @@ class _NoisyProgram(Program):
         return run
 
 
-def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0) -> np.ndarray:
-    """Floats moved by a few units of the last place, of that of ``least`` where they are smaller; all else as it is."""
+def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0,
+          is_drifting: bool = False) -> np.ndarray:
+    """Floats moved by a few units of the last place, of that of ``least`` where they are smaller; all else as it is.
+
+    Drifting numbers move all the same way, and the further the more there are.
+    """
     dtype = as_dtype(array.dtype)
     if dtype.is_complex:
         parts = as_dtype(f"float{dtype.bits // 2}").numpy
@@ -87,7 +95,8 @@ def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0) -> np
         return array
     eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     wide = array.astype(np.float64)
-    noise = rng.uniform(-UNITS, UNITS, array.shape)
+    units = UNITS + array.size if is_drifting else UNITS
+    noise = rng.uniform(-units, units, () if is_drifting else array.shape)
     return (wide + noise * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
 
 

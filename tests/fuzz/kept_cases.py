@@ -19,4 +19,61 @@ class Kept(NamedTuple):
     text: str
 
 
-KEPT: list[Kept] = []
+KEPT = [
+    Kept("a result is another shape of what Python computes", "values", [{}], 10007, '''\
+nervure 1
+function kept(%0: i64[1, 1], %1: i64[1, 65]) {
+  i64[1, 65] %2 = Contract(%0, %1, x_indices=(0, 2), y_indices=(2, 1), indices=(0, 1))
+  i64[1, 5, 13] %3 = Reshape(%2, shape=(1, 5, 13))
+  return %3
+}
+'''),
+    Kept("Python reads what lies in memory in another shape", "values", [{}], 1, '''\
+nervure 1
+function kept(%0: f32[3, 5], %1: f32[5, 2]) {
+  f32[3, 5] %2 = Add(%0, %0)
+  f32[3, 2] %3 = Contract(%2, %1, x_indices=(0, 2), y_indices=(2, 1), indices=(0, 1))
+  f32[15] %4 = Reshape(%2, shape=(15,))
+  return %3, %4
+}
+'''),
+    Kept("positions at places that data names", "values", [{}], 7, '''\
+nervure 1
+function kept(%0: i64[2, 3]) {
+  c64[5, 100] %1 = Iota(shape=(5, 100), axis=0, dtype=c64)
+  i64[2, 3] %2 = Extent(length=5, dtype=i64, shape=(2, 3))
+  i64[2, 3] %3 = Mod(%0, %2)
+  c64[2, 3, 100] %4 = Gather(%1, %3, axis=0)
+  return %4
+}
+'''),
+    Kept("a function that three runs need where lanes have rows", "work", [{}], 418, '''\
+nervure 1
+function kept(%0: f32[65, 65]) {
+  f32[65, 65] %1 = Exp(%0)
+  f32[65] %2 = Mean(%1, axes=(0,))
+  f32[65, 65] %3 = Broadcast(%2, shape=(65, 65), axes=(0,))
+  f32[65, 65] %4 = Subtract(%1, %3)
+  f32[65, 65] %5 = Square(%4)
+  f32[65] %6 = Sum(%5, axes=(0,))
+  f32[65, 65] %7 = Broadcast(%6, shape=(65, 65), axes=(0,))
+  f32[65, 65] %8 = Divide(%1, %7)
+  return %8
+}
+'''),
+    Kept("a choice among nothing", "values", [{"N": 3}, {"N": 0}], 0, '''\
+nervure 1
+symbol N:0..
+function kept(%0: f32[N, 2]) {
+  f32[2] %1 = Max(%0, axes=(0,))
+  return %1
+}
+'''),
+    Kept("a product of one complex number", "values", [{}], 0, '''\
+nervure 1
+function kept(%0: c64[]) {
+  c64[] %1 = Prod(%0, axes=())
+  return %1
+}
+'''),
+]

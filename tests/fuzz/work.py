@@ -81,7 +81,7 @@ def _applied_by(op: Any) -> list[Apply]:
         structure = op.structure(*[operand.type for operand in op.operands])
         read = [Variable(operand.dtype) for operand, access in zip(op.operands, structure.reads, strict=True)
                 if access is not None]
-        structure.body(KernelScalars(statements, lambda expression: index(0)), *read)
+        structure.body(KernelScalars(statements, lambda expression: statements.index(index(0))), *read)
     return [entry for entry in statements.list if isinstance(entry, Apply)]
 
 

@@ -51,7 +51,7 @@ class LoopsExecutable(Executable):
             if isinstance(step, HostStep):
                 results = host_program(step, specialised)({entry: array(entry) for entry in step.read})
                 for storage, result in zip(step.outputs, results, strict=True):
-                    arrays[storage] = np.asarray(result, order="C")
+                    arrays[storage] = np.reshape(np.asarray(result, order="C"), numbers(storage.shape, specialised))
             else:
                 self._run_kernel(step, [array(storage) for storage in step.lowered.storages], specialised)
         return [array(root) for root in self.plan.roots]
@@ -72,7 +72,8 @@ class LoopsExecutable(Executable):
             return np.asarray(storage.source, order="C")
         if storage.kind == "variable":
             return np.asarray(states[storage.source], order="C")
-        return np.zeros([evaluate(length, bindings) for length in numbers(storage.shape, bindings)], storage.dtype.numpy)
+        shape = [evaluate(length, bindings) for length in numbers(storage.shape, bindings)]
+        return np.zeros(shape, storage.dtype.numpy)
 
 
 class Loops(Transformer):

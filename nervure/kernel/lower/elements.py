@@ -71,7 +71,7 @@ class Elements:
 
     def scalars(self, at: Callable[[DimLike], DimLike] | None = None) -> Any:
         """The scalar namespace, which appends to the current body."""
-        return KernelScalars(self.statements, at)
+        return KernelScalars(self.statements, None if at is None else lambda entry: self._value(at(entry)))
 
     # -- elements ----------------------------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ def converted(statements: Statements, x: Scalar, dtype: DType) -> Scalar:
 class _Scalars(ScalarNamespace):
     """The functions that carry a type or a place, or that only move their operands."""
 
-    def __init__(self, statements: Statements, at: Callable[[DimLike], DimLike] | None = None) -> None:
+    def __init__(self, statements: Statements, at: Callable[[DimLike], Scalar] | None = None) -> None:
         self._statements, self._at = statements, at
 
     def constant(self, value: Any, like: Any) -> Scalar:
@@ -81,7 +81,7 @@ class _Scalars(ScalarNamespace):
     def index(self, expression: DimLike) -> Scalar:
         if self._at is None:
             raise InternalError("an elementwise expression has no domain whose index it could read")
-        return self._statements.index(self._at(expression))
+        return self._at(expression)
 
     def convert(self, x: Any, dtype: DType) -> Scalar:
         return converted(self._statements, x, dtype)

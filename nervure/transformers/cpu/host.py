@@ -28,6 +28,7 @@ from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.plan import HostStep
 from nervure.transformers.interpreter.steps import make_step, static_value
+from nervure.transformers.sizes import numbers
 
 Arrays = Mapping[Storage, np.ndarray]
 
@@ -48,14 +49,16 @@ def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[
             continue
         inputs = tuple([slots[value] for value in op.operands])
         program.append(make_step(op, inputs, tuple([slots[value] for value in op.outputs]), bindings))
-    return _runner(step, slots, values, program)
+    return _runner(step, slots, values, program, bindings)
 
 
-def _runner(step: HostStep, slots: dict[Value, int], start: list[Any], program: list[Any]) -> Any:
+def _runner(step: HostStep, slots: dict[Value, int], start: list[Any], program: list[Any], bindings: Bindings) -> Any:
+    shapes = {value: numbers(value.shape, bindings) for value in step.bases}
+
     def run(arrays: Arrays) -> list[np.ndarray]:
         values = start.copy()
         for value, storage in step.bases.items():
-            values[slots[value]] = arrays[storage]
+            values[slots[value]] = arrays[storage].reshape(shapes[value])  # a reshape of the value may lie there
         with np.errstate(all="ignore"):
             for each in program:
                 each(values)

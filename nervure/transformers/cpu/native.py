@@ -238,7 +238,7 @@ def _host_step(step: HostStep, table: Mapping[Storage, int], bindings: Bindings)
             error.add_note(f"while running {step.op!r}, built at {step.op.location}")
             raise
         for storage, result in zip(step.outputs, results, strict=True):
-            np.copyto(arrays[storage], result)
+            np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
 
     kernel = runtime.HostKernel(call, len(storages))
     return runtime.Step(kernel.address, [table[storage] for storage in storages], kernel.sizes, nanoseconds=NANOSECONDS,
