@@ -125,6 +125,8 @@ def _operand(growth: Growth, name: str, operand: Operand, shape: tuple[DimLike, 
         value = growth.like(operand.dtype, shape, exact)
     if not (operand.dtype.is_float or operand.dtype.is_complex) or not isinstance(operand.domain, str):
         return value
+    if name == "Atan2":  # it tells zeros apart, and which one a maximum gives is open: -0.0 + 0.0 is 0.0
+        value = growth.add(ops.Add(value, value.full(0)))
     return in_domain(growth, value, operand.domain)
 
 
