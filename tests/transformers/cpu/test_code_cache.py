@@ -234,12 +234,13 @@ def test_a_directory_that_is_deleted_in_between_is_made_again(cache):
 
 
 def test_the_switches_say_where(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert user_cache().directory == str(tmp_path / "nervure")
-    assert user_cache().limit_bytes == flags.cache_limit
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert user_cache().directory == str(tmp_path / ".cache" / "nervure")
+    with flags.overriding(cache_directory=""):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert user_cache().directory == str(tmp_path / "nervure")
+        assert user_cache().limit_bytes == flags.cache_limit
+        monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert user_cache().directory == str(tmp_path / ".cache" / "nervure")
     with flags.overriding(cache_directory=str(tmp_path / "there"), cache_limit=5):
         assert (user_cache().directory, user_cache().limit_bytes) == (str(tmp_path / "there"), 5)
     with flags.overriding(cache=False):

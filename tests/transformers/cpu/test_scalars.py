@@ -280,7 +280,8 @@ def test_vector_math_is_within_reach(name, dtype):
     with np.errstate(all="ignore"):
         expected = getattr(S, name)(*arrays)
     got = on_arrays(name, (dtype,) * count, dtype, 8)(*arrays)
-    np.testing.assert_allclose(got, expected, rtol=16 * np.finfo(dtype.numpy).eps, atol=np.finfo(dtype.numpy).eps)
+    eps = np.finfo(dtype.numpy).eps  # near its zeros a logarithm of gamma is exact to a part of its terms alone
+    np.testing.assert_allclose(got, expected, rtol=16 * eps, atol=4 * eps)
 
 
 def test_every_function_is_tried():
