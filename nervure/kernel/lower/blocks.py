@@ -18,7 +18,6 @@ from nervure.kernel.lower.kernels import (
     nested,
     row_offset,
     row_point,
-    size_of,
     unit,
 )
 from nervure.kernel.lower.totals import Totals, note
@@ -71,7 +70,7 @@ class _Blocks:
                 self._partial.append((value, name, place))
                 maker.store(maker.buffer(place, "out"), position((*self._row_point, block), place.shape), result)
         loops = [(str(block), self._count), *loops_over(step.shape, self._kept)]
-        return maker.finish("blocks", nested(loops, body.list, vector=False), size_of(step.shape), step.ops)
+        return maker.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
 
     def combined(self) -> Lowered:
         """The totals of the rows, and what is computed of them."""
@@ -95,7 +94,7 @@ class _Blocks:
             self._row_ops(maker)
         loops = loops_over(step.shape, self._kept)
         nest = nested(loops, body.list, vector=False, parallel=False)
-        return maker.finish("totals", nest, size_of(step.kept) * self._count, step.ops)
+        return maker.finish("totals", nest, product(step.kept) * self._count, step.ops)
 
     def _row_ops(self, maker: Maker) -> None:
         step, elements = self._step, maker.elements

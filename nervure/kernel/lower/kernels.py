@@ -1,7 +1,7 @@
 """What all lowering rules share: the memory of a function's values, a kernel being made, nests of loops.
 
 >>> from nervure.kernel.ir import Store
->>> loops = nest([("%0", 8), ("%1", 4)], ())
+>>> loops, = nested([("%0", 8), ("%1", 4)], ())
 >>> (loops.index, loops.parallel, loops.vector), (loops.body[0].index, loops.body[0].parallel, loops.body[0].vector)
 (('%0', True, False), ('%1', False, True))
 """
@@ -21,7 +21,7 @@ from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, St
 from nervure.kernel.lower.elements import Elements
 from nervure.kernel.points import Coordinates, position
 from nervure.memory.storage import Storage
-from nervure.types.dim import Dim, DimLike, index, product
+from nervure.types.dim import Dim, DimLike, index
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
@@ -112,19 +112,14 @@ def here(shape: Shape) -> tuple[Dim, ...]:
     return indices(len(shape))
 
 
-def nest(loops: Indices, body: Sequence[Statement], vector: bool = True, parallel: bool = True) -> For:
-    """Loops inside each other: threads share the outermost, the innermost runs in lanes."""
+def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
+           parallel: bool = True) -> tuple[Statement, ...]:
+    """Loops inside each other: threads share the outermost, the innermost runs in lanes. Without loops the body."""
     inner = tuple(body)
     for depth, (name, extent) in reversed(list(enumerate(loops))):
         is_last = depth == len(loops) - 1
         inner = (For(name, extent, inner, parallel and depth == 0, vector and is_last),)
-    return inner[0]  # type: ignore[return-value]  # there is a loop
-
-
-def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
-           parallel: bool = True) -> tuple[Statement, ...]:
-    """The same; without loops the body itself."""
-    return (nest(loops, body, vector, parallel),) if loops else tuple(body)
+    return inner
 
 
 def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[str, DimLike]]:
@@ -156,8 +151,3 @@ def row_offset(step: Loops, value: Value) -> DimLike:
 def unit(combine: str | None, dtype: DType) -> Literal:
     """What a combiner starts from; 0 where the last write wins."""
     return combining.unit(combine if combine in COMBINES else "add", dtype)
-
-
-def size_of(shape: Shape) -> DimLike:
-    """The number of elements."""
-    return product(shape)

@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from nervure.ir.op import Value
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces
 from nervure.kernel.ir import Literal
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, size_of
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested
 from nervure.kernel.points import position
-from nervure.memory.storage import Storage
-from nervure.types.dim import DimLike
-from nervure.types.shape import Shape
+from nervure.types.dim import DimLike, product
 from nervure.types.view.complex import Piece
 
 
@@ -26,20 +24,17 @@ def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
         for value in step.stored:
             buffer = maker.buffer(memory.of(value), "out")
             maker.store(buffer, position(point, value.shape), elements.of(value, point))
-    return [maker.finish("pointwise", nested(loops_over(step.shape), body.list), size_of(step.shape), step.ops)]
+    return [maker.finish("pointwise", nested(loops_over(step.shape), body.list), product(step.shape), step.ops)]
 
 
 def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
     """One kernel, which writes a value where a root wants it."""
-    return [_stored(memory, step.value, step.value.shape, memory.roots[step.root])]
-
-
-def _stored(memory: Memory, value: Value, shape: Shape, target: Storage) -> Lowered:
+    value, shape, target = step.value, step.value.shape, memory.roots[step.root]
     maker = Maker(memory, shape, {})
     point = here(shape)
     with maker.elements.body() as body:
         maker.store(maker.buffer(target, "out"), position(point, shape), maker.elements.of(value, point))
-    return maker.finish("copy", nested(loops_over(shape), body.list), size_of(shape), [value.op])
+    return [maker.finish("copy", nested(loops_over(shape), body.list), product(shape), [value.op])]
 
 
 def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
@@ -63,4 +58,4 @@ def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered
             element = maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)  # type: ignore[assignment]
         place: tuple[DimLike, ...] = tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
         maker.store(maker.buffer(memory.of(output), "out"), position(place, output.shape), element)
-    return maker.finish("piece", nested(loops_over(piece.extents), body.list), size_of(piece.extents), [step.op])
+    return maker.finish("piece", nested(loops_over(piece.extents), body.list), product(piece.extents), [step.op])

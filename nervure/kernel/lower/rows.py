@@ -26,7 +26,6 @@ from nervure.kernel.lower.kernels import (
     row_offset,
     row_point,
     row_position,
-    size_of,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
@@ -60,7 +59,7 @@ class _Rows:
                     buffer = self._maker.buffer(self._memory.of(value), "out")
                     self._maker.store(buffer, row_offset(self._step, value), self._elements.rows[value])
         body = nested(loops_over(self._step.shape, self._kept), rows.list, vector=not self._share_rows)
-        return self._maker.finish("rows", body, size_of(self._step.shape), self._step.ops)
+        return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
 
     # -- rows and runs -------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.cluster.steps import Scattering
 from nervure.kernel.ir import For, Scalar, Statement
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, size_of, unit
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, unit
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.points import position
 from nervure.memory.storage import Storage
-from nervure.types.dim import DimLike, dim_min, index, symbols
+from nervure.types.dim import DimLike, dim_min, index, product, symbols
 
 STRIPE = 64
 """Where the last axis alone can be shared, it is shared in stripes of so many elements."""
@@ -48,7 +48,7 @@ def _filled(step: Scattering, memory: Memory, structure: Structure, output: Valu
             element = maker.elements.of(step.op.operands[structure.initial], point)
         element = converted(body, element, target.dtype)
         maker.store(maker.buffer(target, "out"), position(point, output.shape), element)
-    return maker.finish("fill", nested(loops_over(output.shape), body.list), size_of(output.shape), [step.op])
+    return maker.finish("fill", nested(loops_over(output.shape), body.list), product(output.shape), [step.op])
 
 
 def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -> Lowered:
@@ -57,7 +57,7 @@ def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -
     with maker.elements.body() as body:
         element = converted(body, maker.elements.load(maker.buffer(target), place), output.dtype)
         maker.store(maker.buffer(memory.of(output), "out"), place, element)
-    return maker.finish("round", nested(loops_over(output.shape), body.list), size_of(output.shape), [step.op])
+    return maker.finish("round", nested(loops_over(output.shape), body.list), product(output.shape), [step.op])
 
 
 def _written(step: Scattering, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
@@ -86,7 +86,7 @@ def _written(step: Scattering, memory: Memory, structure: Structure, targets: li
         loops = nested([(str(stripe), more[0][1]), *loops_over(domain, range(rank - 1))], inner, vector=False)
     else:
         loops = _ordered_loops(domain, shared, body.list)
-    return maker.finish("scatter", loops, size_of(domain), [op])
+    return maker.finish("scatter", loops, product(domain), [op])
 
 
 def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[Statement]) -> tuple[Statement, ...]:
