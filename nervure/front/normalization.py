@@ -101,8 +101,7 @@ def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = Non
     """
     (own, scale, shift), dtype = _computing("layer_norm", x, scale, shift)
     kept = _kept(own, axes, "layer_norm")
-    return convert(_standardized(own, _spread(mean, own, kept), _spread(variance, own, kept), scale, shift, epsilon),
-                   dtype)
+    return convert(_scaled(_standardized(own, kept, epsilon), scale, shift), dtype)
 
 
 def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6) -> Tensor:
@@ -130,10 +129,10 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
         raise InvalidArgument("mean and variance are given both or neither", op="batch_norm", got="one of them",
                               expected="mean_of and variance_of, or none",
                               help="without them those of x itself are taken")
-    by_channel = [None if entry is None else _over_channels(own, kept, entry) for entry in given]
-    centre = _spread(mean, own, kept) if by_channel[0] is None else by_channel[0]
-    width = _spread(variance, own, kept) if by_channel[1] is None else by_channel[1]
-    return convert(_standardized(own, centre, width, by_channel[2], by_channel[3], epsilon), dtype)
+    centre, width, scale, shift = [None if entry is None else _over_channels(own, kept, entry) for entry in given]
+    result = (_standardized(own, kept, epsilon) if centre is None
+              else multiply(subtract(own, centre), rsqrt(add(width, epsilon))))
+    return convert(_scaled(result, scale, shift), dtype)
 
 
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
@@ -212,9 +211,16 @@ def _spread(reduction: Callable[..., Tensor], x: Tensor, kept: list[int]) -> Ten
     return reduction(x, axis=[at for at in range(x.ndim) if at not in kept], keepdims=True)
 
 
-def _standardized(x: Tensor, centre: Any, width: Any, scale: Any, shift: Any, epsilon: float) -> Tensor:
-    result = multiply(subtract(x, centre), rsqrt(add(width, epsilon)))
-    result = result if scale is None else multiply(result, scale)
+def _standardized(x: Tensor, kept: list[int], epsilon: Any) -> Tensor:
+    """x less its mean, over its deviation, along all axes but those kept."""
+    if isinstance(epsilon, (int, float)):
+        return Tensor(ops.Standardize(x.value, [at for at in range(x.ndim) if at not in kept], epsilon), x._axes)
+    centred = subtract(x, _spread(mean, x, kept))
+    return multiply(centred, rsqrt(add(_spread(variance, x, kept), epsilon)))
+
+
+def _scaled(x: Tensor, scale: Any, shift: Any) -> Tensor:
+    result = x if scale is None else multiply(x, scale)
     return result if shift is None else add(result, shift)
 
 

@@ -69,6 +69,7 @@ from nervure.ops.einsum import Dot, Einsum, MatMul
 from nervure.ops.embedding import LookupTable, OneHot
 from nervure.ops.exponential import Cbrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Rsqrt, SafeLog, Sqrt
 from nervure.ops.indexing import Gather, GatherElements, GatherNd, Scatter, ScatterElements, ScatterNd
+from nervure.ops.normalization import Standardize
 from nervure.ops.pooling import AveragePool, MaxPool, Windows
 from nervure.ops.positions import Eye, Iota, Tril, Triu
 from nervure.ops.random import (
@@ -143,6 +144,6 @@ __all__ = [
     "Relu", "Reshape", "Reverse", "Round", "Rsqrt", "SafeLog", "Scatter", "ScatterElements", "ScatterNd",
     "Selu", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidCrossEntropy", "Sign", "Silu", "Sin", "Sinh",
     "Slice", "Softmax", "SoftmaxCrossEntropy", "Softplus", "Sqrt", "Square", "SquaredDifference", "SquaredL2",
-    "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Trigamma", "Tril", "Triu", "Truncate",
+    "Standardize", "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Trigamma", "Tril", "Triu", "Truncate",
     "UpdateView", "Variance", "Where", "Windows",
 ]

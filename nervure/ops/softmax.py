@@ -10,34 +10,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.ir import field
-from nervure.ir.kinds import FLOATS
 from nervure.ir.op import Value
 from nervure.ops.activation import Sigmoid, Softplus
-from nervure.ops.checking import checked_axes
+from nervure.ops.arithmetic import Reciprocal
 from nervure.ops.comparison import Equal
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.conversion import StopGradient
 from nervure.ops.exponential import Exp, Log
+from nervure.ops.normalization import Normalization
 from nervure.ops.reductions import Max, Sum, spread
 from nervure.ops.selection import where
 from nervure.ops.statistics import ReductionComposite
-from nervure.types.description import BasicTensorDescription
 
 
-class Normalization(ElementwiseComposite, abstract=True):
-    """A function that keeps the shape and whose elements depend on each other along some axes."""
-
-    operand_names = "x"
-    axes = field.ints()
-    admits = FLOATS
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        self.axes = checked_axes(self, self.axes, len(types[0].shape))
-        return super().infer(*types)
+class Shifted(Normalization, abstract=True):
+    """What is made of exponentials, none of which overflows."""
 
     def shifted(self, x: Value) -> Value:
-        """x less its largest element along the axes (if it has elements), so that no exponential overflows."""
+        """x less its largest element along the axes (if it has elements)."""
         if 0 in x.shape:
             return x
         return x - spread(Max(StopGradient(x), self.axes).output, self.axes, x.shape)
@@ -47,18 +37,19 @@ class Normalization(ElementwiseComposite, abstract=True):
         return spread(Sum(x, self.axes).output, self.axes, x.shape)
 
 
-class Softmax(Normalization):
+class Softmax(Shifted):
     """exp(x) over its sum along the axes, without overflow."""
 
     def formula(self, *operands: Value) -> Value:
         weights = Exp(self.shifted(operands[0])).output
-        return weights / self.total(weights)
+        # One division for all elements that share a sum, and at most one unit in the last place more of error.
+        return weights * spread(Reciprocal(Sum(weights, self.axes).output).output, self.axes, weights.shape)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
         return (self.output * (gradient - self.total(gradient * self.output)),)
 
 
-class LogSoftmax(Normalization):
+class LogSoftmax(Shifted):
     """The logarithm of the softmax along the axes: finite for all finite logits."""
 
     def formula(self, *operands: Value) -> Value:

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nervure.ir import field
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
 from nervure.ir.op import Value
@@ -62,9 +64,17 @@ class Variance(ReductionComposite):
     ddof = field.integer(0)
 
     def formula(self, *operands: Value) -> Value:
-        x, = operands
-        centre = spread(Mean(x, self.axes).output, self.axes, x.shape)
-        return _per(SquaredL2(x - centre, self.axes).output, dim_max(_count(x, self.axes) - self.ddof, 0))
+        return self._per_count(SquaredL2(self._centred(operands[0]), self.axes).output)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, = operands  # the mean moves, too, but the sum of the distances from it stays 0
+        return (self._centred(x) * spread(self._per_count(gradient * 2), self.axes, x.shape),)
+
+    def _centred(self, x: Value) -> Value:
+        return x - spread(Mean(x, self.axes).output, self.axes, x.shape)
+
+    def _per_count(self, total: Value) -> Value:
+        return _per(total, dim_max(_count(self.operands[0], self.axes) - self.ddof, 0))
 
 
 class Std(ReductionComposite):

@@ -34,6 +34,13 @@ def softmax(cls: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(lambda at, x, axes=axes: cls(x, axes), (Operand((A, B, A), dtype),))
 
 
+@of("Standardize")
+def standardize(cls: Any, dtype: DType) -> Iterator[Sample]:
+    x = Operand((A + 1, B + 1, A), dtype)
+    for axes, epsilon in ([0], 1e-5), ([1, -1], 0.5), ([0, 1, 2], 1e-3), ([], 1.0):
+        yield Sample(lambda at, x, axes=axes, epsilon=epsilon: cls(x, axes, epsilon), (x,))
+
+
 @of("SoftmaxCrossEntropy")
 def cross_entropy(cls: Any, dtype: DType) -> Iterator[Sample]:
     operands = (Operand((B, A), dtype), Operand((B, A), dtype, "positive"))

@@ -24,6 +24,7 @@ import numpy as np
 
 from nervure import flags
 from nervure.errors import InternalError, NervureError
+from nervure.kernel.ir import Buffer
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
@@ -40,6 +41,9 @@ from nervure.types.dim import DimLike, compile_dim
 
 GRAIN = 64
 """Slices of a loop that runs in lanes start at multiples of this."""
+
+RESULT, READ_AGAIN = 8 << 20, 32 << 20
+"""Bytes from which on memory is stored past the caches: of what the caller gets, and of what a later step reads."""
 
 Number = Callable[[Mapping[str, int]], int]
 
@@ -182,12 +186,19 @@ def byte_size(storage: Storage, bindings: Bindings) -> int:
 
 def _compiled(plan: Plan, target: Target) -> list[NativeKernel]:
     steps = [step for step in plan.steps if isinstance(step, KernelStep)]
-    codes = [generate(step.lowered.kernel, target) for step in steps]
+    codes = [generate(step.lowered.kernel, target, _past_caches(step, plan)) for step in steps]
     if flags.debug:
         _show(plan, codes, target)
     libraries = compile_kernels([code.text for code in codes], target)
     return [native_kernel(step, code, library, told(step, code))
             for step, code, library in zip(steps, codes, libraries, strict=True)]
+
+
+def _past_caches(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
+    """The buffers that need not stay in the caches, and from how many bytes on."""
+    read = {storage for other in plan.steps for storage in other.read}
+    return {buffer: READ_AGAIN if storage in read else RESULT for buffer, storage in step.pairs
+            if buffer.role == "out" and storage not in plan.in_place}
 
 
 def _show(plan: Plan, codes: Sequence[Code], target: Target) -> None:

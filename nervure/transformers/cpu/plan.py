@@ -44,14 +44,16 @@ class KernelStep(NamedTuple):
     @property
     def read(self) -> list[Storage]:
         """The memory that is read."""
-        return [storage for buffer, storage in self._pairs() if buffer.role != "out"]
+        return [storage for buffer, storage in self.pairs if buffer.role != "out"]
 
     @property
     def written(self) -> list[Storage]:
         """The memory that is written."""
-        return [storage for buffer, storage in self._pairs() if buffer.role != "in"]
+        return [storage for buffer, storage in self.pairs if buffer.role != "in"]
 
-    def _pairs(self) -> Iterable[tuple[Buffer, Storage]]:
+    @property
+    def pairs(self) -> Iterable[tuple[Buffer, Storage]]:
+        """The kernel's buffers, each with its memory."""
         buffers = [buffer for buffer in self.lowered.kernel.buffers if buffer.role != "scratch"]
         return zip(buffers, self.lowered.storages, strict=True)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.transformers.cpu.codegen.element import Element, memory_types, register_types
+from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.places import address_of
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I64, PTR, Type
@@ -46,14 +47,17 @@ def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None 
     return Element(dtype, tuple([b.shuffle(whole, whole, range(part, 2 * width, 2)) for part in range(2)]))
 
 
-def write_row(x: Element, pointer: Register, mask: Register | None = None) -> None:
-    """Writes elements one after the other, but for lanes outside of the mask."""
+def write_row(x: Element, pointer: Register, mask: Register | None = None, past: PastCaches | None = None) -> None:
+    """Writes elements one after the other, but for lanes outside of the mask; ``past`` the caches where it can."""
     b = pointer.builder
-    if len(x.registers) == 1:
-        _write(b, _to_memory(x.register, x.dtype), pointer, mask)
-        return
-    order = [lane + part * x.lanes for lane in range(x.lanes) for part in range(2)]
-    _write(b, b.shuffle(x.registers[0], x.registers[1], order), pointer, _doubled(mask))
+    row = _to_memory(x.registers[0], x.dtype)
+    if len(x.registers) == 2:
+        order = [lane + part * x.lanes for lane in range(x.lanes) for part in range(2)]
+        row, mask = b.shuffle(x.registers[0], x.registers[1], order), _doubled(mask)
+    if past is None or mask is not None or row.type.lanes * row.type.bits // 8 % past.alignment:
+        _write(b, row, pointer, mask)
+    else:
+        _write_past(b, row, pointer, past)
 
 
 def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
@@ -62,10 +66,11 @@ def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | 
     return reversed_lanes(read_row(first, dtype, width, mask if mask is None else _reversed(mask)))
 
 
-def write_reversed(x: Element, pointer: Register, mask: Register | None = None) -> None:
+def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
+                   past: PastCaches | None = None) -> None:
     """Writes elements one before the other."""
     first = _before(pointer, x.dtype, x.lanes)
-    write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask))
+    write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), past)
 
 
 def read_every_second(pointer: Register, dtype: DType, width: int) -> Element:
@@ -169,6 +174,18 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
     name = f"llvm.masked.store.{x.type.suffix}.p0"
     b.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
     b.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
+
+
+def _write_past(b: Builder, x: Register, pointer: Register, past: PastCaches) -> None:
+    """Where the address allows it, past the caches; which of both is the same in all turns of a loop."""
+    aligned, other, done = b.label("aligned"), b.label("other"), b.label("done")
+    b.branch((pointer.cast("ptrtoint", I64) & past.bits).equal(0), aligned, other)
+    b.block(aligned)
+    b.store(x, pointer, past.alignment, past_caches=True)
+    b.jump(done)
+    b.block(other)
+    b.store(x, pointer)
+    b.block(done)
 
 
 def _gather(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from nervure.errors import InternalError
 from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
+from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.llvm.builder import Builder, Region, Register
 from nervure.transformers.cpu.llvm.types import I8, I64, PTR
@@ -104,6 +105,7 @@ class Frame:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
+        self.past_caches: dict[Buffer, PastCaches] = {}  # how the rows of large results are stored
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]

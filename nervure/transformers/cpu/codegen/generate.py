@@ -26,12 +26,14 @@ the extents of short reductions. Equal texts are equal kernels.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.transformers.cpu.codegen.for_loops import build_slice
 from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
+from nervure.transformers.cpu.codegen.past_caches import past_caches
 from nervure.transformers.cpu.codegen.places import address_of
 from nervure.transformers.cpu.codegen.statements import build
 from nervure.transformers.cpu.llvm.builder import Builder, assemble
@@ -62,8 +64,8 @@ class Code:
     failures: tuple[int, ...]
 
 
-def generate(kernel: Kernel, target: HasVectors) -> Code:
-    """The code of a kernel, for a target's vectors."""
+def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
+    """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
@@ -76,10 +78,13 @@ def generate(kernel: Kernel, target: HasVectors) -> Code:
             frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
             size = buffer.size * buffer.dtype.itemsize
             frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    frame.past_caches = past_caches(b, frame.sizes, kernel, least_bytes or {}, target.vector_bytes)
     if kernel.parallel is not None:
         build_slice(frame, kernel.parallel, begin, end)
     else:
         build(frame, kernel.body)
+    if frame.past_caches:
+        b.call("llvm.x86.sse.sfence", None)
     b.ret()
     scratch_bytes = frame.scratch_bytes + frame.more_scratch
     return Code(assemble([b]), frame.sizes.table, given, scratch_bytes, tuple(sorted(frame.failures)))

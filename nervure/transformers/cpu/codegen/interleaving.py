@@ -51,7 +51,8 @@ def store_pair(frame: Frame, lower: Store, upper: Store) -> None:
     both = [_interleaved(x, y) for x, y in zip(values[0].registers, values[1].registers, strict=True)]
     mask = frame.lanes.mask if frame.lanes is not None else None
     lanes = None if mask is None else _interleaved(mask.register, mask.register)
-    access.write_row(Element(lower.buffer.dtype, tuple(both)), place.pointer.register, lanes)
+    access.write_row(Element(lower.buffer.dtype, tuple(both)), place.pointer.register, lanes,
+                     frame.past_caches.get(lower.buffer))
 
 
 def _is_half(store: Store, index: str) -> bool:

@@ -106,7 +106,7 @@ def store(frame: Frame, statement: Store) -> None:
         read = access.read_row if place.step == 1 else access.read_reversed
         element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
     write = access.write_row if place.step == 1 else access.write_reversed
-    write(element, pointer, lanes)
+    write(element, pointer, lanes, frame.past_caches.get(statement.buffer))
 
 
 def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid: Value | None) -> None:

@@ -31,6 +31,7 @@ from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
+from nervure.transformers.cpu.codegen.widths import heavy_width
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
@@ -74,14 +75,14 @@ def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
 
 def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over rows of points, each of which starts in the lane where the one before it has ended."""
-    b = frame.builder
-    all_rows = b.constant(I64, LANES // frame.register_lanes)
-    with slots_of(frame, reduce, Layout(frame.register_lanes, frame.register_lanes, is_each=False)) as slots:
-        columns = b.constant(I64, frame.register_lanes)
+    b, width = frame.builder, heavy_width(reduce.body, frame.register_lanes)
+    all_rows = b.constant(I64, LANES // width)
+    with slots_of(frame, reduce, Layout(width, width, is_each=False)) as slots:
+        columns = b.constant(I64, width)
         slots.begin(all_rows, columns)
 
         def row(carried: Registers) -> Registers:
-            return [_row(frame, reduce, slots, carried[0])]
+            return [_row(frame, reduce, slots, carried[0], width)]
 
         number, = nest(frame, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
         with b.if_((number & (BLOCK - 1)).not_equal(0)):
@@ -89,9 +90,9 @@ def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
         return slots.results(0, 1)
 
 
-def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Register:
+def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register, width: int) -> Register:
     """The points of the innermost index, cut where blocks end; the number of the point after them."""
-    b, width, (name, extent) = frame.builder, frame.register_lanes, reduce.indices[-1]
+    b, (name, extent) = frame.builder, reduce.indices[-1]
     end = first + dimension(frame, extent).register
     frame.loops.append((name, extent))
 
@@ -109,7 +110,7 @@ def _row(frame: Frame, reduce: Reduce, slots: Slots, first: Register) -> Registe
             stop = (blocks.index + 1) * BLOCK
             low, high = b.intrinsic("smax", first, blocks.index * BLOCK), b.intrinsic("smin", end, stop)
             with b.loop(low & -width, high, width) as groups:
-                _groups(frame, front, groups.index, low, high, group)
+                _groups(frame, front, groups.index, (low, high), width, group)
             with b.if_(high.equal(stop), unlikely=True):
                 rows = b.constant(I64, LANES // width)
                 slots.end_block(rows, rows, b.constant(I64, width))
@@ -121,10 +122,10 @@ def _block_of(number: Register) -> Register:
     return number.shift_right(BLOCK.bit_length() - 1)
 
 
-def _groups(frame: Frame, front: Front, number: Register, low: Register, high: Register,
+def _groups(frame: Frame, front: Front, number: Register, ends: tuple[Register, Register], width: int,
             group: Callable[[Register, Value | None], None]) -> None:
-    """The points in one register's lanes, of which those from ``low`` up to ``high`` are due."""
-    b, width = frame.builder, frame.register_lanes
+    """The points in ``width`` lanes, of which those from the first of the ends up to the second are due."""
+    b, (low, high) = frame.builder, ends
     if width == 1:
         with frame.inside(front):
             group(number, None)

@@ -3,7 +3,7 @@
 A few lanes after the other through all rows would touch a new page of memory with every few bytes. So the turns of the
 loop are taken in tiles as wide as their accumulators fit the cache, the statements of the body one after the other for
 the whole tile, and each point of a reduction for all columns of it. What one statement leaves for a later one waits in
-memory.
+memory. A processor does not see by itself which row comes next, so rows are asked for ahead of time.
 
 >>> from nervure.kernel.ir import Literal
 >>> from nervure.types.dim import dim
@@ -18,20 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
-from nervure.kernel.ir import BLOCK, LANES, Fold, For, Reduce, Scalar, Statement, Variable, walk
+from nervure.kernel.ir import BLOCK, LANES, Fold, For, Load, Reduce, Scalar, Statement, Variable, walk
 from nervure.transformers.cpu.codegen.combining import combined, point_values
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import has_turns, stored, vector_turns
+from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
 from nervure.transformers.cpu.codegen.uses import defined, used
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import I64
+from nervure.transformers.cpu.llvm.types import I8, I64
 from nervure.types.dim import index_symbols
 from nervure.types.dtype import int64
 
@@ -39,6 +41,8 @@ _MEMORY = 1_048_576  # bytes that the accumulators may take
 _CACHE = 65_536       # bytes of them that are in use at the same time
 _SEVERAL = 4         # registers that a short body runs in
 _SHORT = 48          # statements of a short body
+_LINE = 64           # bytes of a cache line
+_AHEAD = 8           # rows between the one that is read and the one that is asked for
 
 
 def takes_tiles(loop: For) -> bool:
@@ -108,6 +112,7 @@ class _Tiles:
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
                     values = point_values(frame, reduce)
+                    self._ask_ahead(reduce)
                     place = row + self._place(start)
                     slots.write(combined(reduce, slots.read(place, frame.width), values), place)
 
@@ -143,6 +148,17 @@ class _Tiles:
                         point(rows.index)
                 slots.end_block(used, b.where(stop < end, used, 0), columns)
         frame.loops.pop()
+
+    def _ask_ahead(self, reduce: Reduce) -> None:
+        """Asks for what the loads in a reduction's body will read some points of its innermost index later."""
+        frame, name = self._frame, reduce.indices[-1][0]
+        for load in [entry for entry in reduce.body if isinstance(entry, Load)]:
+            steps, itemsize = dict(load.address.steps), load.buffer.dtype.itemsize
+            if steps.get(self._loop.index) == 1 and name in steps:
+                later = replace(load.address, base=load.address.base + steps[name] * _AHEAD)
+                pointer = locate(frame, load.buffer, later).pointer.register
+                for distance in range(0, frame.width * itemsize, _LINE):
+                    frame.builder.fetch(frame.builder.offset(pointer, distance, I8))
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
                body: Callable[[], None]) -> None:

@@ -1,13 +1,14 @@
 """How many turns of a vector loop run at once.
 
 Short bodies run in several registers at once, which hides the latency of their instructions and the cost of the loop;
-long ones, and those that need many registers, in one. A reduction inside a vector loop takes whole cache lines of each
-row.
+those with a few long functions in two, since a processor looks too few instructions ahead to overlap two turns of such
+a loop by itself. What is longer, or gathers, runs in one. A reduction inside a vector loop takes whole cache lines of
+each row.
 
 >>> from nervure.types.dtype import float32
 >>> x, y = Variable(float32), Variable(float32)
 >>> [vector_widths(For("%0", 100, (Apply(y, function, (x,)),)), lanes=8) for function in ("negative", "exp")]
-[Widths(full=(32, 8), masked=8), Widths(full=(8,), masked=8)]
+[Widths(full=(32, 8), masked=8), Widths(full=(16,), masked=8)]
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _ROW = 64       # lanes of a loop around a reduction
 _LIVE = 16      # variables, times the registers of each, that may be in use at once
 _LONGEST = 600  # statements of a body, times the registers that it runs in at once
 _SHORT = 32     # statements of a body that is built once more for what is left by the wide loop
+_FEW = 3        # long functions of a body that still runs in two registers at once
 _CHEAP = frozenset((
     "add", "subtract", "multiply", "divide", "negative", "absolute", "maximum", "minimum", "fma", "sqrt",
     "where", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite",
@@ -56,8 +58,10 @@ def vector_widths(loop: For, lanes: int) -> Widths:
     if any([isinstance(entry, Reduce) for entry in statements]):
         width = max(_ROW, lanes) if is_light(loop.body, loop.index) else lanes
         return Widths((width,), width)
-    if any([isinstance(entry, For | Fold) for entry in statements]) or not is_light(loop.body, loop.index):
+    if any([isinstance(entry, For | Fold) for entry in statements]) or not meets_rows(loop.body, loop.index):
         return Widths((lanes,), lanes)
+    if not is_light(loop.body, loop.index):
+        return Widths((heavy_width(loop.body, lanes),), lanes)
     live, length = most_live(loop.body, loop.index), len(statements)
     several = next((factor for factor in (4, 2) if factor * live <= _LIVE and factor * length <= _LONGEST), 1)
     if several == 1 or length > _SHORT:
@@ -66,14 +70,24 @@ def vector_widths(loop: For, lanes: int) -> Widths:
 
 
 def is_light(body: tuple[Statement, ...], index: str) -> bool:
-    """Whether each function in it is a few instructions, and lanes that run along an index meet in rows of memory."""
+    """Whether each function in it is a few instructions, and it meets rows."""
+    return not _long_functions(body) and meets_rows(body, index)
+
+
+def meets_rows(body: tuple[Statement, ...], index: str) -> bool:
+    """Whether lanes that run along an index meet in rows of memory."""
     rows = {store for row in pairs(body, index).values() for store in row}
-    for statement in walk(body):
-        if isinstance(statement, Apply) and statement.function not in _CHEAP:
-            return False
-        if isinstance(statement, Load | Store) and statement not in rows and not _is_row(statement.address, index):
-            return False
-    return True
+    return all([statement in rows or _is_row(statement.address, index)
+                for statement in walk(body) if isinstance(statement, Load | Store)])
+
+
+def heavy_width(body: tuple[Statement, ...], lanes: int) -> int:
+    """The turns at once of a body with functions that are not a few instructions each."""
+    return 2 * lanes if lanes > 1 and len(_long_functions(body)) <= _FEW else lanes
+
+
+def _long_functions(body: tuple[Statement, ...]) -> list[Apply]:
+    return [entry for entry in walk(body) if isinstance(entry, Apply) and entry.function not in _CHEAP]
 
 
 def _is_row(address: Address, index: str) -> bool:

@@ -353,9 +353,15 @@ class Builder:
         """What lies at an address; by default aligned to its element."""
         return self.emit(type, f"load {type}, ptr {pointer.text}, align {align or max(type.bits // 8, 1)}")
 
-    def store(self, x: Register, pointer: Register, align: int | None = None) -> None:
-        """Writes to an address."""
-        self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}")
+    def store(self, x: Register, pointer: Register, align: int | None = None, past_caches: bool = False) -> None:
+        """Writes to an address; ``past_caches`` in no order with other stores."""
+        how = ", !nontemporal !{i32 1}" if past_caches else ""
+        self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
+
+    def fetch(self, pointer: Register) -> None:
+        """Asks for the cache line of an address, which may be any, to be brought into the caches meanwhile."""
+        self.declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+        self.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)")
 
     # -- control -----------------------------------------------------------------------------------------
 

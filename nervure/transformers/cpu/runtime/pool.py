@@ -36,7 +36,7 @@ PERIOD = 2_000_000_000
 _SMALLEST = 6                   # the power of two of the smallest blocks
 _MAPPED_FROM = 1 << 17          # bytes from which a block is a mapping of its own
 _HUGE_FROM = 1 << 22            # bytes from which it asks for huge pages
-_HUGE_PAGE = 1 << 21
+_PAGE, _HUGE_PAGE = 1 << 12, 1 << 21
 _PUTS_PER_LOOK = 64
 _READ_WRITE, _PRIVATE = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 _ADVICE = getattr(mmap, "MADV_HUGEPAGE", None)
@@ -100,16 +100,20 @@ def make_block() -> Builder:
             _fill_head(b, base, number, base, b.constant(I64, 0))
         b.ret(base)
     is_huge = size >= _HUGE_FROM
-    mapped = size + b.where(is_huge, b.constant(I64, _HUGE_PAGE), 0)
+    mapped = size + b.where(is_huge, b.constant(I64, _HUGE_PAGE + _PAGE), _PAGE)
     base = b.call("mmap", PTR, b.constant(PTR, 0), mapped, b.constant(I32, _READ_WRITE), b.constant(I32, _PRIVATE),
                   b.constant(I32, -1), b.constant(I64, 0))
     with b.if_(base.cast("ptrtoint", I64).equal(-1)):
         b.ret(b.constant(PTR, 0))
     aligned = ((base.cast("ptrtoint", I64) + (_HUGE_PAGE - 1)) & -_HUGE_PAGE).cast("inttoptr", PTR)
-    block = b.where(is_huge, aligned, base)
+    start = b.where(is_huge, aligned, base)
     if _ADVICE is not None:
         with b.if_(is_huge):
-            b.call("madvise", I32, block, size, b.constant(I32, _ADVICE))
+            b.call("madvise", I32, start, size + _PAGE, b.constant(I32, _ADVICE))
+    # The memory after the head starts a page, and arrays of others a little after one. So where a loop reads one and
+    # writes the other it reads ahead of what it writes also in the low bits of addresses, by which the processor
+    # tells whether a load must wait for a store.
+    block = b.offset(start, _PAGE - HEAD, I8)
     _fill_head(b, block, number, base, mapped)
     b.ret(block)
     return b
