@@ -1,0 +1,62 @@
+"""Functions that keep the shape and whose elements depend on each other along some axes.
+
+>>> import nervure as nv
+>>> Standardize(nv.Parameter(nv.float32, (8, 10)), [1])
+f32[8, 10] Standardize(Parameter)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir import field
+from nervure.ir.kinds import FLOATS
+from nervure.ir.op import Value
+from nervure.ops.arithmetic import Square
+from nervure.ops.checking import checked_axes
+from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.exponential import Rsqrt
+from nervure.ops.reductions import spread
+from nervure.ops.statistics import Mean
+from nervure.types.description import BasicTensorDescription
+
+
+class Normalization(ElementwiseComposite, abstract=True):
+    """One of these functions. No axes: each element is alone."""
+
+    operand_names = "x"
+    axes = field.ints()
+    admits = FLOATS
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        self.axes = checked_axes(self, self.axes, len(types[0].shape))
+        return super().infer(*types)
+
+    def mean(self, x: Value) -> Value:
+        """The mean along the axes, at every element."""
+        return spread(Mean(x, self.axes).output, self.axes, x.shape)
+
+
+class Standardize(Normalization):
+    """``(x - mean) / sqrt(variance + epsilon)`` along the axes: what layer and batch normalisation begin with.
+
+    Its derivative is ``(g - mean(g) - y * mean(g * y)) / sqrt(variance + epsilon)`` for a gradient g of the result y
+    (Ioffe and Szegedy 2015, simplified): it needs two sums beside those of the result, and none of what cancels.
+    """
+
+    epsilon = field.real(1e-5)
+
+    def formula(self, *operands: Value) -> Value:
+        centred, inverse = self._parts(operands[0])
+        return centred * inverse
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        centred, inverse = self._parts(operands[0])
+        slope = self.mean(gradient * centred) * inverse
+        return ((gradient - self.mean(gradient) - self.output * slope) * inverse,)
+
+    def _parts(self, x: Value) -> tuple[Value, Value]:
+        """x less its mean, and one over its deviation at every element."""
+        centred = x - self.mean(x)
+        variance = Mean(Square(centred), self.axes).output
+        return centred, spread(Rsqrt(variance + self.epsilon).output, self.axes, x.shape)
