@@ -186,7 +186,7 @@ def byte_size(storage: Storage, bindings: Bindings) -> int:
 
 def _compiled(plan: Plan, target: Target) -> list[NativeKernel]:
     steps = [step for step in plan.steps if isinstance(step, KernelStep)]
-    codes = [generate(step.lowered.kernel, target, _past_caches(step, plan)) for step in steps]
+    codes = [generate(step.lowered.kernel, target, past_caches_of(step, plan)) for step in steps]
     if flags.debug:
         _show(plan, codes, target)
     libraries = compile_kernels([code.text for code in codes], target)
@@ -194,7 +194,7 @@ def _compiled(plan: Plan, target: Target) -> list[NativeKernel]:
             for step, code, library in zip(steps, codes, libraries, strict=True)]
 
 
-def _past_caches(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
+def past_caches_of(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
     """The buffers that need not stay in the caches, and from how many bytes on."""
     read = {storage for other in plan.steps for storage in other.read}
     return {buffer: READ_AGAIN if storage in read else RESULT for buffer, storage in step.pairs

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure.kernel.interpret import interpret
-from nervure.kernel.ir import Kernel
+from nervure.kernel.ir import Buffer, Kernel
 from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.codegen.generate import generate
 from nervure.transformers.cpu.runtime.records import KERNEL, Status
@@ -33,9 +33,11 @@ def compiled(text: str) -> jit.Library:
 
 
 def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_bytes: int = 32,
-        cuts: Sequence[int] = ()) -> Status:
-    """Runs generated code on flat arrays, in place; ``cuts`` split the turns of the parallel loop into slices."""
-    code = generate(kernel, Width(vector_bytes))
+        cuts: Sequence[int] = (), past: int | None = None) -> Status:
+    """Runs generated code on flat arrays, in place; ``cuts`` split the turns of the parallel loop into slices, results
+    of ``past`` bytes or more go past the caches.
+    """
+    code = generate(kernel, Width(vector_bytes), least_bytes(kernel, past))
     function = KERNEL(compiled(code.text).address("kernel"))
     buffers = (ctypes.c_void_p * (len(code.buffers) + 1))(*[arrays[entry.name].ctypes.data for entry in code.buffers])
     sizes = (ctypes.c_int64 * (len(code.sizes) + 1))(*[evaluate(size, bindings) for size in code.sizes])
@@ -49,6 +51,11 @@ def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_byte
     return status
 
 
+def least_bytes(kernel: Kernel, past: int | None) -> dict[Buffer, int]:
+    """What ``generate`` is told about results."""
+    return {} if past is None else {entry: past for entry in kernel.buffers if entry.role in ("out", "inout")}
+
+
 def meaning(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int]) -> dict[str, np.ndarray]:
     """What the buffers hold after the kernel, by the interpreter of the loop IR."""
     copies = {name: array.copy() for name, array in arrays.items()}
@@ -57,13 +64,13 @@ def meaning(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int]) -> dict
 
 
 def check(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int] | None = None, vector_bytes: int = 32,
-          cuts: Sequence[int] = ()) -> None:
+          cuts: Sequence[int] = (), past: int | None = None) -> None:
     """Generated code leaves the same bits in all buffers as the interpreter, and touches nothing around them."""
     bindings = bindings or {}
     expected = meaning(kernel, arrays, bindings)
     fenced = {name: _fenced(array) for name, array in arrays.items()}
     inner = {name: array[64:-64] if len(array) else array for name, array in fenced.items()}
-    run(kernel, inner, bindings, vector_bytes, cuts)
+    run(kernel, inner, bindings, vector_bytes, cuts, past)
     for name, array in expected.items():
         np.testing.assert_array_equal(_bits(inner[name]), _bits(array), err_msg=f"{name}, {vector_bytes} bytes")
         outside = np.concatenate([fenced[name][:64], fenced[name][-64:]])
@@ -71,7 +78,10 @@ def check(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int] | None = N
 
 
 def _fenced(array: np.ndarray) -> np.ndarray:
-    whole = np.zeros(len(array) + 128, array.dtype)
+    size = (len(array) + 128) * array.dtype.itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    start = -memory.ctypes.data % 64  # rows of results are aligned, as in the memory that calls get
+    whole = memory[start:start + size].view(array.dtype)
     whole[64:-64] = array
     return whole
 

@@ -26,7 +26,7 @@ from nervure.transformers.cpu.compiler import assembly, compile_object
 from nervure.transformers.cpu.machine import Target
 from nervure.types.dim import DimLike, dim, index
 from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
-from tests.transformers.cpu.running import check, run
+from tests.transformers.cpu.running import check, least_bytes, run
 
 SIZES = (0, 1, 7, 8, 9, 31, 33, 63, 64, 65, 300)
 WIDTHS = (4, 8, 16, 32, 64)
@@ -69,6 +69,34 @@ def test_every_type_moves_at_every_step(dtype: DType) -> None:
             reach = abs(step) * (size - 1) + 1
             arrays = {"x": some(dtype, reach), "y": some(dtype, reach, 1)}
             check(copy(dtype, step), arrays, {"N": size}, WIDTHS[(number + size) % len(WIDTHS)], (64,))
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_every_type_goes_past_the_caches(dtype: DType) -> None:
+    """Where the size is one of a large result, whole rows that are aligned; cuts make rows that are not."""
+    for step in (1, -1):
+        kernel = copy(dtype, step)
+        for number, size in enumerate(SIZES):
+            arrays = {"x": some(dtype, size), "y": some(dtype, size, 1)}
+            check(kernel, arrays, {"N": size}, (32, 64)[number % 2], ((), (1, 64), (64,))[number % 3], past=150)
+        text = generate(kernel, Target.avx2(), least_bytes(kernel, 150)).text
+        assert "select i1" in text and "i64 -1, i64 31" in text and "nontemporal" in text and "sfence" in text
+
+
+def test_whether_memory_is_large_is_known_of_a_number() -> None:
+    small, large = copy(float32, 1, 100), copy(float32, 1, 101)
+    texts = [generate(kernel, Target.avx2(), least_bytes(kernel, 401)).text for kernel in (small, large)]
+    assert ["nontemporal" in text for text in texts] == [False, True]
+    assert texts[0] == generate(small, Target.avx2()).text
+
+
+def test_what_a_kernel_reads_again_stays_in_the_caches() -> None:
+    x, y, element, again = Buffer("x", float32, 99, "in"), Buffer("y", float32, 99, "inout"), *[
+        Variable(float32) for _ in range(2)]
+    place = at(("%0", 1))
+    kernel = Kernel("again", (x, y), (loop(
+        99, Load(element, x, place), Store(y, place, element), Load(again, y, place)),))
+    assert "nontemporal" not in generate(kernel, Target.avx2(), {y: 0}).text
 
 
 @pytest.mark.parametrize("dtype", all_dtypes, ids=str)

@@ -25,6 +25,14 @@ def test_random_kernels_leave_the_bits_that_they_mean(start: int) -> None:
 
 
 @pytest.mark.parametrize("start", range(0, SEEDS // 4, 5))
+def test_results_that_go_past_the_caches_have_the_same_bits(start: int) -> None:
+    """Whole or in part aligned, and where a size that is no number decides it."""
+    for seed in range(start, start + 5):
+        kernel, arrays, bindings = random_kernel(seed)
+        check(kernel, arrays, bindings, WIDTHS[2 + seed % 2], ((), (64,), (1, 2))[seed % 3], past=(0, 200)[seed % 2])
+
+
+@pytest.mark.parametrize("start", range(0, SEEDS // 4, 5))
 def test_text_for_avx512_compiles_and_means_the_same(start: int) -> None:
     """Where there is no AVX-512 its text runs in pieces."""
     for seed in range(start, start + 5):
