@@ -16,6 +16,7 @@ from nervure.kernel.ir import For
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, vector_turns
+from nervure.transformers.cpu.codegen.next_rows import ask, next_rows
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
 from nervure.transformers.cpu.codegen.widths import vector_widths
@@ -33,6 +34,7 @@ def build_for(frame: Frame, loop: For) -> None:
 def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
     """The turns of a loop from ``begin`` up to ``end``."""
     frame.loops.append((loop.index, loop.extent))
+    frame.next_rows.update(next_rows(loop))
     if loop.vector and frame.lanes is None:
         with frame.builder.if_(begin < end):
             _build_vector_loop(frame, loop, begin, end, is_certain)
@@ -50,6 +52,9 @@ def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, 
     if takes_tiles(loop):
         build_tiles(frame, loop, begin, end)
         return
+    def body() -> None:
+        frame.build(frame, loop.body)
+        ask(frame, frame.next_rows.get(loop, ()))
+
     front = Front(frame.builder.region(), stored(loop), is_certain)
-    vector_turns(frame, loop.index, (begin, end), front, vector_widths(loop, frame.register_lanes),
-                 lambda: frame.build(frame, loop.body))
+    vector_turns(frame, loop.index, (begin, end), front, vector_widths(loop, frame.register_lanes), body)

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
+from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.sizes import Sizes
@@ -105,6 +105,7 @@ class Frame:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
+        self.next_rows: dict[For, Sequence[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
         self.past_caches: dict[Buffer, PastCaches] = {}  # how the rows of large results are stored
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build

@@ -27,13 +27,13 @@ from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import has_turns, stored, vector_turns
-from nervure.transformers.cpu.codegen.places import locate
+from nervure.transformers.cpu.codegen.next_rows import ask
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
 from nervure.transformers.cpu.codegen.uses import defined, used
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import I8, I64
+from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import index_symbols
 from nervure.types.dtype import int64
 
@@ -41,7 +41,6 @@ _MEMORY = 1_048_576  # bytes that the accumulators may take
 _CACHE = 65_536       # bytes of them that are in use at the same time
 _SEVERAL = 4         # registers that a short body runs in
 _SHORT = 48          # statements of a short body
-_LINE = 64           # bytes of a cache line
 _AHEAD = 8           # rows between the one that is read and the one that is asked for
 
 
@@ -153,12 +152,10 @@ class _Tiles:
         """Asks for what the loads in a reduction's body will read some points of its innermost index later."""
         frame, name = self._frame, reduce.indices[-1][0]
         for load in [entry for entry in reduce.body if isinstance(entry, Load)]:
-            steps, itemsize = dict(load.address.steps), load.buffer.dtype.itemsize
+            steps = dict(load.address.steps)
             if steps.get(self._loop.index) == 1 and name in steps:
                 later = replace(load.address, base=load.address.base + steps[name] * _AHEAD)
-                pointer = locate(frame, load.buffer, later).pointer.register
-                for distance in range(0, frame.width * itemsize, _LINE):
-                    frame.builder.fetch(frame.builder.offset(pointer, distance, I8))
+                ask(frame, [(load.buffer, later)])
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
                body: Callable[[], None]) -> None:

@@ -1,0 +1,93 @@
+"""Memory is asked for ahead of time where it would otherwise wait for the processor, and the processor for it.
+
+A kernel of rows reads a row from memory in its first run and then computes on it. So the last run, which works on what
+is in the caches, asks for the row that the following turn of the loop will read. A processor that computes long
+functions looks no further than the next few elements, so a loop of such functions asks for what comes some lines later.
+
+>>> from nervure.kernel.ir import Variable
+>>> from nervure.types.dtype import float32
+>>> x, y = Buffer("x", float32, 800, "in"), Buffer("y", float32, 800, "out")
+>>> row, total, element, again = Address(0, (("%0", 100), ("%1", 1))), *[Variable(float32) for _ in range(3)]
+>>> last = For("%1", 100, (Load(again, x, row), Store(y, row, again)), vector=True)
+>>> rows = For("%0", 8, (Reduce((total,), ("add",), (("%1", 100),), (Load(element, x, row),), (element,)), last))
+>>> [(buffer.name, address.base) for buffer, address in next_rows(rows)[last]]
+[('x', 100)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from nervure.kernel.ir import Address, Buffer, For, Load, Reduce, Statement, Store
+from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.places import locate
+from nervure.transformers.cpu.codegen.widths import is_light
+from nervure.transformers.cpu.llvm.types import I8
+from nervure.types.dim import index_symbols
+
+LINE = 64
+"""Bytes of a cache line."""
+
+_LONGEST = 65_536  # bytes of a row; a longer one would not stay in the caches
+
+_DISTANCE = 2_048  # bytes that a loop of long functions looks ahead
+
+Places = Sequence[tuple[Buffer, Address]]
+
+
+def next_rows(loop: For) -> dict[For, Places]:
+    """The last run in a loop's body, or the loop itself, and what is to be asked for in it: places along its index."""
+    if loop.vector:
+        return {loop: _further(loop)} if loop.parallel and not is_light(loop.body, loop.index) else {}
+    *runs, last = loop.body or [loop]
+    while runs and isinstance(last, Store):  # of what is one number a row
+        *runs, last = runs
+    if not isinstance(last, For) or not last.vector:
+        return {}
+    places: dict[tuple[Buffer, Address], None] = {}
+    for run in [*runs, last]:
+        for load, name in _rows_of(run, last):
+            place = _renamed(load.address, name, last.index)
+            step = dict(place.steps).get(loop.index)
+            if step is not None and load.buffer.role == "in" and _is_short(last, load.buffer):
+                places[load.buffer, replace(place, base=place.base + step)] = None
+    return {last: list(places)} if runs and places else {}
+
+
+def _further(loop: For) -> Places:
+    """What a loop will read some lines later."""
+    loads = [entry for entry in loop.body if isinstance(entry, Load) and dict(entry.address.steps).get(loop.index) == 1]
+    return [(load.buffer, replace(load.address, base=load.address.base + _DISTANCE // load.buffer.dtype.itemsize))
+            for load in loads if not load.address.terms]
+
+
+def ask(frame: Frame, places: Places) -> None:
+    """Asks for the lines that as many turns as run at once will read."""
+    for buffer, address in places:
+        pointer = locate(frame, buffer, address).pointer.register
+        for distance in range(0, frame.width * buffer.dtype.itemsize, LINE):
+            frame.builder.fetch(frame.builder.offset(pointer, distance, I8))
+
+
+def _rows_of(run: Statement, last: For) -> Iterator[tuple[Load, str]]:
+    """The loads of rows in a run over as many places as the last one, and the index of the run."""
+    if isinstance(run, Reduce) and len(run.indices) == 1:
+        name, extent = run.indices[0]
+    elif isinstance(run, For) and run.vector:
+        name, extent = run.index, run.extent
+    else:
+        return
+    for statement in run.body if extent == last.extent else ():
+        if isinstance(statement, Load) and not statement.address.terms and not index_symbols(statement.address.base):
+            if dict(statement.address.steps).get(name) == 1:
+                yield statement, name
+
+
+def _renamed(address: Address, old: str, new: str) -> Address:
+    return replace(address, steps=tuple([(new if name == old else name, step) for name, step in address.steps]))
+
+
+def _is_short(last: For, buffer: Buffer) -> bool:
+    return not isinstance(last.extent, int) or last.extent * buffer.dtype.itemsize <= _LONGEST
+
