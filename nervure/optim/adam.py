@@ -20,7 +20,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.elementwise import power, sqrt
+from nervure.front.elementwise import power, rsqrt, sqrt
 from nervure.front.reading import real
 from nervure.front.tensor import Tensor
 
@@ -55,19 +55,21 @@ class Adam:
                                   help="nv.variable makes one", expected="variables below the loss")
         gradients = deriv(loss, chosen)
         steps = self.steps + 1.0
-        scales = 1.0 - power(self.beta1, steps), 1.0 - power(self.beta2, steps)
+        # What is the same for all elements is computed once, so that a step divides once an element (Kingma and Ba 2015,
+        # section 2).
+        rate = self.learning_rate / (1.0 - power(self.beta1, steps))
+        root_scale = rsqrt(1.0 - power(self.beta2, steps))
         writes = [assign(self.steps, steps)]
         for variable, gradient in zip(chosen, gradients, strict=True):
-            writes.extend(self._writes(variable, gradient, scales))
+            writes.extend(self._writes(variable, gradient, rate, root_scale))
         return doall(writes)
 
-    def _writes(self, variable: AssignableTensorOp, gradient: Tensor, scales: tuple[Any, Any]) -> list[Effect]:
+    def _writes(self, variable: AssignableTensorOp, gradient: Tensor, rate: Any, root_scale: Any) -> list[Effect]:
         mean, square = self._slots(variable)
         new_mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
         new_square = self.beta2 * square + (1.0 - self.beta2) * gradient * gradient
-        change = (new_mean / scales[0]) / (sqrt(new_square / scales[1]) + self.epsilon)
-        return [assign(mean, new_mean), assign(square, new_square),
-                assign(variable, variable - self.learning_rate * change)]
+        change = new_mean / (sqrt(new_square) * root_scale + self.epsilon)
+        return [assign(mean, new_mean), assign(square, new_square), assign(variable, variable - rate * change)]
 
     def _slots(self, variable: AssignableTensorOp) -> tuple[AssignableTensorOp, AssignableTensorOp]:
         """The moments of a variable, made at its first use."""
