@@ -16,7 +16,7 @@ from tests.transformers.cpu.math_accuracy import ROWS, Row, doubles
 from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "accuracy.md"
-PART = 1 << 16  # fits the cache
+PART = 1 << 14  # fits the cache
 PAIRS, DOUBLES = 10_000_000, 20_000
 
 TEXT = f"""# How accurate the cpu transformer's functions are
