@@ -55,8 +55,8 @@ class Adam:
                                   help="nv.variable makes one", expected="variables below the loss")
         gradients = deriv(loss, chosen)
         steps = self.steps + 1.0
-        # What is the same for all elements is computed once, so that a step divides once an element (Kingma and Ba 2015,
-        # section 2).
+        # What all elements share is computed once, so that a step divides once an element
+        # (Kingma and Ba 2015, section 2).
         rate = self.learning_rate / (1.0 - power(self.beta1, steps))
         root_scale = rsqrt(1.0 - power(self.beta2, steps))
         writes = [assign(self.steps, steps)]

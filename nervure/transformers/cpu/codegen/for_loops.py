@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from nervure.kernel.ir import For
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
+from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
 from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import ask, next_rows
 from nervure.transformers.cpu.codegen.points import at_point
@@ -39,8 +40,11 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
         with frame.builder.if_(begin < end):
             _build_vector_loop(frame, loop, begin, end, is_certain)
     else:
+        ahead, places = gathered_rows(loop)
+        frame.next_rows.update(places)
+
         def body(_: Sequence[Register]) -> Sequence[Register]:
-            frame.build(frame, loop.body)
+            frame.build(frame, [*ahead, *loop.body])
             return ()
 
         front = Front(None, stored(loop), is_certain)

@@ -1,4 +1,4 @@
-"""A loop's body at one point: its indices replaced by numbers, its variables by new ones.
+"""A loop's body at one point: its indices replaced by numbers or expressions, its variables by new ones.
 
 >>> from nervure.kernel.ir import Buffer
 >>> from nervure.types.dtype import float32
@@ -33,7 +33,7 @@ from nervure.types.dim import DimLike, substitute
 
 
 def at_point(body: Iterable[Statement], values: Iterable[Scalar],
-             point: Mapping[str, int]) -> tuple[list[Statement], list[Scalar]]:
+             point: Mapping[str, DimLike]) -> tuple[list[Statement], list[Scalar]]:
     """The statements and values of a body where its indices have these numbers."""
     copy = _Copy(point)
     return copy.statements(body), copy.scalars(values)

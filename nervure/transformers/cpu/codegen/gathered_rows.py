@@ -1,0 +1,73 @@
+"""Rows that are found by numbers in memory: no processor foresees where the next one lies, so it is asked for.
+
+A loop over rows whose inner loop reads, or adds, at an address with a variable in it computes that variable once more,
+as it will be some turns later, and the inner loop asks for that row while it works on its own.
+
+>>> from nervure.types.dtype import float32, int64
+>>> rows, x, y = Buffer("rows", int64, 50, "in"), Buffer("x", float32, 900, "in"), Buffer("y", float32, 450, "out")
+>>> row, element = Variable(int64), Variable(float32)
+>>> copy = For("%1", 9, (Load(element, x, Address(0, (("%1", 1),), ((9, row),))),
+...                      Store(y, Address(0, (("%0", 9), ("%1", 1))), element)), vector=True)
+>>> statements, places = gathered_rows(For("%0", 50, (Load(row, rows, Address(0, (("%0", 1),))), copy)))
+>>> statements[0].buffer.name, statements[0].address.base, [buffer.name for buffer, _ in places[copy]]
+('rows', min(%0 + 4, 49), ['x'])
+"""
+
+from __future__ import annotations
+
+from nervure.kernel.ir import Address, Apply, Buffer, For, Index, Load, Scalar, Statement, Store, Variable
+from nervure.transformers.cpu.codegen.next_rows import Places
+from nervure.transformers.cpu.codegen.points import at_point
+from nervure.transformers.cpu.codegen.uses import used_by
+from nervure.types.dim import dim_min, index, index_symbols
+
+_AHEAD = 4      # rows between the one that is read and the one that is asked for
+_LONGEST = 24   # statements that compute where a row lies
+
+
+def gathered_rows(loop: For) -> tuple[list[Statement], dict[For, Places]]:
+    """Statements for the body of a loop over rows, and what its last loop is to ask for after them."""
+    last = loop.body[-1] if loop.body else loop
+    if loop.vector or not isinstance(last, For) or not last.vector:
+        return [], {}
+    defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Apply | Index | Load)}
+    later = {loop.index: dim_min(index(int(loop.index[1:])) + _AHEAD, loop.extent - 1)}
+    found: dict[Statement, None] = {}
+    places: list[tuple[Buffer, Address]] = []
+    for entry in last.body:
+        if isinstance(entry, Load | Store) and entry.address.terms and dict(entry.address.steps).get(last.index) == 1:
+            needed = _needed(entry.address, defined, last.index)
+            found.update(dict.fromkeys(needed or ()))
+            places += [(entry.buffer, entry.address)] if needed else []
+    if not places or len(found) > _LONGEST:
+        return [], {}
+    order = [entry for entry in defined.values() if entry in found]
+    loads = [Load(Variable(buffer.dtype), buffer, address) for buffer, address in places]
+    body, _ = at_point([*order, *loads], (), later)
+    split = len(order)
+    return body[:split], {last: [(load.buffer, load.address) for load in body[split:] if isinstance(load, Load)]}
+
+
+def _needed(address: Address, defined: dict[Variable, Apply | Index | Load], inner: str) -> list[Statement] | None:
+    """The statements that compute where a row lies; None if one of them is computed anew at each place of the row."""
+    found: dict[Statement, None] = {}
+    waiting: list[Scalar] = [x for _, x in address.terms]
+    while waiting:
+        x = waiting.pop()
+        entry = defined.get(x) if isinstance(x, Variable) else None
+        if entry is None or entry in found:
+            continue
+        if _mentions(entry, inner) or len(found) > _LONGEST:
+            return None
+        found[entry] = None
+        waiting += used_by(entry)
+    return list(found)
+
+
+def _mentions(entry: Apply | Index | Load, name: str) -> bool:
+    if isinstance(entry, Index):
+        return name in index_symbols(entry.expression)
+    if isinstance(entry, Load):
+        return name in dict(entry.address.steps) or name in index_symbols(entry.address.base)
+    return False
+
