@@ -4,8 +4,8 @@ A point is a tuple of coordinates, one a dimension, or ``Flat``: a position in r
 reshapes keep.
 
 >>> from nervure.types.dim import index
->>> through(Flat(index(0)), (4, 6)), position((index(0), 3), (4, 6))
-((%0//6, %0 % 6), 6*%0 + 3)
+>>> through(Flat(index(0)), (4, 6)), position((index(0), 3), (4, 6)), without_ones((index(0), 0), (4, 1), (1, 4))
+((%0//6, %0 % 6), 6*%0 + 3, (0, %0))
 """
 
 from __future__ import annotations
@@ -40,6 +40,15 @@ def compose(map: IndexMap, coordinates: Coordinates) -> Coordinates:
     for entry in map.coordinates:
         found.append(coordinates[whole[entry]] if entry in whole else substitute(entry, table))
     return tuple(found)
+
+
+def without_ones(coordinates: Coordinates, shape: Shape, other: Shape) -> Coordinates | None:
+    """The same point in a tensor of another shape, if they differ in lengths of 1 alone."""
+    rest = [entry for entry, length in zip(coordinates, shape, strict=True) if length != 1]
+    if [length for length in shape if length != 1] != [length for length in other if length != 1]:
+        return None
+    remaining = iter(rest)
+    return tuple([0 if length == 1 else next(remaining) for length in other])
 
 
 def position(point: Point, shape: Shape) -> DimLike:

@@ -155,8 +155,8 @@ class RandomUniform(Random):
         count = product(self.shape)
         if self.dtype is float64:
             return Reshape(_fraction(_wide_draws(self.blocks(operands, count)), float64), self.shape).output
-        words = _interleaved(self.blocks(operands, (count + 1) // 2), self.shape)
-        return _fraction(_draws(words, self.dtype), self.dtype)
+        words = self.blocks(operands, (count + 1) // 2)
+        return _interleaved(tuple([_fraction(_draws(entry, self.dtype), self.dtype) for entry in words]), self.shape)
 
 
 class RandomNormal(Random):

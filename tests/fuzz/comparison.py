@@ -23,7 +23,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
-from nervure.ops import Digamma, Lgamma
+from nervure.ops import Digamma, Lgamma, Prod
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.program import Program
@@ -78,7 +78,22 @@ class _NoisyProgram(Program):
                 values[slot] = value
             for slot in outputs:
                 values[slot] = moved(np.asarray(values[slot]), rng, least)
+            if isinstance(op, Prod):
+                is_open = _may_leave_range(np.asarray(kept[0]), op.axes)
+                values[outputs[0]] = np.where(is_open, np.nan, values[outputs[0]])
         return run
+
+
+def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Whether the large factors of a product alone are infinite and the small ones alone 0: the order decides."""
+    dtype = as_dtype(x.dtype)
+    if not (dtype.is_float or dtype.is_complex):
+        return np.zeros((), bool)
+    info = ml_dtypes.finfo(as_dtype(f"float{dtype.bits // 2}").numpy if dtype.is_complex else dtype.numpy)
+    exponents = np.log2(np.abs(x.astype(np.complex128 if dtype.is_complex else np.float64)))
+    large, small = [np.sum(clipped, axis=axes, where=np.isfinite(clipped))
+                    for clipped in (np.maximum(exponents, 0), np.minimum(exponents, 0))]
+    return (large > info.maxexp - 1) & (small < info.minexp - info.nmant + 1)
 
 
 def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0,

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.assembling import is_assembled
 from nervure.kernel.cluster.fitting import MOST_OPS, Fitting
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Reading, Readings
@@ -50,8 +51,9 @@ class _Clustering:
         if kind in (kinds.LEAF, kinds.NUMBER, kinds.VIEW) or self._is_inlined(op):
             return
         readings = list(self._readings.of(op))
-        if kind in (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION):
-            step = self._add_to_loops(op, kind, readings)
+        assembling = self._assembling(op, readings) if kind == kinds.PIECES else None
+        if assembling is not None or kind in (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION):
+            step = assembling or self._add_to_loops(op, kind, readings)
             self._note_readers(op, readings)
             for number in sorted({self._place[entry.value] for entry in readings if entry.value in self._place}):
                 self._draw_in(number, step)
@@ -61,6 +63,16 @@ class _Clustering:
             self._place[value] = len(self._made)
         self._made.append(made)
         self._note_readers(op, readings)
+
+    def _assembling(self, op: Op, readings: list[Reading]) -> Loops | None:
+        """The step that computes the parts of a view, which it now ends with."""
+        last = max([self._place.get(entry.value, -1) for entry in readings], default=-1)
+        step = self._made[last] if last >= 0 else None
+        if not isinstance(step, Loops) or step.complete or not is_assembled(step, op, self._facts, self._readings):
+            return None
+        self._fitting.enter(step, op, FULL, readings)
+        step.complete = True
+        return step
 
     def _is_inlined(self, op: Op) -> bool:
         return bool(op.outputs) and all([self._readings.is_inlined(value) for value in op.outputs])
@@ -92,10 +104,10 @@ class _Clustering:
 
     def _candidates(self, shape: Shape, last: int) -> Iterable[Loops]:
         """The steps that an op over a shape may join, if its last operand is made by this step."""
-        if last >= 0 and isinstance(step := self._made[last], Loops):
+        if last >= 0 and isinstance(step := self._made[last], Loops) and not step.complete:
             yield step
         for step in reversed(self._siblings.get(shape, [])[-4:]):
-            if step.number > last:
+            if step.number > last and not step.complete:
                 yield step
 
     def _level_in(self, step: Loops, op: Op, shape: Shape, readings: list[Reading]) -> str | Refusal | None:
@@ -115,7 +127,7 @@ class _Clustering:
     def _draw_in(self, number: int, step: Loops) -> None:
         """Makes an earlier step part of this one, if all its readers are here and at its own index."""
         earlier = self._made[number]
-        if earlier is step or not isinstance(earlier, Loops) or earlier.shape != step.shape:
+        if earlier is step or not isinstance(earlier, Loops) or earlier.shape != step.shape or earlier.complete:
             return
         if len(earlier.levels) + len(step.levels) > MOST_OPS:
             return

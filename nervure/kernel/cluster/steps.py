@@ -27,7 +27,8 @@ class Loops:
     stay: reductions, and what is computed of their results. Reductions make the loops run several times: the phase of
     an op over the whole shape is the run in which it can first be computed, that of a row value the run that may
     first read it. ``stored`` are the values that get memory, ``refused`` says of ops of this step why they could not
-    join the step that makes the last of their operands.
+    join the step that makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a
+    view whose parts it computes.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Loops:
     phases: dict[Op, int] = field(default_factory=dict)
     stored: list[Value] = field(default_factory=list)
     refused: dict[Op, Refusal] = field(default_factory=dict)
+    complete: bool = False
 
     @property
     def ops(self) -> list[Op]:

@@ -31,7 +31,7 @@ from nervure.kernel.cluster.kinds import DENSE, Facts
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
 from nervure.kernel.lower.integers import evaluated
 from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
-from nervure.kernel.points import Coordinates, Flat, Point, address, compose, position, through
+from nervure.kernel.points import Coordinates, Flat, Point, address, compose, position, through, without_ones
 from nervure.types.dim import DimLike, affine, index, index_symbols, less_equal, substitute
 from nervure.types.dtype import bool_, int64, uint64
 from nervure.types.index_map import Ranges
@@ -136,7 +136,9 @@ class Elements:
         """Where a view at a point shows its operand."""
         shape = op.outputs[0].shape
         if isinstance(op, DENSE):
-            return point if shape == op.operands[0].shape else Flat(position(point, shape))
+            below = op.operands[0].shape
+            same = None if isinstance(point, Flat) else without_ones(point, shape, below)
+            return point if shape == below else same if same is not None else Flat(position(point, shape))
         return compose(self._facts.index_map(op), through(point, shape, self._ranges))
 
     # -- structures ----------------------------------------------------------------------------------------

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from nervure.errors import InternalError
 from nervure.ir.op import Value
+from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.assembling import pieces_of
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces
-from nervure.kernel.ir import Literal
+from nervure.kernel.ir import Buffer, Literal
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested
-from nervure.kernel.points import position
-from nervure.types.dim import DimLike, product
+from nervure.kernel.points import Coordinates, compose, position
+from nervure.types.dim import product
 from nervure.types.view.complex import Piece
 
 
@@ -19,12 +20,29 @@ def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
     elements, point = maker.elements, here(step.shape)
     with elements.body() as body:
         for op in step.ops:  # in order: a chain of ops is no chain of calls
-            for value in op.outputs:
+            for value in op.outputs if memory.facts.kind(op) != kinds.PIECES else ():
                 elements.of(value, point)
         for value in step.stored:
             buffer = maker.buffer(memory.of(value), "out")
-            maker.store(buffer, position(point, value.shape), elements.of(value, point))
+            if memory.facts.kind(value.op) == kinds.PIECES:
+                _store_parts(step, maker, value, buffer)
+            else:
+                maker.store(buffer, position(point, value.shape), elements.of(value, point))
     return [maker.finish("pointwise", nested(loops_over(step.shape), body.list), product(step.shape), step.ops)]
+
+
+def _store_parts(step: Loops, maker: Maker, value: Value, buffer: Buffer) -> None:
+    """Stores an element of each part of a view."""
+    for piece in pieces_of(value.op):
+        at = step.row_point(piece.extents)
+        if at is None or piece.index_map is None or piece.operand is None:
+            raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")
+        element = maker.elements.of(value.op.operands[piece.operand], compose(piece.index_map, at))
+        maker.store(buffer, position(_shifted(piece, at), value.shape), element)
+
+
+def _shifted(piece: Piece, point: Coordinates) -> Coordinates:
+    return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
 
 
 def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
@@ -40,12 +58,7 @@ def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
 def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
     """One kernel a piece."""
     output = step.op.outputs[0]
-    return [_piece(step, memory, piece, output) for piece in _pieces(step)]
-
-
-def _pieces(step: Pieces) -> Iterable[Piece]:
-    pieces: tuple[Piece, ...] = step.op.view.pieces  # type: ignore[attr-defined]  # it is a view of several
-    return pieces
+    return [_piece(step, memory, piece, output) for piece in pieces_of(step.op)]
 
 
 def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered:
@@ -56,6 +69,5 @@ def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered
             element = Literal(piece.constant, output.dtype)
         else:
             element = maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)  # type: ignore[assignment]
-        place: tuple[DimLike, ...] = tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
-        maker.store(maker.buffer(memory.of(output), "out"), position(place, output.shape), element)
+        maker.store(maker.buffer(memory.of(output), "out"), position(_shifted(piece, point), output.shape), element)
     return maker.finish("piece", nested(loops_over(piece.extents), body.list), product(piece.extents), [step.op])
