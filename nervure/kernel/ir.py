@@ -225,7 +225,8 @@ Statement = For | Reduce | Fold | Apply | Index | Load | Store | Check
 class Kernel:
     """A name, the memory that it touches, and what it does.
 
-    Where the body is one parallel loop its turns may be split among threads. ``origins`` are the ops it comes from.
+    Where the body is one loop its turns may be taken in slices: among threads if it is parallel, else in order.
+    ``origins`` are the ops it comes from.
     """
 
     name: str
@@ -234,10 +235,15 @@ class Kernel:
     origins: tuple[object, ...] = field(default=())
 
     @property
+    def sliced(self) -> For | None:
+        """The loop whose turns may be taken in slices."""
+        first = self.body[0] if len(self.body) == 1 else None
+        return first if isinstance(first, For) else None
+
+    @property
     def parallel(self) -> For | None:
         """The loop that threads share."""
-        first = self.body[0] if len(self.body) == 1 else None
-        return first if isinstance(first, For) and first.parallel else None
+        return self.sliced if self.sliced is not None and self.sliced.parallel else None
 
 
 def dims(statement: Statement) -> Iterator[DimLike]:

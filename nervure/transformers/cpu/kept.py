@@ -107,7 +107,7 @@ def describe(function: Function, executable: Any, target: Target) -> bytes | Non
         roles = [(each in step.read) + 2 * (each in step.written) for each in step.storages]
         steps.append([kernel_key(code.text, target).hex(), [storages[each] for each in step.storages], roles,
                       [_dim_text(entry) for entry in kernel.told.sizes], *map(_dim_text, kernel.told[1:4]),
-                      kernel.told.grain, kernel.told.nanoseconds])
+                      kernel.told.grain, kernel.told.nanoseconds, kernel.told.ordered])
     parts = {
         "steps": steps,
         "storages": [[each.kind, each.dtype.name, list(map(_dim_text, each.shape)), _number(each, function, constants)]
@@ -207,15 +207,15 @@ class _Reader:
         return Kept(NativePlan(plan, target, kernels), self._demand())
 
     def _step(self, row: Sequence[Any]) -> tuple[KeptStep, Told]:
-        _, places, roles, sizes, extent, points, scratch, grain, nanoseconds = row
+        _, places, roles, sizes, extent, points, scratch, grain, nanoseconds, ordered = row
         storages = self._pick(places)
         _require(all([role in (1, 2, 3) for role in roles]) and grain in (1, GRAIN))
-        _require(type(nanoseconds) is float and 0 <= nanoseconds < 1e9)
+        _require(type(nanoseconds) is float and 0 <= nanoseconds < 1e9 and type(ordered) is bool)
         pairs = list(zip(storages, roles, strict=True))
         step = KeptStep(tuple(storages), [each for each, role in pairs if role & 1],
                         [each for each, role in pairs if role & 2])
         dims = [self._dim(entry) for entry in (extent, points, scratch)]
-        return step, Told(self._shape(sizes), dims[0], dims[1], dims[2], grain, nanoseconds)
+        return step, Told(self._shape(sizes), dims[0], dims[1], dims[2], grain, nanoseconds, ordered)
 
     def _storage(self, kind: str, dtype: str, shape: list[Any], number: int) -> Storage:
         counts = {"argument": len(self._function.parameters), "variable": len(self._function.variables),

@@ -65,6 +65,7 @@ class Told(NamedTuple):
     scratch: DimLike
     grain: int
     nanoseconds: float
+    ordered: bool
 
 
 class NativeKernel(NamedTuple):
@@ -211,10 +212,11 @@ def _show(plan: Plan, codes: Sequence[Code], target: Target) -> None:
 
 def told(step: KernelStep, code: Code) -> Told:
     """What the kernel of a step is told."""
-    loop = step.lowered.kernel.parallel
+    loop = step.lowered.kernel.sliced
     extent: DimLike = 1 if loop is None else loop.extent
     return Told(code.sizes, extent, step.lowered.points, code.scratch_bytes,
-                GRAIN if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel))
+                GRAIN if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel),
+                loop is not None and not loop.parallel)
 
 
 def native_kernel(step: KernelStep | KeptStep, code: Code | None, library: Library, told: Told) -> NativeKernel:
@@ -230,7 +232,7 @@ def _kernel_step(kernel: NativeKernel, table: Mapping[Storage, int], bindings: B
         kernel.library.address("kernel"), [table[storage] for storage in kernel.step.storages],
         [size(bindings) for size in kernel.sizes], max(kernel.extent(bindings), 0), kernel.told.grain,
         int(max(kernel.points(bindings), 0) * kernel.told.nanoseconds), kernel.scratch(bindings),
-        any([storage in written for storage in kernel.step.written]), kernel.library)
+        any([storage in written for storage in kernel.step.written]), kernel.told.ordered, kernel.library)
 
 
 def _host_step(step: HostStep, table: Mapping[Storage, int], bindings: Bindings) -> runtime.Step:

@@ -43,7 +43,7 @@ def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_byte
     sizes = (ctypes.c_int64 * (len(code.sizes) + 1))(*[evaluate(size, bindings) for size in code.sizes])
     scratch = np.full(evaluate(code.scratch_bytes, bindings) + 64, 0xAB, np.uint8)
     start = -scratch.ctypes.data % 64
-    extent = evaluate(kernel.parallel.extent, bindings) if kernel.parallel is not None else 1
+    extent = evaluate(kernel.sliced.extent, bindings) if kernel.sliced is not None else 1
     status = Status()
     ends = [0, *[cut for cut in cuts if cut < extent], extent]
     for begin, end in zip(ends, ends[1:], strict=False):

@@ -73,6 +73,22 @@ def test_a_signal_interrupts_a_call(threads):
     """)
 
 
+def test_slices_in_order_are_interrupted_in_order():
+    """One thread takes them, whatever the step takes: what is done when the call ends is the front of the extent."""
+    check("""
+    flags.threads = 2
+    interrupt_soon()
+    step = Step(address("spin"), [0], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8, ordered=True)
+    try:
+        Program([step], [variable(0)]).run([], [], [out])
+    except KeyboardInterrupt:
+        done = int(out.sum())
+        assert 0 < done < 20_000 and out[:done].all() and not out[done:].any()
+    else:
+        raise AssertionError("the call ran to its end")
+    """)
+
+
 def test_what_is_written_in_place_is_written_to_the_end():
     check("""
     interrupt_soon(0.05)

@@ -2,7 +2,7 @@
 
     void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)
 
-It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the parallel loop
+It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the sliced loop
 that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
 
 >>> from nervure.kernel.ir import Address, Apply, For, Literal, Load, Store, Variable
@@ -79,8 +79,8 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
             size = buffer.size * buffer.dtype.itemsize
             frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     frame.past_caches = past_caches(b, frame.sizes, kernel, least_bytes or {}, target.vector_bytes)
-    if kernel.parallel is not None:
-        build_slice(frame, kernel.parallel, begin, end)
+    if kernel.sliced is not None:
+        build_slice(frame, kernel.sliced, begin, end)
     else:
         build(frame, kernel.body)
     if frame.past_caches:

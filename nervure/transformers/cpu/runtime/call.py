@@ -129,7 +129,8 @@ def run_steps() -> Builder:
             call["can_stop"] = 0
         _gather(b, step, addresses, table)
         count = b.call("slice_count", I64, step.pointer, call["threads"])
-        is_shared = (count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
+        is_shared = ((count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
+                     & step["ordered"].equal(0))
         run_it = b.where(is_shared, Register(b, PTR, "@share"), Register(b, PTR, "@run_alone"))
         b.call_pointer(run_it, None, step.pointer, table, count, state, outcome)
         call["unseen"] = call["unseen"] + step["nanoseconds"]

@@ -34,8 +34,8 @@ class Step(NamedTuple):
 
     ``extent`` is what is split over threads, at multiples of ``grain``; ``nanoseconds`` an estimate for all of it
     on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
-    a variable, from where on a call runs to its end. ``owner`` is what the kernel's code belongs to; the program
-    keeps it alive.
+    a variable, from where on a call runs to its end; ``ordered`` whether its slices run in order, by one thread.
+    ``owner`` is what the kernel's code belongs to; the program keeps it alive.
     """
 
     kernel: int
@@ -46,6 +46,7 @@ class Step(NamedTuple):
     nanoseconds: int = 0
     scratch: int = 0
     in_place: bool = False
+    ordered: bool = False
     owner: Any = None
 
 
@@ -118,7 +119,7 @@ class Program:
             buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
             nanoseconds=sum([step.nanoseconds for step in steps]),
-            longest=max([step.nanoseconds for step in steps], default=0), owner=id(self),
+            longest=max([step.nanoseconds for step in steps if not step.ordered], default=0), owner=id(self),
             arguments=self._arrays(arguments), argument_count=len(arguments), results=self._arrays(results),
             result_count=len(results), returned_count=len([entry for entry in results if entry.variable < 0]),
             result_bytes=sum([entry.bytes for entry in results]), variables=self._arrays(variables),
@@ -158,7 +159,7 @@ class Program:
     def _step(self, step: Step) -> records.Step:
         return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
                             sizes=self._integers(step.sizes), extent=step.extent, grain=step.grain,
-                            nanoseconds=step.nanoseconds, in_place=step.in_place)
+                            nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))

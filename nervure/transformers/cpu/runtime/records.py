@@ -72,6 +72,7 @@ class Step(ctypes.Structure):
         ("grain", _integer),           # slices start at multiples of this
         ("nanoseconds", _integer),     # estimated, for the whole extent on one core
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
+        ("ordered", _integer),         # 1 if its slices run in order, by the calling thread
     ]
 
 
@@ -106,7 +107,7 @@ class Program(ctypes.Structure):
         ("arena_bytes", _integer),
         ("scratch_bytes", _integer),   # for one thread, a multiple of 64
         ("nanoseconds", _integer),     # of all steps
-        ("longest", _integer),         # nanoseconds of the longest step
+        ("longest", _integer),         # nanoseconds of the longest step that threads may share
         ("arguments", _address),
         ("argument_count", _integer),
         ("results", _address),

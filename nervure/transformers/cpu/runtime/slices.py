@@ -42,7 +42,7 @@ def slice_count() -> Builder:
     most = least(b, divide(b, step["extent"] + grain - 1, grain), MOST)
     bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
     each = greatest(b, least(b, divide(b, time, threads * _WORTHWHILE), _SLICES_PER_THREAD), 1)
-    is_shared = (threads > 1) & (time >= SHARED_FROM)
+    is_shared = (threads > 1) & (time >= SHARED_FROM) & step["ordered"].equal(0)
     count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
     b.ret(greatest(b, least(b, count, most), 1))
     return b
