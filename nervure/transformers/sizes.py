@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from nervure import flags
@@ -95,8 +95,10 @@ class Demand(NamedTuple):
         return size if self.taking[number] else 0
 
 
-def demand(function: Function) -> Demand:
-    """What a function needs memory for. Views and leaves take none, unless they are results."""
+def demand(function: Function, stored: Collection[Value] | None = None) -> Demand:
+    """What a function needs memory for: the values that are ``stored``; by default all but views and leaves that are
+    no results.
+    """
     last, roots = last_uses(function), set(function.roots)
     values = {value: number for number, value in enumerate([each for op in function.operations for each in op.outputs])}
     choices = [(number, op, domain) for number, op in enumerate(function.operations)
@@ -104,7 +106,8 @@ def demand(function: Function) -> Demand:
     return Demand(
         tuple([value._type.dtype.itemsize for value in values]),
         (*[value._type.shape for value in values], *[domain for _, _, domain in choices]),
-        tuple([not isinstance(value.op, (View, Leaf)) or value in roots for value in values]),
+        tuple([not isinstance(value.op, (View, Leaf)) or value in roots if stored is None else value in stored
+               for value in values]),
         tuple([tuple([values[value] for value in op.outputs]) for op in function.operations]),
         tuple([tuple([values[value] for value in dropped_after(op, last)]) for op in function.operations]),
         tuple([(number, len(values) + at, values[op.outputs[0]]) for at, (number, op, _) in enumerate(choices)]))
@@ -122,13 +125,15 @@ def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
     return structure.domain if needs_one and structure.initial is None else None
 
 
-def needed(function: Function, bindings: Mapping[str, int]) -> tuple[int, Op | None]:
-    """The most bytes that results and intermediate values take at one time, and the op that asks for most.
+def needed(function: Function, bindings: Mapping[str, int],
+           stored: Collection[Value] | None = None) -> tuple[int, Op | None]:
+    """The most bytes that results and intermediate values take at one time, and the op that asks for most; ``stored``
+    as for :func:`demand`.
 
     For these values of the symbols: ShapeMismatch if a dimension is negative, InvalidArgument if an op has to choose
     among no elements.
     """
-    peak, number = demand(function).peak(bindings)
+    peak, number = demand(function, stored).peak(bindings)
     op = None if number is None else function.operations[number]
     if peak < 0 and op is not None:
         raise _impossible(op, bindings)
@@ -147,11 +152,11 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
                    got=f"an empty axis: {numbers(_chosen_from(op) or (), bindings)}", help=help)
 
 
-def check_fits(function: Function, bindings: Mapping[str, int]) -> None:
+def check_fits(function: Function, bindings: Mapping[str, int], stored: Collection[Value] | None = None) -> None:
     """InvalidArgument if a call needs more memory than this machine has, or more than
     ``flags.memory_limit``.
     """
-    peak, op = needed(function, bindings)
+    peak, op = needed(function, bindings, stored)
     limit = flags.allowed_bytes()
     if peak > limit and op is not None:
         raise op.fail(InvalidArgument, "this call needs more memory than there is", got=f"{peak:,} bytes",

@@ -108,14 +108,15 @@ def describe(function: Function, executable: Any, target: Target) -> bytes | Non
         steps.append([kernel_key(code.text, target).hex(), [storages[each] for each in step.storages], roles,
                       [_dim_text(entry) for entry in kernel.told.sizes], *map(_dim_text, kernel.told[1:4]),
                       kernel.told.grain, kernel.told.nanoseconds, kernel.told.ordered])
+    needed = demand(optimised, plan.stored)
     parts = {
         "steps": steps,
         "storages": [[each.kind, each.dtype.name, list(map(_dim_text, each.shape)), _number(each, function, constants)]
                      for each in storages],
         "roots": [storages[each] for each in plan.roots],
         "in_place": [[storages[root], storages[variable]] for root, variable in plan.in_place.items()],
-        "demand": [*demand(optimised)._replace(shapes=tuple(
-            [tuple(map(_dim_text, shape)) for shape in demand(optimised).shapes]))],  # type: ignore[arg-type]
+        "demand": [*needed._replace(shapes=tuple(
+            [tuple(map(_dim_text, shape)) for shape in needed.shapes]))],  # type: ignore[arg-type]
         "constants": constants.listed,
     }
     if len(constants.content) > MOST_BYTES:

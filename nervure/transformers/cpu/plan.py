@@ -98,6 +98,12 @@ class Plan(NamedTuple):
     clusters: tuple[Step, ...]
 
     @property
+    def stored(self) -> set[Value]:
+        """The values that a call needs memory for."""
+        storages = {storage for step in self.steps for storage in (*step.read, *step.written)}
+        return {*self.function.roots, *[entry.source for entry in storages if entry.kind == "temporary"]}
+
+    @property
     def lives(self) -> dict[Storage, tuple[int, int]]:
         """The first and the last step that touches each temporary."""
         lives: dict[Storage, tuple[int, int]] = {}

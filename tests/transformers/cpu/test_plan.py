@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.errors import InvalidArgument
 from nervure.passes.pipelines import standard
 from nervure.transformers.cpu.plan import HostStep, make_plan
 from tests.conformance.samples import NAMES, samples_of, types_of
@@ -52,3 +54,16 @@ def test_a_new_value_has_memory_of_its_own_where_something_may_fail_later():
     written = [number for number, entry in enumerate(plan.steps)
                if any([root in entry.written for root in plan.in_place])]
     assert not written or min(written) > max(checked)
+
+
+def test_what_is_never_stored_needs_no_memory():
+    x = nv.placeholder((nv.dim("N"),))
+    y = nv.sin(nv.cos(nv.exp(x)))
+    with nv.transformers.make_transformer("cpu") as cpu, nv.flags.overriding(memory_limit=1 << 16):
+        values = np.ones(1 << 16, np.float32)
+        total = cpu.computation(nv.sum(y), x)
+        np.testing.assert_allclose(total(values), (1 << 16) * np.sin(np.cos(np.exp(np.float32(1)))), rtol=1e-4)
+        with pytest.raises(InvalidArgument, match="more memory than there is"):
+            cpu.computation(y, x)(values)
+        with nv.flags.overriding(check_nan=True), pytest.raises(InvalidArgument, match="more memory than there is"):
+            cpu.computation(nv.sum(y), x)(values)
