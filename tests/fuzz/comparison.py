@@ -91,8 +91,7 @@ def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         return np.zeros((), bool)
     info = ml_dtypes.finfo(as_dtype(f"float{dtype.bits // 2}").numpy if dtype.is_complex else dtype.numpy)
     exponents = np.log2(np.abs(x.astype(np.complex128 if dtype.is_complex else np.float64)))
-    large, small = [np.sum(clipped, axis=axes, where=np.isfinite(clipped))
-                    for clipped in (np.maximum(exponents, 0), np.minimum(exponents, 0))]
+    large, small = [np.sum(part, axis=axes) for part in (np.maximum(exponents, 0), np.minimum(exponents, 0))]
     return (large > info.maxexp - 1) & (small < info.minexp - info.nmant + 1)
 
 
