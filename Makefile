@@ -5,7 +5,8 @@
 #   make check       ruff, mypy, the rules of the project, every example in docstrings and documents
 #   make bench       the benchmark tables (one of them: make bench ARGS=startup)
 #   make fuzz        random graphs on the cpu (ARGS="--count 20000 --seed 0"), and the property tests with fresh inputs
-#   make test-deep   mutates the package 300 times and counts the mutants that the tests find
+#   make test-deep   mutates the package 300 times and counts the mutants that the tests find (ARGS go there); then all
+#                    tests, with what make test repeats a tenth of in full: vector functions on all float32 numbers
 #   make python-path prints the Python that a fresh .venv would be made with
 
 PYTHON = .venv/bin/python
@@ -35,6 +36,7 @@ fuzz: environment-dev
 
 test-deep: environment-dev
 	$(PYTHON) -m tests.deep.mutate $(ARGS)
+	NERVURE_DEEP=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project
 
 python-path:
 	@scripts/environment --python
