@@ -10,10 +10,11 @@ from collections.abc import MutableMapping, Sequence
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.columns import may_be_column
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.refusals import Refusal
-from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.cluster.steps import COLUMN, FULL, ROW, Loops
 from nervure.kernel.points import Coordinates, compose
 from nervure.types.dim import product
 from nervure.types.index_map import indices
@@ -55,7 +56,7 @@ class Fitting:
 
     def enter(self, step: Loops, op: Op, level: str, readings: Sequence[Reading]) -> None:
         """Puts an op into a step."""
-        is_reduction = self._facts.kind(op) == kinds.REDUCTION
+        is_reduction = self._facts.kind(op) == kinds.REDUCTION and level != COLUMN
         if is_reduction:
             step.reduced = self._facts.structure(op).reduced
         inside = [step.phases[entry.value.op] for entry in readings if entry.value.op in step.phases]
@@ -69,6 +70,8 @@ class Fitting:
         """Why an op over the whole shape has not all operands at hand, in place or as rows spread over the whole."""
         for entry in inside:
             is_row = step.levels[entry.value.op] == ROW
+            if step.levels[entry.value.op] == COLUMN:
+                return Refusal.OTHER_AXES
             if not (self._lands(step, entry, indices(len(step.shape))) if is_row else entry.in_place):
                 return Refusal.OTHER_INDEX
             if is_row and not has_enough_rows(step):
@@ -94,7 +97,8 @@ class Fitting:
         if structure.domain != step.shape:
             return Refusal.OTHER_SHAPE
         if step.reduced not in (None, structure.reduced):
-            return Refusal.OTHER_AXES
+            is_column = may_be_column(step, op, structure) and has_enough_rows(step)
+            return self._refusal_of_full(step, inside) or COLUMN if is_column else Refusal.OTHER_AXES
         if any([not entry.in_place or step.levels[entry.value.op] != FULL for entry in inside]):
             return Refusal.OTHER_INDEX
         return ROW
@@ -116,9 +120,9 @@ class Fitting:
         return True
 
     def _reads_at_hand(self, step: Loops, op: Op, level: str, entry: Reading) -> bool:
-        if self._facts.kind(op) == kinds.REDUCTION:
+        if self._facts.kind(op) == kinds.REDUCTION and level != COLUMN:
             return entry.in_place and step.levels[entry.value.op] == FULL
-        if level == FULL:
+        if level != ROW:
             return self._refusal_of_full(step, [entry]) is None
         return self._are_rows(step, op.outputs[0].shape, [entry])
 

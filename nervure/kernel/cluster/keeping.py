@@ -22,7 +22,7 @@ from collections.abc import Callable
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.reading import Readings
-from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.cluster.steps import COLUMN, FULL, Loops
 from nervure.kernel.cost import cost_of
 
 CHEAP = 6
@@ -65,8 +65,9 @@ def _needed_later(step: Loops, readings: Readings, waits: Callable[[Op, int], bo
     wanted: dict[Value, int] = {}  # the last run that needs a value
     for op in reversed(step.ops):
         if step.levels[op] != FULL:
+            run = step.last_run if step.levels[op] == COLUMN else step.phases[op] - 1
             for value in _operands(step, readings, op) if readings.facts.kind(op) == kinds.REDUCTION else ():
-                wanted[value] = max(wanted.get(value, 0), step.phases[op] - 1)
+                wanted[value] = max(wanted.get(value, 0), run)
             continue
         last = max([wanted.get(value, 0) for value in op.outputs] + [step.phases[op]])
         if last > step.phases[op] and waits(op, last - step.phases[op]):
@@ -82,7 +83,7 @@ def _costs(step: Loops, readings: Readings) -> dict[Op, int]:
     costs: dict[Op, int] = {}
     for op in step.ops:
         below = sum([costs.get(value.op, 0) for value in _operands(step, readings, op)])
-        costs[op] = 0 if step.levels[op] == ROW else cost_of(op) + below
+        costs[op] = cost_of(op) + below if step.levels[op] == FULL else 0
     return costs
 
 

@@ -15,7 +15,7 @@ from nervure.kernel.cluster.refusals import Refusal
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
 
-FULL, ROW = "full", "row"
+FULL, ROW, COLUMN = "full", "row", "column"
 
 
 @dataclass(eq=False)
@@ -24,11 +24,12 @@ class Loops:
 
     ``reduced`` are the axes of the shape that reductions in it run over; None as long as there is none. An op is of
     level ``FULL`` if it has an element for each point of the shape, ``ROW`` if one for each index of the axes that
-    stay: reductions, and what is computed of their results. Reductions make the loops run several times: the phase of
-    an op over the whole shape is the run in which it can first be computed, that of a row value the run that may
-    first read it. ``stored`` are the values that get memory, ``refused`` says of ops of this step why they could not
-    join the step that makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a
-    view whose parts it computes.
+    stay: reductions, and what is computed of their results; ``COLUMN`` if it is a reduction over the axes that stay,
+    of which nobody here reads the result. Reductions make the loops run several times: the phase of an op over the
+    whole shape is the run in which it can first be computed, that of a row value the run that may first read it.
+    ``stored`` are the values that get memory, ``refused`` says of ops of this step why they could not join the step
+    that makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose
+    parts it computes.
     """
 
     number: int
@@ -55,6 +56,11 @@ class Loops:
             return None
         axes = iter(lengths)
         return tuple([0 if length == 1 else index(next(axes)[0]) for length in shape])
+
+    @property
+    def last_run(self) -> int:
+        """The number of the last run, counted from 0; reductions over the axes that stay take place in it."""
+        return max(self.phases.values(), default=0)
 
     @property
     def kept(self) -> tuple[DimLike, ...]:

@@ -7,6 +7,7 @@ from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.fitting import has_enough_rows
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces, Scattering, Step
 from nervure.kernel.lower.blocks import lower_blocks
+from nervure.kernel.lower.columns import columns_of, lower_columns
 from nervure.kernel.lower.kernels import Lowered, Memory
 from nervure.kernel.lower.pointwise import lower_copy, lower_pieces, lower_pointwise
 from nervure.kernel.lower.rows import lower_rows
@@ -29,6 +30,8 @@ def lower(step: Step, memory: Memory) -> list[Lowered]:
 def _lower_loops(step: Loops, memory: Memory) -> list[Lowered]:
     if step.reduced is None:
         return lower_pointwise(step, memory)
+    if columns_of(step):
+        return lower_columns(step, memory)
     folds = [op for op in step.ops if memory.facts.kind(op) == kinds.REDUCTION
              and callable(memory.facts.structure(op).combine)]
     if has_enough_rows(step) or folds:

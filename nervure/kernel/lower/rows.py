@@ -9,57 +9,77 @@ The last axis runs in lanes. Where it is reduced, the lanes share a row; else ea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.keeping import kept_between_runs, shares_rows
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
-from nervure.kernel.ir import Buffer, Fold, Reduce, Variable
+from nervure.kernel.ir import Buffer, Fold, Reduce, Statement, Variable
 from nervure.kernel.lower.kernels import (
+    Indices,
     Lowered,
     Maker,
     Memory,
     here,
     loops_over,
     nested,
-    row_offset,
     row_point,
     row_position,
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
-from nervure.kernel.points import position
-from nervure.types.dim import product
+from nervure.kernel.points import Coordinates, position
+from nervure.types.dim import DimLike, product, substitute
 
 
 def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
     """One kernel."""
-    return [_Rows(step, memory).lowered()]
+    return [Rows(step, memory).lowered()]
 
 
-class _Rows:
-    def __init__(self, step: Loops, memory: Memory) -> None:
+class Rows:
+    """The kernel of a step of rows. ``more`` are indices beside those of the step's shape; the axes that stay are at
+    ``places``, by default at their own index.
+    """
+
+    def __init__(self, step: Loops, memory: Memory, more: Indices = (),
+                 places: Mapping[str, DimLike] | None = None) -> None:
         assert step.reduced is not None
         self._step, self._memory = step, memory
-        self._maker = Maker(memory, step.shape, step.levels)
+        self._maker = Maker(memory, step.shape, step.levels, more)
         self._elements = self._maker.elements
         self._reduced = list(step.reduced)
         self._kept = [axis for axis in range(len(step.shape)) if axis not in step.reduced]
         self._share_rows = shares_rows(step)
+        self._places = places or {}
+        self._point = self._at(here(step.shape))
         self._held = self._plan_held()
 
     def lowered(self) -> Lowered:
-        with self._elements.body() as rows:
-            for phase in range(max(self._step.phases.values()) + 1):
+        """The kernel."""
+        body = nested(loops_over(self._step.shape, self._kept), self._row(), vector=not self._share_rows)
+        return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
+
+    def _row(self) -> list[Statement]:
+        """What is done for one row."""
+        with self._elements.body() as row:
+            for phase in range(self._step.last_run + 1):
                 self._row_ops(phase)
                 self._run(phase)
             for value in self._step.stored:
                 if self._step.levels[value.op] == ROW:
                     buffer = self._maker.buffer(self._memory.of(value), "out")
-                    self._maker.store(buffer, row_offset(self._step, value), self._elements.rows[value])
-        body = nested(loops_over(self._step.shape, self._kept), rows.list, vector=not self._share_rows)
-        return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
+                    place = position(self._at(row_point(self._step, value)), value.shape)
+                    self._maker.store(buffer, place, self._elements.rows[value])
+        return row.list
+
+    def _at(self, coordinates: Coordinates) -> Coordinates:
+        """Coordinates over the indices of the step's shape, where the row is."""
+        if not self._places:
+            return coordinates
+        return tuple([substitute(entry, self._places) for entry in coordinates])
 
     # -- rows and runs -------------------------------------------------------------------------------------
 
@@ -68,7 +88,8 @@ class _Rows:
         for op in self._ops(ROW, phase):
             if self._memory.facts.kind(op) == kinds.POINTWISE:
                 for value in op.outputs:
-                    self._elements.rows[value] = self._elements.of(value, row_point(self._step, value))
+                    point = self._at(row_point(self._step, value))
+                    self._elements.rows[value] = self._elements.of(value, point)
 
     def _ops(self, level: str, phase: int) -> list[Op]:
         step = self._step
@@ -81,12 +102,11 @@ class _Rows:
         elements.held = {value: place for value, place in self._held.items() if step.phases[value.op] < phase}
         loops = loops_over(step.shape, self._reduced) or [(f"%{len(step.shape)}", 1)]
         with elements.body() as body:
-            point = here(step.shape)
             for op in self._ops(FULL, phase):
                 for value in op.outputs:
-                    elements.of(value, point)
+                    elements.of(value, self._point)
             stores = self._stores(phase)
-            totals = Totals(self._maker, ending, point)
+            totals = Totals(self._maker, ending, self._point)
         elements.held = {}
         if totals.values:
             results = tuple([Variable(value.dtype) for value in totals.values])
@@ -101,7 +121,7 @@ class _Rows:
 
     def _stores(self, phase: int) -> bool:
         """Stores what this phase computes for memory or for later runs; whether there is anything."""
-        step, point, count = self._step, here(self._step.shape), len(self._elements.statements.list)
+        step, point, count = self._step, self._point, len(self._elements.statements.list)
         for value in step.stored:
             if step.levels[value.op] == FULL and step.phases[value.op] == phase:
                 buffer = self._maker.buffer(self._memory.of(value), "inout" if value in self._held else "out")
@@ -115,7 +135,7 @@ class _Rows:
         """A reduction with a combiner of its own."""
         elements, structure = self._elements, self._memory.facts.structure(op)
         with elements.body() as body:
-            values = elements.body_at(op, here(self._step.shape))
+            values = elements.body_at(op, self._point)
             values = values if isinstance(values, tuple) else (values,)
         left, right, results = [tuple([Variable(value.dtype) for value in values]) for _ in range(3)]
         with elements.body() as combine:
@@ -138,7 +158,7 @@ class _Rows:
         for value in requests:
             if value in step.stored:
                 buffer = self._maker.buffer(self._memory.of(value), "inout")
-                held[value] = buffer, position(here(step.shape), value.shape)
+                held[value] = buffer, position(self._point, value.shape)
             else:
                 size = product([step.shape[axis] for axis in self._reduced])
                 buffer = self._maker.scratch(value.dtype, size)

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
@@ -79,15 +79,15 @@ class _Accounting:
         texts: Mapping[str, Callable[[], str]] = {
             "loops": lambda: print_kernel(lowered.kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}
-        return Step(number, "kernel", lowered.kernel.name, self._lines(made.cluster),
+        return Step(number, "kernel", lowered.kernel.name, self._lines(made.cluster, lowered.kernel.origins),
                     self._places(made.read), self._places(made.written, made.cluster),
                     done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
                     texts=texts)
 
-    def _lines(self, cluster: Cluster) -> tuple[Line, ...]:
-        """The ops of a step, those that are computed inside of them included."""
-        own = ops_of(cluster)
-        known: set[Op] = {value.op for value in self._stored}.difference(own)
+    def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
+        """The ops of a step that a kernel comes from, those that are computed inside of them included."""
+        own = [op for op in ops_of(cluster) if origins is None or op in origins]
+        known: set[Op] = {*[value.op for value in self._stored], *ops_of(cluster)}.difference(own)
         roots = [cluster.value.op] if isinstance(cluster, Copy) else own
         return tuple([line_of(op, self._apart.get(op) if op in own else None)
                       for op in postorder(roots, known) if not isinstance(op, Leaf)])

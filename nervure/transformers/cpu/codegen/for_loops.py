@@ -3,9 +3,9 @@
 >>> from nervure.kernel.ir import Kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> nests = [(For("%0", extent, (), parallel=parallel),) for extent, parallel in ((8, True), (8, False), (1, False))]
->>> ["loop0" in generate(Kernel("turns", (), nest), Target.avx2()).text for nest in nests]
-[True, True, False]
+>>> nests = [(For("%0", 8, (For("%1", extent, ()),), parallel=True),) for extent in (8, 1)]
+>>> ["loop1" in generate(Kernel("turns", (), nest), Target.avx2()).text for nest in nests]
+[True, False]
 """
 
 from __future__ import annotations

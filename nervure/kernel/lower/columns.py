@@ -1,0 +1,117 @@
+"""Row kernels that also reduce over the rows: a turn of the loop takes the rows that one lane of a reduction adds up.
+
+A reduction over the rows numbers them, divides them into blocks of 4,096, and in each block adds up the rows k, k + 64,
+k + 128, ... in order for each of 64 lanes. So the loop that threads share runs over the lanes of all blocks, and one
+inside of it over the rows of a lane. The totals of a lane, as many as a row has elements, stay in the cache meanwhile.
+A second kernel combines the lanes by the tree and the blocks in order, as any reduction does.
+"""
+
+from __future__ import annotations
+
+from nervure.ir.op import Op, Value
+from nervure.kernel.cluster.steps import COLUMN, Loops
+from nervure.kernel.ir import BLOCK, LANES, For, Load, Reduce, Scalar, Variable
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, row_position, unit
+from nervure.kernel.lower.rows import Rows
+from nervure.kernel.lower.totals import Totals, note
+from nervure.kernel.points import Flat, position, through
+from nervure.memory.storage import Storage
+from nervure.types.dim import DimLike, dim_min, index, product
+
+
+def columns_of(step: Loops) -> list[Op]:
+    """The reductions over the rows of a step."""
+    return [op for op, level in step.levels.items() if level == COLUMN]
+
+
+def lower_columns(step: Loops, memory: Memory) -> list[Lowered]:
+    """Two kernels."""
+    first = _Lanes(step, memory)
+    return [first.lowered(), first.combined()]
+
+
+class _Lanes(Rows):
+    def __init__(self, step: Loops, memory: Memory) -> None:
+        rank, rows = len(step.shape), product(step.kept)
+        self._lane, turn = index(rank), index(rank + 1)
+        self._blocks = -(-rows // BLOCK)
+        block: DimLike = 0 if self._blocks == 1 else self._lane // LANES
+        first = self._lane if self._blocks == 1 else self._lane % LANES
+        self._turns = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
+        kept = [axis for axis in range(rank) if axis not in (step.reduced or ())]
+        row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
+        self._partial: list[tuple[Value, str, Storage]] = []
+        more = [(str(self._lane), self._blocks * LANES), (str(turn), BLOCK // LANES)]
+        super().__init__(step, memory, more, {f"%{axis}": entry for axis, entry in zip(kept, row, strict=True)})
+        self._row_length = product([step.shape[axis] for axis in self._reduced])
+        self._turn = str(turn)
+
+    def lowered(self) -> Lowered:
+        """The rows, and the totals of each lane."""
+        rows = self._row()
+        with self._elements.body() as body:
+            for _, combine, place in self._partial:
+                with self._elements.body() as empty:
+                    self._maker.store(self._maker.buffer(place), self._own_place(), unit(combine, place.dtype))
+                loops = loops_over(self._step.shape, self._reduced)
+                body.list.extend(nested(loops, empty.list, parallel=False))
+            body.list.append(For(self._turn, self._turns, tuple(rows)))
+        loop = For(str(self._lane), self._blocks * LANES, tuple(body.list), parallel=True)
+        return self._maker.finish("rows", [loop], product(self._step.shape), self._step.ops)
+
+    def _own_place(self) -> DimLike:
+        """Where the totals of the lane are."""
+        return self._lane * self._row_length + row_position(self._step.shape, self._reduced)
+
+    def _stores(self, phase: int) -> bool:
+        found = super()._stores(phase)
+        if phase != self._step.last_run:
+            return found
+        totals = Totals(self._maker, columns_of(self._step), self._point)
+        for value, combine, total in zip(totals.places, totals.combine, totals.values, strict=True):
+            lengths = [self._step.shape[axis] for axis in self._reduced]
+            place = self._memory.temporary(total.dtype, (self._blocks * LANES, *lengths), value)
+            self._partial.append((value, combine, place))
+            self._maker.store(self._maker.buffer(place, "inout"), self._own_place(), total, combine)
+        return True
+
+    def combined(self) -> Lowered:
+        """The lanes and blocks of each column combined."""
+        step, memory, rank = self._step, self._memory, len(self._step.shape)
+        block: DimLike = 0 if self._blocks == 1 else index(rank)
+        lane = index(rank + 1)
+        maker = Maker(memory, step.shape, step.levels, [(f"%{rank}", self._blocks), (str(lane), LANES)])
+        elements, column = maker.elements, row_position(step.shape, self._reduced)
+        results: list[Scalar] = []
+        with elements.body() as body:
+            for value, combine, place in self._partial:
+                with elements.body() as inner:
+                    part = elements.load(maker.buffer(place), (block * LANES + lane) * self._row_length + column)
+                total = Variable(place.dtype)
+                reduce = Reduce((total,), (combine,), ((str(lane), LANES),), tuple(inner.list), (part,))
+                results.append(self._over_blocks(maker, value, combine, reduce, column))
+            note(elements, [value for value, _, _ in self._partial], results)
+            for value, _, _ in self._partial:
+                point = tuple([index(axis) for axis in self._reduced])
+                maker.store(maker.buffer(memory.of(value), "out"), position(point, value.shape), elements.rows[value])
+        loops = loops_over(step.shape, self._reduced)
+        return maker.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
+                            columns_of(step))
+
+    def _over_blocks(self, maker: Maker, value: Value, combine: str, reduce: Reduce, column: DimLike) -> Scalar:
+        """The totals of the blocks, of which each is this reduction, combined in order."""
+        statements, (total,) = maker.elements.statements, reduce.results
+        if self._blocks == 1:
+            statements.add(reduce)
+            return total
+        lengths = tuple([self._step.shape[axis] for axis in self._reduced])
+        sums = maker.buffer(self._memory.temporary(total.dtype, lengths, value), "inout")
+        maker.store(sums, column, unit(combine, total.dtype))
+        with maker.elements.body() as turn:
+            turn.add(reduce)
+            maker.store(sums, column, total, combine)
+        statements.add(For(f"%{len(self._step.shape)}", self._blocks, tuple(turn.list)))
+        result = Variable(total.dtype)
+        statements.add(Load(result, sums, maker.elements.address(column)))
+        return result
+
