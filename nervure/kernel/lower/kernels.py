@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.errors import InternalError
@@ -21,7 +21,7 @@ from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, St
 from nervure.kernel.lower.elements import Elements
 from nervure.kernel.points import Coordinates, position
 from nervure.memory.storage import Storage
-from nervure.types.dim import Dim, DimLike, index
+from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
@@ -105,6 +105,16 @@ class Maker:
         buffers = (*self._buffers.values(), *self._scratch)
         kernel = Kernel(name, buffers, tuple(body), tuple(origins))
         return Lowered(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
+
+
+def lower_store(memory: Memory, name: str, op: Op, computed: Mapping[Op, object], shape: Shape, target: Storage,
+                place: DimLike, element: Callable[[Maker], Scalar]) -> Lowered:
+    """The kernel that stores one element at a place for each point of a shape."""
+    maker = Maker(memory, shape, computed)
+    with maker.elements.body() as body:
+        buffer = maker.buffer(target, "out")
+        maker.store(buffer, place, element(maker))
+    return maker.finish(name, nested(loops_over(shape), body.list), product(shape), [op])
 
 
 def here(shape: Shape) -> tuple[Dim, ...]:

@@ -7,8 +7,8 @@ from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.assembling import pieces_of
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces
-from nervure.kernel.ir import Buffer, Literal
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested
+from nervure.kernel.ir import Buffer, Literal, Scalar
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
 from nervure.kernel.points import Coordinates, compose, position
 from nervure.types.dim import product
 from nervure.types.view.complex import Piece
@@ -47,12 +47,9 @@ def _shifted(piece: Piece, point: Coordinates) -> Coordinates:
 
 def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
     """One kernel, which writes a value where a root wants it."""
-    value, shape, target = step.value, step.value.shape, memory.roots[step.root]
-    maker = Maker(memory, shape, {})
-    point = here(shape)
-    with maker.elements.body() as body:
-        maker.store(maker.buffer(target, "out"), position(point, shape), maker.elements.of(value, point))
-    return [maker.finish("copy", nested(loops_over(shape), body.list), product(shape), [value.op])]
+    value, point = step.value, here(step.value.shape)
+    return [lower_store(memory, "copy", value.op, {}, value.shape, memory.roots[step.root],
+                        position(point, value.shape), lambda maker: maker.elements.of(value, point))]
 
 
 def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
@@ -62,12 +59,10 @@ def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
 
 
 def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered:
-    maker = Maker(memory, piece.extents, {step.op: None})
-    point = here(piece.extents)
-    with maker.elements.body() as body:
+    def element(maker: Maker) -> Scalar:
         if piece.index_map is None or piece.operand is None:
-            element = Literal(piece.constant, output.dtype)
-        else:
-            element = maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)  # type: ignore[assignment]
-        maker.store(maker.buffer(memory.of(output), "out"), position(_shifted(piece, point), output.shape), element)
-    return maker.finish("piece", nested(loops_over(piece.extents), body.list), product(piece.extents), [step.op])
+            return Literal(piece.constant, output.dtype)
+        return maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)
+
+    place = position(_shifted(piece, here(piece.extents)), output.shape)
+    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output), place, element)

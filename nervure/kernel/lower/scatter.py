@@ -11,7 +11,7 @@ from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.cluster.steps import Scattering
 from nervure.kernel.ir import For, Scalar, Statement
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, nested, unit
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested, unit
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.points import position
 from nervure.memory.storage import Storage
@@ -39,25 +39,26 @@ def _target(memory: Memory, structure: Structure, output: Value) -> Storage:
 
 
 def _filled(step: Scattering, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:
-    maker = Maker(memory, output.shape, {step.op: None})
     point = here(output.shape)
-    with maker.elements.body() as body:
+
+    def element(maker: Maker) -> Scalar:
         if structure.initial is None:
-            element: Scalar = unit(None if callable(structure.combine) else structure.combine, target.dtype)
-        else:
-            element = maker.elements.of(step.op.operands[structure.initial], point)
-        element = converted(body, element, target.dtype)
-        maker.store(maker.buffer(target, "out"), position(point, output.shape), element)
-    return maker.finish("fill", nested(loops_over(output.shape), body.list), product(output.shape), [step.op])
+            return unit(None if callable(structure.combine) else structure.combine, target.dtype)
+        given = maker.elements.of(step.op.operands[structure.initial], point)
+        return converted(maker.elements.statements, given, target.dtype)
+
+    return lower_store(memory, "fill", step.op, {step.op: None}, output.shape, target, position(point, output.shape),
+                       element)
 
 
 def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -> Lowered:
-    maker = Maker(memory, output.shape, {step.op: None})
     place = position(here(output.shape), output.shape)
-    with maker.elements.body() as body:
-        element = converted(body, maker.elements.load(maker.buffer(target), place), output.dtype)
-        maker.store(maker.buffer(memory.of(output), "out"), place, element)
-    return maker.finish("round", nested(loops_over(output.shape), body.list), product(output.shape), [step.op])
+
+    def element(maker: Maker) -> Scalar:
+        total = maker.elements.load(maker.buffer(target), place)
+        return converted(maker.elements.statements, total, output.dtype)
+
+    return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output), place, element)
 
 
 def _written(step: Scattering, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
