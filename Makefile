@@ -4,7 +4,8 @@
 #   make test        check, then all tests
 #   make check       ruff, mypy, the rules of the project, every example in docstrings and documents
 #   make bench       the benchmark tables (one of them: make bench ARGS=startup)
-#   make fuzz        random graphs on the cpu (ARGS="--count 20000 --seed 0"), and the property tests with fresh inputs
+#   make fuzz        20,000 random graphs on the cpu (an hour or more; ARGS="--count 1000 --seed 0"), and the property tests
+#                    with fresh inputs
 #   make test-deep   mutates the package 300 times and counts the mutants that the tests find (ARGS go there); then all
 #                    tests, with what make test repeats a tenth of in full: vector functions on all float32 numbers
 #   make python-path prints the Python that a fresh .venv would be made with

@@ -31,7 +31,7 @@ def run(seed: int, limit: int) -> str | None:
 def main(arguments: list[str] | None = None) -> int:
     """Runs the seeds that the command line names; the number of failures."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="random graphs on the cpu")
-    parser.add_argument("--count", type=int, default=1_000, help="how many graphs")
+    parser.add_argument("--count", type=int, default=20_000, help="how many graphs: about five a second")
     parser.add_argument("--seed", type=int, default=None, help="the first seed; by the clock without it")
     parser.add_argument("--limit", type=int, default=257, help="the longest axis")
     options = parser.parse_args(arguments)

@@ -20,8 +20,8 @@ that are due, memory of its own (``Code.scratch_bytes``), and the record that ta
 >>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
 ((), 0, True)
 
-The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, and
-the extents of short reductions. Equal texts are equal kernels.
+The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
+extents of short reductions, and whether a row or a result is larger than the caches. Equal texts are equal kernels.
 """
 
 from __future__ import annotations
