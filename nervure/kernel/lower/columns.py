@@ -33,6 +33,7 @@ def lower_columns(step: Loops, memory: Memory) -> list[Lowered]:
 class _Lanes(Rows):
     def __init__(self, step: Loops, memory: Memory) -> None:
         rank, rows = len(step.shape), product(step.kept)
+        self._rows = rows
         self._lane, turn = index(rank), index(rank + 1)
         self._blocks = -(-rows // BLOCK)
         block: DimLike = 0 if self._blocks == 1 else self._lane // LANES
@@ -41,7 +42,8 @@ class _Lanes(Rows):
         kept = [axis for axis in range(rank) if axis not in (step.reduced or ())]
         row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
         self._partial: list[tuple[Value, str, Storage]] = []
-        more = [(str(self._lane), self._blocks * LANES), (str(turn), BLOCK // LANES)]
+        self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
+        more = [(str(self._lane), self._lanes), (str(turn), BLOCK // LANES)]
         super().__init__(step, memory, more, {f"%{axis}": entry for axis, entry in zip(kept, row, strict=True)})
         self._row_length = product([step.shape[axis] for axis in self._reduced])
         self._turn = str(turn)
@@ -56,7 +58,7 @@ class _Lanes(Rows):
                 loops = loops_over(self._step.shape, self._reduced)
                 body.list.extend(nested(loops, empty.list, parallel=False))
             body.list.append(For(self._turn, self._turns, tuple(rows)))
-        loop = For(str(self._lane), self._blocks * LANES, tuple(body.list), parallel=True)
+        loop = For(str(self._lane), self._lanes, tuple(body.list), parallel=True)
         return self._maker.finish("rows", [loop], product(self._step.shape), self._step.ops)
 
     def _own_place(self) -> DimLike:
@@ -88,7 +90,8 @@ class _Lanes(Rows):
                 with elements.body() as inner:
                     part = elements.load(maker.buffer(place), (block * LANES + lane) * self._row_length + column)
                 total = Variable(place.dtype)
-                reduce = Reduce((total,), (combine,), ((str(lane), LANES),), tuple(inner.list), (part,))
+                lanes = dim_min(LANES, self._rows - block * BLOCK)
+                reduce = Reduce((total,), (combine,), ((str(lane), lanes),), tuple(inner.list), (part,))
                 results.append(self._over_blocks(maker, value, combine, reduce, column))
             note(elements, [value for value, _, _ in self._partial], results)
             for value, _, _ in self._partial:
