@@ -19,7 +19,8 @@ _PLAIN = (ops.Absolute, ops.Add, ops.BitwiseAnd, ops.BitwiseNot, ops.BitwiseOr, 
           ops.Multiply, ops.Negative, ops.NotEqual, ops.Relu, ops.Round, ops.ShiftLeft, ops.ShiftRight, ops.Sign,
           ops.Subtract, ops.Truncate, ops.Where)
 _SLOW = (ops.Divide, ops.Sqrt)
-_SLOWEST = (ops.Digamma, ops.ErfInv, ops.Lgamma, ops.Power)
+_SLOWER = (ops.ErfInv, ops.Power)
+_SLOWEST = (ops.Digamma, ops.Lgamma)
 
 
 def cost_of(op: Op) -> int:
@@ -30,8 +31,10 @@ def cost_of(op: Op) -> int:
         return 1
     if isinstance(op, _SLOW):
         return 5
-    if isinstance(op, _SLOWEST):
+    if isinstance(op, _SLOWER):
         return 50
+    if isinstance(op, _SLOWEST):
+        return 300
     if isinstance(op, ops.RandomBlocks):
         return 100
     return 16 if isinstance(op, Elementwise) else 2
