@@ -1,7 +1,8 @@
 """Whether an op, or a whole step, can share the loops of a step: everything it reads there must be at hand.
 
 An op over the whole shape reads what is made in the step at its own index, or rows spread over the reduced axes. An op
-on rows (results of reductions, and what follows from them) reads rows, whatever lengths of 1 their shapes have.
+on rows (results of reductions, and what follows from them) reads rows, whatever lengths of 1 their shapes have. What a
+reduction over the axes that stay gives (:mod:`columns`) nobody reads here.
 """
 
 from __future__ import annotations

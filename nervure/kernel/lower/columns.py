@@ -31,6 +31,8 @@ def lower_columns(step: Loops, memory: Memory) -> list[Lowered]:
 
 
 class _Lanes(Rows):
+    """The row kernel of such a step, whose rows are found by a lane and a turn, and the kernel that follows it."""
+
     def __init__(self, step: Loops, memory: Memory) -> None:
         rank, rows = len(step.shape), product(step.kept)
         self._rows = rows
@@ -94,9 +96,11 @@ class _Lanes(Rows):
                 reduce = Reduce((total,), (combine,), ((str(lane), lanes),), tuple(inner.list), (part,))
                 results.append(self._over_blocks(maker, value, combine, reduce, column))
             note(elements, [value for value, _, _ in self._partial], results)
-            for value, _, _ in self._partial:
-                point = tuple([index(axis) for axis in self._reduced])
-                maker.store(maker.buffer(memory.of(value), "out"), position(point, value.shape), elements.rows[value])
+            point = tuple([index(axis) for axis in self._reduced])
+            for value in step.stored:
+                if step.levels[value.op] == COLUMN:
+                    place = position(point, value.shape)
+                    maker.store(maker.buffer(memory.of(value), "out"), place, elements.rows[value])
         loops = loops_over(step.shape, self._reduced)
         return maker.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
                             columns_of(step))
