@@ -99,8 +99,8 @@ class _Lanes(Rows):
             point = tuple([index(axis) for axis in self._reduced])
             for value in step.stored:
                 if step.levels[value.op] == COLUMN:
-                    place = position(point, value.shape)
-                    maker.store(maker.buffer(memory.of(value), "out"), place, elements.rows[value])
+                    buffer = maker.buffer(memory.of(value), "out")
+                    maker.store(buffer, position(point, value.shape), elements.rows[value])
         loops = loops_over(step.shape, self._reduced)
         return maker.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
                             columns_of(step))
