@@ -10,14 +10,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nervure.kernel.ir import For
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
 from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, vector_turns
-from nervure.transformers.cpu.codegen.next_rows import ask, next_rows
+from nervure.transformers.cpu.codegen.next_rows import Places, ask, next_rows
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
 from nervure.transformers.cpu.codegen.widths import vector_widths
@@ -35,13 +35,13 @@ def build_for(frame: Frame, loop: For) -> None:
 def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
     """The turns of a loop from ``begin`` up to ``end``."""
     frame.loops.append((loop.index, loop.extent))
-    frame.next_rows.update(next_rows(loop))
+    _note(frame, next_rows(loop))
     if loop.vector and frame.lanes is None:
         with frame.builder.if_(begin < end):
             _build_vector_loop(frame, loop, begin, end, is_certain)
     else:
         ahead, places = gathered_rows(loop)
-        frame.next_rows.update(places)
+        _note(frame, places)
 
         def body(_: Sequence[Register]) -> Sequence[Register]:
             frame.build(frame, [*ahead, *loop.body])
@@ -52,10 +52,17 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
     frame.loops.pop()
 
 
+def _note(frame: Frame, found: Mapping[For, Places]) -> None:
+    """Remembers what loops inside are to ask for."""
+    for loop, places in found.items():
+        frame.next_rows.setdefault(loop, []).extend(places)
+
+
 def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
     if takes_tiles(loop):
         build_tiles(frame, loop, begin, end)
         return
+
     def body() -> None:
         frame.build(frame, loop.body)
         ask(frame, frame.next_rows.get(loop, ()))

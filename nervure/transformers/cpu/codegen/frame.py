@@ -105,7 +105,7 @@ class Frame:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
-        self.next_rows: dict[For, Sequence[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
+        self.next_rows: dict[For, list[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
         self.past_caches: dict[Buffer, PastCaches] = {}  # how the rows of large results are stored
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build
