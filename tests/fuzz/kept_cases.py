@@ -76,4 +76,26 @@ function kept(%0: c64[]) {
   return %1
 }
 '''),
+    Kept("a new value in place that a later loop of the kernel reads", "values", [{}], 512522, '''\
+nervure 1
+variable $v0: f32[3, 3, 3]
+function kept() {
+  f32[3, 3, 3] %0 = ReadVariable(variable=$v0)
+  f32[3, 3, 3] %1 = Add(%0, %0)
+  f32[3, 3, 3] %2 = Multiply(%1, %0)
+  i64[] %3 = ArgMin(%0, axes=(0, 1, 2))
+  update $v0: f32[3, 3, 3] = %2
+  return %3
+}
+'''),
+    Kept("a sum of equal numbers along outer axes", "values", [{}], 501732, '''\
+nervure 1
+function kept(%0: f64[9, 9, 9, 9]) {
+  f64[9, 9, 9, 9] %1 = Full(number=0x1.0p+0, dtype=f64, shape=(9, 9, 9, 9))
+  f64[9, 9, 9, 9] %2 = Minimum(%0, %1)
+  f64[9, 9, 9, 9] %3 = Exp(%2)
+  f64[9] %4 = Sum(%3, axes=(0, 1, 2))
+  return %4
+}
+'''),
 ]

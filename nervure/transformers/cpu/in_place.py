@@ -7,11 +7,11 @@ after whatever else there is to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nervure.ir.function import Function
-from nervure.kernel.ir import Buffer, Load, Reduce, Store, walk
+from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store
 from nervure.memory.storage import Storage
 
 
@@ -66,16 +66,27 @@ def is_safe(step: Any) -> bool:
 
 
 def _same_places(step: Any, old: Storage, root: Storage) -> bool:
-    """Whether a kernel reads the old value only at the places that it writes in the same turn."""
+    """Whether a kernel reads the old value only at the places that it writes in the same turn, and before it does: the
+    only write and all reads stand in one body, the reads first, at one address.
+    """
     lowered = step.lowered
-    statements = list(walk(lowered.kernel.body))
-    if any([isinstance(statement, Reduce) for statement in statements]):
-        return False
     buffers: dict[Storage, Buffer] = dict(zip(
         lowered.storages, [buffer for buffer in lowered.kernel.buffers if buffer.role != "scratch"], strict=True))
-    reads = [statement for statement in statements if isinstance(statement, Load)
-             and statement.buffer is buffers.get(old)]
-    writes = [statement for statement in statements if isinstance(statement, Store)
-              and statement.buffer is buffers[root]]
-    places = {statement.address for statement in writes}
-    return len(writes) == 1 and all([statement.address in places for statement in reads])
+    touching = [[statement for statement in body if isinstance(statement, Load | Store)
+                 and statement.buffer in (buffers.get(old), buffers[root])] for body in _bodies(lowered.kernel.body)]
+    together = [statements for statements in touching if statements]
+    if len(together) != 1:
+        return False
+    *reads, write = together[0]
+    return isinstance(write, Store) and all(
+        [isinstance(read, Load) and read.address == write.address for read in reads])
+
+
+def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
+    """The body and those of all loops in it."""
+    yield body
+    for statement in body:
+        if isinstance(statement, For | Reduce | Fold):
+            yield from _bodies(statement.body)
+        if isinstance(statement, Fold):
+            yield from _bodies(statement.combine)

@@ -48,6 +48,15 @@ def test_a_new_value_that_long_work_needs_has_memory_of_its_own(cpu):
         np.testing.assert_allclose(cpu.get(w), 1 + turn, rtol=1e-6)
 
 
+def test_an_old_value_that_another_loop_of_the_kernel_reads_stays(cpu):
+    w = nv.variable("N=27", np.random.default_rng(0).standard_normal(27))
+    step = cpu.computation([nv.argmin(w, axis="N"), nv.assign(w, w * w - 3)])
+    for _ in range(4):
+        before = cpu.get(w).copy()
+        assert step()[0] == np.argmin(before)
+        np.testing.assert_array_equal(cpu.get(w), before * before - 3)
+
+
 def test_variables_that_change_places_do_not_meet(cpu):
     first, second = nv.variable("N=1000", 1.0), nv.variable("N=1000", 2.0)
     step = cpu.computation([nv.doall([nv.assign(first, second * 3), nv.assign(second, first[::-1] * 5)])])
