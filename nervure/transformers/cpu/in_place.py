@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from nervure.ir.function import Function
-from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store
+from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store, walk
 from nervure.memory.storage import Storage
 
 
@@ -67,9 +67,12 @@ def is_safe(step: Any) -> bool:
 
 def _same_places(step: Any, old: Storage, root: Storage) -> bool:
     """Whether a kernel reads the old value only at the places that it writes in the same turn, and before it does: the
-    only write and all reads stand in one body, the reads first, at one address.
+    only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out: they
+    may take long, and cannot be stopped once they write in place.
     """
     lowered = step.lowered
+    if any([isinstance(statement, Reduce | Fold) for statement in walk(lowered.kernel.body)]):
+        return False
     buffers: dict[Storage, Buffer] = dict(zip(
         lowered.storages, [buffer for buffer in lowered.kernel.buffers if buffer.role != "scratch"], strict=True))
     touching = [[statement for statement in body if isinstance(statement, Load | Store)
@@ -86,7 +89,5 @@ def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:
     """The body and those of all loops in it."""
     yield body
     for statement in body:
-        if isinstance(statement, For | Reduce | Fold):
+        if isinstance(statement, For):
             yield from _bodies(statement.body)
-        if isinstance(statement, Fold):
-            yield from _bodies(statement.combine)
