@@ -66,13 +66,17 @@ class _Clustering:
 
     def _assembling(self, op: Op, readings: list[Reading]) -> Loops | None:
         """The step that computes the parts of a view, which it now ends with."""
-        last = max([self._place.get(entry.value, -1) for entry in readings], default=-1)
+        last = self._last_of(readings)
         step = self._made[last] if last >= 0 else None
         if not isinstance(step, Loops) or step.complete or not is_assembled(step, op, self._facts, self._readings):
             return None
         self._fitting.enter(step, op, FULL, readings)
         step.complete = True
         return step
+
+    def _last_of(self, readings: list[Reading]) -> int:
+        """The number of the last step that makes something that is read; -1 if none does."""
+        return max([self._place.get(entry.value, -1) for entry in readings], default=-1)
 
     def _is_inlined(self, op: Op) -> bool:
         return bool(op.outputs) and all([self._readings.is_inlined(value) for value in op.outputs])
@@ -86,7 +90,7 @@ class _Clustering:
 
     def _add_to_loops(self, op: Op, kind: str, readings: list[Reading]) -> Loops:
         shape = self._facts.structure(op).domain if kind == kinds.REDUCTION else op.outputs[0].shape
-        last = max([self._place.get(entry.value, -1) for entry in readings], default=-1)
+        last = self._last_of(readings)
         refusal = Refusal.NO_LOOPS if last >= 0 else None
         for step in self._candidates(shape, last):
             level = self._level_in(step, op, shape, readings)

@@ -29,10 +29,9 @@ _COMBINES = ("add", "maximum", "minimum")
 
 def may_be_column(step: Loops, op: Op, structure: Structure) -> bool:
     """Whether a reduction could run on the way through the rows of a step, as far as its operands allow it."""
-    kept = tuple([axis for axis in range(len(step.shape)) if axis not in (step.reduced or ())])
     rows = product(step.kept)
     row = product([step.shape[axis] for axis in step.reduced or ()])
-    return (structure.reduced == kept and structure.combine in _COMBINES and shares_rows(step)
+    return (structure.reduced == step.kept_axes and structure.combine in _COMBINES and shares_rows(step)
             and not any([value.dtype.is_complex for value in op.outputs])
             and list(step.levels.values()).count(COLUMN) < _MOST
             and not (isinstance(rows, int) and rows < _LEAST_ROWS) and not (isinstance(row, int) and row > _LONGEST))

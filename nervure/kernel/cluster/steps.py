@@ -63,9 +63,14 @@ class Loops:
         return max(self.phases.values(), default=0)
 
     @property
+    def kept_axes(self) -> tuple[int, ...]:
+        """The axes that stay."""
+        return tuple([axis for axis in range(len(self.shape)) if axis not in (self.reduced or ())])
+
+    @property
     def kept(self) -> tuple[DimLike, ...]:
-        """The lengths of the axes that stay."""
-        return tuple([length for axis, length in enumerate(self.shape) if axis not in (self.reduced or ())])
+        """Their lengths."""
+        return tuple([self.shape[axis] for axis in self.kept_axes])
 
     def __str__(self) -> str:
         names = ", ".join([type(op).__name__ for op in self.levels]) or "copy"

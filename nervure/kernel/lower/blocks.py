@@ -37,7 +37,7 @@ class _Blocks:
     def __init__(self, step: Loops, memory: Memory) -> None:
         self._step, self._memory = step, memory
         self._reduced = step.reduced or ()
-        self._kept = [axis for axis in range(len(step.shape)) if axis not in self._reduced]
+        self._kept = step.kept_axes
         self._row_point = tuple([index(axis) for axis in self._kept])
         self._size = product([step.shape[axis] for axis in self._reduced])
         self._count = -(-self._size // BLOCK)

@@ -41,12 +41,12 @@ class _Lanes(Rows):
         block: DimLike = 0 if self._blocks == 1 else self._lane // LANES
         first = self._lane if self._blocks == 1 else self._lane % LANES
         self._turns = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
-        kept = [axis for axis in range(rank) if axis not in (step.reduced or ())]
         row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
         self._partial: list[tuple[Value, str, Storage]] = []
         self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
         more = [(str(self._lane), self._lanes), (str(turn), BLOCK // LANES)]
-        super().__init__(step, memory, more, {f"%{axis}": entry for axis, entry in zip(kept, row, strict=True)})
+        places = {f"%{axis}": entry for axis, entry in zip(step.kept_axes, row, strict=True)}
+        super().__init__(step, memory, more, places)
         self._row_length = product([step.shape[axis] for axis in self._reduced])
         self._turn = str(turn)
 

@@ -51,7 +51,6 @@ class Rows:
         self._maker = Maker(memory, step.shape, step.levels, more)
         self._elements = self._maker.elements
         self._reduced = list(step.reduced)
-        self._kept = [axis for axis in range(len(step.shape)) if axis not in step.reduced]
         self._share_rows = shares_rows(step)
         self._places = places or {}
         self._point = self._at(here(step.shape))
@@ -59,7 +58,7 @@ class Rows:
 
     def lowered(self) -> Lowered:
         """The kernel."""
-        body = nested(loops_over(self._step.shape, self._kept), self._row(), vector=not self._share_rows)
+        body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._share_rows)
         return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
 
     def _row(self) -> list[Statement]:

@@ -18,8 +18,8 @@ from __future__ import annotations
 from nervure.kernel.ir import Address, Apply, Buffer, For, Index, Load, Scalar, Statement, Store, Variable
 from nervure.transformers.cpu.codegen.next_rows import Places
 from nervure.transformers.cpu.codegen.points import at_point
-from nervure.transformers.cpu.codegen.uses import used_by
-from nervure.types.dim import dim_min, index, index_symbols
+from nervure.transformers.cpu.codegen.uses import mentions, used_by
+from nervure.types.dim import dim_min, index
 
 _AHEAD = 4      # rows between the one that is read and the one that is asked for
 _LONGEST = 24   # statements that compute where a row lies
@@ -57,17 +57,9 @@ def _needed(address: Address, defined: dict[Variable, Apply | Index | Load], inn
         entry = defined.get(x) if isinstance(x, Variable) else None
         if entry is None or entry in found:
             continue
-        if _mentions(entry, inner) or len(found) > _LONGEST:
+        if mentions(entry, inner) or len(found) > _LONGEST:
             return None
         found[entry] = None
         waiting += used_by(entry)
     return list(found)
-
-
-def _mentions(entry: Apply | Index | Load, name: str) -> bool:
-    if isinstance(entry, Index):
-        return name in index_symbols(entry.expression)
-    if isinstance(entry, Load):
-        return name in dict(entry.address.steps) or name in index_symbols(entry.address.base)
-    return False
 

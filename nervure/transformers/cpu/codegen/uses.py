@@ -27,6 +27,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.types.dim import index_symbols
 
 
 def defined(statements: Iterable[Statement]) -> list[Variable]:
@@ -64,3 +65,12 @@ def used_by(statement: Statement) -> list[Scalar]:
         case For() | Index():
             pass
     return [x for x in found if x is not None]
+
+
+def mentions(statement: Apply | Index | Load, index: str) -> bool:
+    """Whether a statement itself, not what it uses, depends on a loop index."""
+    if isinstance(statement, Index):
+        return index in index_symbols(statement.expression)
+    if isinstance(statement, Load):
+        return index in dict(statement.address.steps) or index in index_symbols(statement.address.base)
+    return False

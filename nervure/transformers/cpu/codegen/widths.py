@@ -30,7 +30,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.transformers.cpu.codegen.interleaving import pairs
-from nervure.transformers.cpu.codegen.uses import used_by
+from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
@@ -102,7 +102,7 @@ def most_live(body: tuple[Statement, ...], index: str) -> int:
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
         used = used_by(statement)
-        if isinstance(statement, Apply | Index | Load) and (_mentions(statement, index) or varying.intersection(used)):
+        if isinstance(statement, Apply | Index | Load) and (mentions(statement, index) or varying.intersection(used)):
             varying.add(statement.result)
         last.update(dict.fromkeys(used, number))
     live, most = 0, 1
@@ -113,11 +113,3 @@ def most_live(body: tuple[Statement, ...], index: str) -> int:
         ended = [x for x in {*used_by(statement), *defined} if last.get(x, number) == number]
         live -= len(varying.intersection(ended))
     return most
-
-
-def _mentions(statement: Apply | Index | Load, index: str) -> bool:
-    if isinstance(statement, Index):
-        return index in index_symbols(statement.expression)
-    if isinstance(statement, Load):
-        return index in dict(statement.address.steps) or index in index_symbols(statement.address.base)
-    return False
