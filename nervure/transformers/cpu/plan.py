@@ -25,6 +25,7 @@ from nervure.kernel.cluster.storing import dense_base
 from nervure.kernel.ir import Buffer
 from nervure.kernel.lower import Lowered, Memory, lower
 from nervure.kernel.printer import print_kernel
+from nervure.kernel.schedule import schedule_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.in_place import updates_in_place
@@ -146,7 +147,7 @@ def _show(function: Function, clusters: list[Step], steps: list[KernelStep | Hos
 
 def _simplified(lowered: Lowered) -> Lowered:
     """The kernel in its simplest form, with the memory of the buffers that are left."""
-    kernel = simplify_kernel(lowered.kernel)
+    kernel = schedule_kernel(simplify_kernel(lowered.kernel))
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
                         lowered.storages, strict=True))
     kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])

@@ -1,0 +1,41 @@
+"""Reductions over columns: the lanes of vectors go along memory, not along the row that is reduced.
+
+A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
+each element. So the loop over its neighbours runs in lanes, each of which has a row of its own.
+
+>>> from nervure.kernel.ir import Address, Buffer, Load, Store, Variable
+>>> from nervure.types.dtype import float32
+>>> x, y, element, total = Buffer("x", float32, 96, "in"), Buffer("y", float32, 8, "out"), *[
+...     Variable(float32) for _ in range(2)]
+>>> load = Load(element, x, Address(0, (("%0", 1), ("%1", 8))))
+>>> body = Reduce((total,), ("add",), (("%1", 12),), (load,), (element,)), Store(y, Address(0, (("%0", 1),)), total)
+>>> loop, = with_lanes_along_memory((For("%0", 8, body, parallel=True),))
+>>> loop.parallel, loop.vector
+(True, True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nervure.kernel.ir import Fold, For, Reduce
+from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.simplify.rewriting import Body
+
+
+def with_lanes_along_memory(body: Body) -> Body:
+    """The kernel with the loop in lanes that goes along more of what is reduced than the reduction itself does."""
+    return rewritten(body, _with_lanes)
+
+
+def _with_lanes(nest: Nest) -> For | None:
+    loops, body = nest
+    reductions = [entry for entry in body if isinstance(entry, Reduce)]
+    if not reductions or any([isinstance(entry, For | Fold) for entry in body]) or any([loop.vector for loop in loops]):
+        return None
+    loads = [(load, reduce.indices[-1][0]) for reduce in reductions for load in accesses(reduce.body)]
+    along = {loop.index: sum([is_row(load, loop.index) for load, _ in loads]) for loop in loops}
+    best = max(loops, key=lambda loop: along[loop.index])
+    if along[best.index] <= sum([is_row(load, index) for load, index in loads]) or not nest.is_free:
+        return None
+    return nested([*[loop for loop in loops if loop is not best], replace(best, vector=True)], body)

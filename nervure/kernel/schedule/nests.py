@@ -1,0 +1,66 @@
+"""Loops of which each is all that the one around it does, and when their order is free.
+
+>>> nest = nest_of(For("%0", 8, (For("%1", 4, (), vector=True),), parallel=True))
+>>> [loop.index for loop in nest.loops], nest.body, nest.is_free
+(['%0', '%1'], (), True)
+>>> outermost = nested(nest.loops[::-1], ())
+>>> outermost.index, outermost.parallel, outermost.body[0].parallel
+('%1', True, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from nervure.kernel.ir import For, Load, Statement, Store, walk
+from nervure.kernel.simplify.loops import has_independent_turns
+from nervure.kernel.simplify.rewriting import Body
+from nervure.types.dim import index_symbols
+
+
+class Nest(NamedTuple):
+    """Loops from the outermost to the innermost, and what the innermost one does."""
+
+    loops: list[For]
+    body: Body
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all turns of the loops are surely independent of each other, so that any order will do."""
+        return self.loops[0].parallel and not any([index_symbols(loop.extent) for loop in self.loops]) and all(
+            [has_independent_turns(loop) for loop in self.loops])
+
+
+def nest_of(loop: For) -> Nest:
+    """The loops that a loop is the outermost of."""
+    loops, body = [loop], loop.body
+    while len(body) == 1 and isinstance(body[0], For):
+        loops.append(body[0])
+        body = body[0].body
+    return Nest(loops, body)
+
+
+def nested(loops: Sequence[For], body: Body) -> For:
+    """The same loops around a body, in this order. Threads share the outermost one."""
+    *outer, innermost = loops
+    nest = For(innermost.index, innermost.extent, body, not outer, innermost.vector)
+    for depth, loop in reversed(list(enumerate(outer))):
+        nest = For(loop.index, loop.extent, (nest,), depth == 0, loop.vector)
+    return nest
+
+
+def accesses(body: Sequence[Statement]) -> Iterator[Load | Store]:
+    """All loads and stores."""
+    return (entry for entry in walk(tuple(body)) if isinstance(entry, Load | Store))
+
+
+def is_row(access: Load | Store, index: str) -> bool:
+    """Whether an access goes from element to element of memory with an index."""
+    return index not in index_symbols(access.address.base) and dict(access.address.steps).get(index) in (1, -1)
+
+
+def rewritten(body: Body, rewrite: Callable[[Nest], For | None]) -> Body:
+    """A kernel's body with what ``rewrite`` makes of its nests of loops, where it makes something."""
+    return tuple([rewrite(nest_of(entry)) or entry if isinstance(entry, For) else entry for entry in body])
+

@@ -1,0 +1,183 @@
+"""Scheduled kernels leave the bits that they left before, and walk memory as it lies."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nervure.kernel.ir import Buffer, For, Kernel, walk
+from nervure.kernel.printer import print_kernel
+from nervure.kernel.schedule import REWRITES, schedule_kernel
+from nervure.kernel.schedule.lanes import with_lanes_along_memory
+from nervure.kernel.schedule.nests import nest_of
+from nervure.kernel.schedule.tiles import with_tiled_transposes
+from nervure.kernel.simplify import simplify_kernel
+from nervure.kernel.verify import verify_kernel
+from nervure.types.dim import DimLike, dim, index
+from nervure.types.dtype import float32, int64
+from tests.kernel.block import Block, at
+from tests.kernel.random_kernels import random_case
+from tests.kernel.running import run
+
+N, M, K = dim("N"), dim("M"), dim("K")
+SEEDS = 2_000 if os.environ.get("NERVURE_DEEP") else 200
+
+
+def same_bits(kernel: Kernel, bindings: dict[str, int], **arrays: Any) -> Kernel:
+    """The scheduled kernel, which has left the same bits in any order of its turns."""
+    scheduled = schedule_kernel(kernel)
+    verify_kernel(scheduled, [])
+    expected, _ = run(kernel, bindings, **arrays)
+    for backwards in (False, True):
+        found, _ = run(scheduled, bindings, backwards=backwards, **arrays)
+        assert all([array.tobytes() == found[name].tobytes() for name, array in expected.items()])
+    return scheduled
+
+
+def loops_of(kernel: Kernel) -> list[str]:
+    """The heads of the loops."""
+    return [line.strip() for line in print_kernel(kernel).splitlines() if " < " in line and "over" not in line]
+
+
+def numbers(size: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(size).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_random_kernels_give_the_same_bits(seed):
+    case = random_case(seed)
+    kernel = simplify_kernel(case.kernel)
+    before, failures = run(kernel, case.bindings, **case.arrays)
+    after, found = run(schedule_kernel(kernel), case.bindings, **case.arrays)
+    assert set(failures) == set(found)
+    assert all([array.tobytes() == after[name].tobytes() for name, array in before.items()])
+
+
+# -- tiles ---------------------------------------------------------------------------------------------------
+
+
+def transpose(rows: DimLike, columns: DimLike) -> Kernel:
+    """y[i, j] = x[j, i] + 100 * j"""
+    x, y = Buffer("x", float32, rows * columns, "in"), Buffer("y", float32, rows * columns, "out")
+    top, outer, body = Block(), Block(), Block()
+    number = body.apply("convert", body.index(index(1) * 100), dtype=float32)
+    body.store(y, at(i0=columns, i1=1), body.apply("add", body.load(x, at(i0=1, i1=rows)), number))
+    outer.loop("%1", columns, body, vector=True)
+    top.loop("%0", rows, outer, parallel=True)
+    return Kernel("transpose", (x, y), top.body)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 256), (5, 257), (2, 300), (40, 511)])
+def test_transposes_of_many_columns_are_tiled(rows, columns):
+    kernel = same_bits(transpose(rows, columns), {}, x=numbers(rows * columns))
+    tiles, lines = -(-columns // 32), loops_of(kernel)
+    assert lines[0] == f"for i < {tiles} parallel:" and lines[1] == f"for j < {rows}:"
+    assert lines[2].endswith("vector:") and ("32 vector" in lines[2]) == (columns % 32 == 0)
+
+
+@pytest.mark.parametrize("columns", [1, 31, 32, 33, 300])
+def test_tiles_of_an_unknown_number_of_columns(columns):
+    kernel = same_bits(transpose(N, M), {"N": 7, "M": columns}, x=numbers(7 * columns))
+    assert len(loops_of(kernel)) == 3
+
+
+def test_a_few_columns_stay():
+    assert len(loops_of(same_bits(transpose(300, 255), {}, x=numbers(300 * 255)))) == 2
+
+
+def test_rows_that_lie_along_the_result_stay():
+    """Nothing is gained where another loop moves no access along memory."""
+    x, y = Buffer("x", float32, 4 * 300 * 5, "in"), Buffer("y", float32, 4 * 300, "out")
+    top, outer, body = Block(), Block(), Block()
+    body.store(y, at(i0=300, i1=1), body.load(x, at(i0=1500, i1=5)))
+    outer.loop("%1", 300, body, vector=True)
+    top.loop("%0", 4, outer, parallel=True)
+    assert loops_of(same_bits(Kernel("strided", (x, y), top.body), {}, x=numbers(6000))) == [
+        "for i < 4 parallel:", "for j < 300 vector:"]
+
+
+def test_the_loop_that_is_moved_is_the_one_along_memory():
+    """z[i, j, k] = x[k, i, j]: tiles of k, and j inside of them."""
+    x, z = Buffer("x", float32, 3 * 5 * 256, "in"), Buffer("z", float32, 3 * 5 * 256, "out")
+    top, outer, inner, body = Block(), Block(), Block(), Block()
+    body.store(z, at(i0=5 * 256, i1=256, i2=1), body.load(x, at(i0=5, i1=1, i2=15)))
+    inner.loop("%2", 256, body, vector=True)
+    outer.loop("%1", 5, inner)
+    top.loop("%0", 3, outer, parallel=True)
+    assert loops_of(same_bits(Kernel("permuted", (x, z), top.body), {}, x=numbers(3 * 5 * 256))) == [
+        "for i < 3 parallel:", "for j < 8:", "for k < 5:", "for l < 32 vector:"]
+
+
+def test_turns_that_may_depend_on_each_other_stay():
+    """Where it is not proved that all turns write elements of their own: rows that overlap, data that decides."""
+    x, y = Buffer("x", float32, 300 * 300, "in"), Buffer("y", float32, 900, "inout")
+    places = Buffer("p", int64, 300, "in")
+    for target in (lambda body: at(i1=1), lambda body: at(0, [(1, body.load(places, at(i0=1)))], i1=1)):
+        top, outer, body = Block(), Block(), Block()
+        body.store(y, target(body), body.load(x, at(i0=1, i1=300)), "add")
+        outer.loop("%1", 300, body, vector=True)
+        top.loop("%0", 300, outer, parallel=True)
+        assert with_tiled_transposes(top.body) == top.body
+    top, outer, body = Block(), Block(), Block()
+    body.store(y, at(i0=1, i1=2), body.load(x, at(i0=1, i1=300)))
+    outer.loop("%1", 300, body, vector=True)
+    top.loop("%0", 300, outer)
+    assert not nest_of(top.body[0]).is_free and with_tiled_transposes(top.body) == top.body
+
+
+# -- lanes ---------------------------------------------------------------------------------------------------
+
+
+def sums(rows: DimLike, columns: DimLike, across: bool) -> Kernel:
+    """The sums of the rows of a matrix that lies column by column (or row by row), and their greatest elements."""
+    x, y, z = Buffer("x", float32, rows * columns, "in"), *[Buffer(name, float32, rows, "out") for name in "yz"]
+    top, row, first, second = Block(), Block(), Block(), Block()
+    place = at(i0=1, i1=rows) if across else at(i0=columns, i1=1)
+    total, = row.reduce(["add"], {"%1": columns}, first, first.load(x, place))
+    most, = row.reduce(["maximum"], {"%1": columns}, second, second.apply("subtract", second.load(x, place), total))
+    row.store(y, at(i0=1), total)
+    row.store(z, at(i0=1), most)
+    top.loop("%0", rows, row, parallel=True)
+    return Kernel("sums", (x, y, z), top.body)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(7, 5), (N, M)])
+def test_lanes_go_along_memory(rows, columns):
+    bindings = {} if rows == 7 else {"N": 7, "M": 5}
+    head = f"for i < {rows} parallel"
+    assert loops_of(same_bits(sums(rows, columns, True), bindings, x=numbers(35))) == [f"{head} vector:"]
+    assert loops_of(same_bits(sums(rows, columns, False), bindings, x=numbers(35))) == [f"{head}:"]
+
+
+def test_the_loop_in_lanes_becomes_the_innermost_one():
+    """y[i, j] = the sum over k of x[k, i, j] for a result that lies the other way round."""
+    x, y = Buffer("x", float32, 6 * 3 * 4, "in"), Buffer("y", float32, 12, "out")
+    top, outer, row, body = Block(), Block(), Block(), Block()
+    total, = row.reduce(["add"], {"%2": 6}, body, body.load(x, at(i0=1, i1=4, i2=12)))
+    row.store(y, at(i0=3, i1=1), total)
+    outer.loop("%1", 3, row)
+    top.loop("%0", 4, outer, parallel=True)
+    assert loops_of(same_bits(Kernel("sums", (x, y), top.body), {}, x=numbers(72))) == [
+        "for i < 3 parallel:", "for j < 4 vector:"]
+
+
+def test_rows_with_loops_of_their_own_stay():
+    kernel = sums(7, 5, True)
+    loop, = kernel.body
+    assert isinstance(loop, For)
+    inner = Block()
+    inner.store(kernel.buffers[1], at(i0=1), inner.load(kernel.buffers[0], at(i0=1)))
+    more = Block()
+    more.loop("%2", 1, inner)
+    body = (For("%0", 7, (*loop.body, *more.body), parallel=True),)
+    assert with_lanes_along_memory(body) == body
+
+
+def test_every_rewrite_keeps_what_it_does_not_know():
+    for seed in range(SEEDS // 10):
+        kernel = simplify_kernel(random_case(seed).kernel)
+        for rewrite in REWRITES:
+            assert len(list(walk(rewrite(kernel.body)))) <= len(list(walk(kernel.body))) + 1
