@@ -44,6 +44,25 @@ def test_a_softmax_is_one_step_along_any_axis(axes):
     assert step.reduced == tuple(axes) and len(step.stored) == 1
 
 
+def test_what_a_result_shows_through_a_view_is_computed_where_it_is_shown():
+    x, places = matrix(), nv.Parameter(nv.int64, (5,))
+    for value in (nv.ops.Permute(nv.ops.Exp(x), (1, 0)), nv.ops.Reverse(nv.ops.Exp(x), (0,)),
+                  nv.ops.Permute(nv.ops.Exp(nv.ops.Permute(nv.ops.Gather(x, places, 0), (1, 0))), (1, 0))):
+        step, = steps_of([value], [x, places])
+        assert isinstance(step, (Copy, Loops))
+
+
+@pytest.mark.parametrize("between", [lambda x: x, nv.ops.Exp,
+                                     lambda x: nv.ops.Exp(nv.ops.Permute(x, (1, 0)))], ids=["none", "exp", "turned"])
+def test_an_index_is_checked_even_where_a_view_hides_its_element(between):
+    x, places = matrix(), nv.Parameter(nv.int64, (5,))
+    shown = nv.ops.Slice(between(nv.ops.Gather(x, places, 0)), ((0, 2, 1), (0, 2, 1)))
+    assert len(steps_of([shown], [x, places])) == 2
+    step = nv.transformers.make_transformer("cpu").build(nv.Function([shown], [x, places]))
+    with pytest.raises(nv.IndexOutOfRange):
+        step([np.zeros((64, 128), np.float32), np.array([0, 1, 2, 3, 64])])
+
+
 def test_rows_may_have_lengths_of_one():
     x = matrix()
     total = nv.ops.Reshape(nv.ops.Sum(x, [1]), (64, 1))

@@ -24,6 +24,9 @@ LEAF, NUMBER, VIEW, PIECES, POINTWISE, MAPPED, REDUCTION, SCATTER, HOST = (
 ONCE = (Permute, Reverse, Slice, Reshape, AssumeShape, Diagonal)
 """Views that show no element twice."""
 
+ALL = (Permute, Reverse, Reshape, AssumeShape)
+"""Those of them that show every element."""
+
 DENSE = (Reshape, AssumeShape)
 """Views that show all elements in their order in memory."""
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.kinds import DENSE, ONCE, Facts
+from nervure.kernel.cluster.kinds import ALL, DENSE, ONCE, Facts
 
 _LOOPS = (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION, kinds.PIECES)
 _DEPTH = 16  # ops that are computed inside their reader, one inside the other
@@ -58,7 +58,8 @@ class Readings:
                     self._note(operand, op)
         for root in function.roots:
             self._note(root, None)
-        self._depth: dict[Value, int] = {}
+        self._depth: dict[Value, int] = {}  # of what is computed inside its reader
+        self._checked: set[Value] = set()   # those of them that check indices on the way
         for op in function.operations:
             self._decide(op)
 
@@ -105,26 +106,31 @@ class Readings:
 
     def _decide(self, op: Op) -> None:
         """Whether an op's value is computed inside its readers: numbers and counters always, else what is read once,
-        through views that repeat nothing."""
+        through views that repeat nothing, and leave nothing out where indices are checked on the way.
+        """
         kind = self.facts.kind(op)
         if kind == kinds.NUMBER or (kind == kinds.MAPPED and self._is_counter(op)):
             self._depth[op.outputs[0]] = 1
             return
-        if kind != kinds.POINTWISE or len(op.outputs) != 1:
-            return
-        value = op.outputs[0]
-        uses = self.uses(value)
-        reader = uses[0].reader if len(uses) == 1 else None
-        if reader is None or (at := self.facts.kind(reader)) not in _LOOPS:
-            return
-        use = uses[0]
-        if at in (kinds.MAPPED, kinds.REDUCTION) and not self.facts.reads_in_place(reader):
-            return
-        moved = at == kinds.PIECES or any([not isinstance(view, DENSE) for view in use.views])
-        once = all([isinstance(view, ONCE) for view in use.views])
-        depth = 1 + max([self._depth.get(self.base(operand)[0], 0) for operand in op.operands], default=0)
-        if (moved or use.views) and once and depth <= _DEPTH:
-            self._depth[value] = depth
+        if kind in (kinds.POINTWISE, kinds.MAPPED) and len(op.outputs) == 1 and len(self.uses(op.outputs[0])) == 1:
+            value, use = op.outputs[0], self.uses(op.outputs[0])[0]
+            below = [self.base(operand)[0] for operand in op.operands]
+            depth = 1 + max([self._depth.get(operand, 0) for operand in below], default=0)
+            is_checked = kind == kinds.MAPPED or not self._checked.isdisjoint(below)
+            shown = ALL if is_checked else ONCE
+            if depth <= _DEPTH and self._is_seen(use) and all([isinstance(view, shown) for view in use.views]):
+                self._depth[value] = depth
+                self._checked.update([value] if is_checked else [])
+
+    def _is_seen(self, use: Use) -> bool:
+        """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops."""
+        is_moved = any([not isinstance(view, DENSE) for view in use.views])
+        if use.reader is None:
+            return is_moved
+        kind = self.facts.kind(use.reader)
+        if kind in (kinds.MAPPED, kinds.REDUCTION) and not self.facts.reads_in_place(use.reader):
+            return False
+        return kind == kinds.PIECES or kind in _LOOPS and bool(use.views)
 
     def _is_counter(self, op: Op) -> bool:
         """Whether an op is of indices alone, and loops are all that reads it."""
