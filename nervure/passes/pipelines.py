@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from nervure import flags
@@ -18,18 +19,21 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import Supports, decompose
 from nervure.passes.fold import Evaluate
 from nervure.passes.manager import Pass, Record, run
+from nervure.passes.positions import positions
 from nervure.passes.rewrite import Rewriter
 
 
 def standard(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
-             records: list[Record] | None = None) -> Function:
+             records: list[Record] | None = None, more: Sequence[Pass] = ()) -> Function:
     """What every function goes through before it is compiled.
 
     ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are), ``supports`` says which
-    classes of composites the backend keeps, ``records`` is extended by what each pass did.
+    classes of composites the backend keeps, ``records`` is extended by what each pass did, ``more`` are passes of the
+    backend's own.
     """
     passes = [
         Pass("decompose", partial(decompose, supports=supports)),
+        *more,
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
         Pass("common_subexpressions", common_subexpressions),
@@ -37,6 +41,12 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
     ]
     flags.check_debug([entry.name for entry in passes])
     return run(function, passes, records)
+
+
+def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
+           records: list[Record] | None = None) -> Function:
+    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads."""
+    return standard(function, evaluate, supports, records, [Pass("positions", positions)])
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,8 @@ class Transformer(ABC):
     """
 
     name: ClassVar[str]
+    pipeline: ClassVar[Callable[..., Function]] = staticmethod(standard)
+    """The passes that ``build`` runs."""
 
     def __init__(self) -> None:
         self.cells = Cells(self.name)
@@ -63,7 +65,7 @@ class Transformer(ABC):
     def optimised(self, function: Function) -> Function:
         """What ``build`` compiles."""
         evaluate = importlib.import_module("nervure.transformers.interpreter").evaluate
-        return standard(function, evaluate, self.supports)
+        return self.pipeline(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:
         """The function as it is, as a callable. NotSupported names an op that it can neither run nor decompose."""

@@ -25,7 +25,8 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
-from nervure.passes.pipelines import minimal, standard
+from nervure.passes.pipelines import minimal, native, standard
+from nervure.passes.positions import positions
 from nervure.transformers.interpreter import evaluate
 from tests.ir.golden import check_golden
 from tests.passes.agreement import assert_agree, classes, special_values, twice_negated
@@ -98,6 +99,11 @@ def idle() -> Function:
     return Function([], [], {w: read, v: ops.Exp(read)}, name="idle")
 
 
+def places() -> Function:
+    x, k = nv.Parameter(nv.float32, (2, nv.dim("N", min=1), 4)), nv.Parameter(nv.int8, (3, 5))
+    return Function([ops.ArgMax(x, [1, 2]), ops.ArgMin(k, [0]), ops.Max(x, [1, 2])], [x, k], name="places")
+
+
 GOLDEN = {
     "decompose": (composites, decompose),
     "common_subexpressions": (twins, common_subexpressions),
@@ -105,6 +111,7 @@ GOLDEN = {
     "algebra": (arithmetic, algebra),
     "canonical_views": (views, canonical_views),
     "dead_code": (idle, dead_code),
+    "positions": (places, positions),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
 
@@ -136,6 +143,8 @@ def test_the_list_can_be_read():
     standard(training_step(), evaluate, records=records)
     names = [record.name for record in records]
     assert names == ["decompose", "common_subexpressions", "simplify", "common_subexpressions", "dead_code"]
+    native(training_step(), evaluate, records=(own := []))
+    assert [record.name for record in own] == ["decompose", "positions", *names[1:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

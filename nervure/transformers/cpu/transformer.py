@@ -18,6 +18,7 @@ from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
+from nervure.passes.pipelines import native
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.cpu import kept, runtime
 from nervure.transformers.cpu.executable import CpuExecutable
@@ -29,6 +30,7 @@ class CpuTransformer(Transformer):
     """Runs every op that has one of the kinds of meaning, and the effects."""
 
     name = "cpu"
+    pipeline = staticmethod(native)
 
     def __init__(self) -> None:
         super().__init__()
