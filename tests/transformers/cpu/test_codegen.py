@@ -230,15 +230,65 @@ def test_rows_pass_through_scratch_memory() -> None:
             check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
 
 
+def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:
+    """The answer is known when the kernel runs: rows of 16 floats end where a line does, rows of 17 do not."""
+    kernel = Kernel("copies", *copies_of_rows())
+    for n, m in ((5, 16), (5, 17), (9, 100), (3, 1024), (2, 1031)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in (32, 64):
+            check(kernel, arrays, {"N": n, "M": m}, width, (1, 2), past=0)
+    text = generate(kernel, Target.avx2(), least_bytes(kernel, 0)).text
+    line, = [entry for entry in text.splitlines() if "and i64" in entry and ", 63" in entry]  # of a row's distance
+    assert text.index(line) < text.index("nontemporal") and "4096" in text
+
+
+def copies_of_rows() -> tuple[tuple[Buffer, ...], tuple[Statement, ...]]:
+    x, y, element = Buffer("x", float32, N * M, "in"), Buffer("y", float32, N * M, "out"), Variable(float32)
+    place = at(("%0", M), ("%1", 1))
+    body = loop(M, Load(element, x, place), Store(y, place, element), name="%1", parallel=False)
+    return (x, y), (loop(N, body, vector=False),)
+
+
+def columns(n: DimLike, m: DimLike) -> Kernel:
+    """y[i, j] = x[i, j] - the greatest of column j, row after row of a tile."""
+    x, y = Buffer("x", float32, n * m, "in"), Buffer("y", float32, n * m, "out")
+    first, most, again, difference = [Variable(float32) for _ in range(4)]
+    place = at(("%1", m), ("%0", 1))
+    rows = For("%1", n, (
+        Load(again, x, place), Apply(difference, "subtract", (again, most)), Store(y, place, difference)))
+    reduce = Reduce((most,), ("maximum",), (("%1", n),), (Load(first, x, place),), (first,))
+    return Kernel("columns", (x, y), (loop(m, reduce, rows),))
+
+
+def test_loops_over_rows_inside_of_a_tile() -> None:
+    for n, m in ((1, 5), (0, 5), (70, 1), (5, 33), (17, 5000), (4100, 3)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in (8, 32, 64):
+            check(columns(N, M), arrays, {"N": n, "M": m}, width, (2, 40))
+
+
+def test_no_store_is_masked_where_all_lanes_are_written() -> None:
+    """"The greater of what is there and x" would become a masked store: slow on some processors."""
+    text = assembly(generate(columns(N, M), Target.avx2()).text)
+    end = text[text.index("end_maximum"):text.index(".Lfunc_end1")]
+    assert "vmaxps" in end and "vmaskmov" not in end
+
+
 def test_the_text_tells_structure_alone() -> None:
     codes = [generate(rows(sizes, names), Target.avx2())
-             for sizes, names in (((20, 30), "xys"), ((N, M), "abc"), ((1000, dim("K", min=1) * 3), "xyz"))]
+             for sizes, names in (((20, 130), "xys"), ((N, M), "abc"), ((1000, dim("K", min=1) * 3), "xyz"))]
     assert codes[0].text == codes[1].text == codes[2].text
-    assert [code.sizes for code in codes[:2]] == [(30,), (M,)] and codes[1].scratch_bytes == (M * 4 + 63) // 64 * 64
+    assert [code.sizes for code in codes[:2]] == [(130,), (M,)]
+    assert codes[1].scratch_bytes == ((M + 64) * 4 + 63) // 64 * 64
     assert [buffer.name for buffer in codes[1].buffers] == ["a", "b"]
-    assert generate(rows((20, 20)), Target.avx2()).text == codes[0].text
+    assert generate(rows((130, 130)), Target.avx2()).text == codes[0].text
     assert generate(rows((20, 1)), Target.avx2()).text != codes[0].text
-    assert generate(rows((20, 30)), Target.avx512()).text != codes[0].text
+    assert generate(rows((20, 130)), Target.avx512()).text != codes[0].text
+
+
+def test_the_text_tells_how_long_short_rows_are() -> None:
+    texts = [generate(rows(sizes), Target.avx2()).text for sizes in ((20, 30), (30, 30), (20, 31))]
+    assert texts[0] == texts[1] != texts[2]
 
 
 def test_avx512_kernels_compile_to_full_vectors() -> None:

@@ -88,7 +88,7 @@ def test_special_values(combine: str) -> None:
             check(total(float32, combine), {"x": numbers, "y": some(float32, 1)}, {"N": len(numbers)}, width)
 
 
-@pytest.mark.parametrize("extent", [1, 2, 3, 4, 5, 9, 16, 17, 70])
+@pytest.mark.parametrize("extent", [1, 2, 3, 4, 5, 9, 16, 17, 31, 64, 65, 70, 511, 513, 4100])
 @pytest.mark.parametrize("step", [1, -1, 2, 3])
 def test_known_lengths_and_steps(extent: int, step: int) -> None:
     reach = abs(step) * (extent - 1) + 1

@@ -11,23 +11,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from nervure.kernel.ir import For
+from nervure.kernel.ir import LANES, For
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
-from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, vector_turns
+from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, turns_at_once, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import Places, ask, next_rows
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
 from nervure.transformers.cpu.codegen.widths import vector_widths
 from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.llvm.types import I64
+
+_GROUPS = 4  # copies of a body whose turns take no loop
 
 
 def build_for(frame: Frame, loop: For) -> None:
     """A loop from 0 to its extent."""
     if loop.extent == 1:
         frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
+        return
+    if loop.vector and frame.lanes is None and takes_one_pass(loop, frame.register_lanes):
+        _build_at_once(frame, loop)
         return
     build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
 
@@ -49,6 +56,26 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
 
         front = Front(None, stored(loop), is_certain)
         counted(frame, loop.index, (begin, end), front, (), body)
+    frame.loops.pop()
+
+
+def takes_one_pass(loop: For, lanes: int) -> bool:
+    """Whether the turns of a vector loop are known to be so few that they need no loop."""
+    most = min(_GROUPS * vector_widths(loop, lanes).full[0], LANES)
+    return isinstance(loop.extent, int) and 0 < loop.extent <= most and not takes_tiles(loop)
+
+
+def _build_at_once(frame: Frame, loop: For) -> None:
+    """A few copies of the body, the last of them with a mask."""
+    b, extent = frame.builder, loop.extent
+    assert isinstance(extent, int)
+    width = min(vector_widths(loop, frame.register_lanes).full[0], 1 << (extent - 1).bit_length())
+    front = Front(b.region(), stored(loop), True)
+    frame.loops.append((loop.index, extent))
+    for start in range(0, extent, width):
+        count = b.constant(I64, extent - start) if start + width > extent else None
+        body, _ = at_point(loop.body, (), {})  # what is known of these turns holds for no others
+        turns_at_once(frame, loop.index, front, b.constant(I64, start), width, count, partial(frame.build, frame, body))
     frame.loops.pop()
 
 

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.ir import LANES, Buffer, Kernel
 from nervure.transformers.cpu.codegen.for_loops import build_slice
 from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
 from nervure.transformers.cpu.codegen.past_caches import past_caches
@@ -76,7 +76,7 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     for buffer in kernel.buffers:
         if buffer.role == "scratch":
             frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
-            size = buffer.size * buffer.dtype.itemsize
+            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no turn
             frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     frame.past_caches = past_caches(b, frame.sizes, kernel, least_bytes or {}, target.vector_bytes)
     if kernel.sliced is not None:

@@ -22,7 +22,7 @@ def read_lanes(dtype: DType, place: Register, lanes: int, start: Operand, width:
     """``width`` of the ``lanes`` at a place, from ``start`` on."""
     parts = []
     for type, pointer in _parts(dtype, place, lanes, start):
-        part = place.builder.load(pointer, type.vector(width), type.bits // 8)
+        part = place.builder.opaque(place.builder.load(pointer, type.vector(width), type.bits // 8))
         parts.append(part.not_equal(0) if dtype.kind == "bool" else part)
     return Element(dtype, tuple(parts))
 

@@ -84,16 +84,16 @@ def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], fron
     b, (start, end) = frame.builder, ends
     for width in widths.full:
         with b.loop(start, end - (width - 1), width) as turns:
-            _turns(frame, index, front, turns.index, width, None, body)
+            turns_at_once(frame, index, front, turns.index, width, None, body)
         start = turns.index
     if widths.full[-1] > 1:
         with b.loop(start, end, widths.masked) as turns:
             left = end - turns.index if widths.masked > 1 else None
-            _turns(frame, index, front, turns.index, widths.masked, left, body)
+            turns_at_once(frame, index, front, turns.index, widths.masked, left, body)
 
 
-def _turns(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
-           body: Callable[[], None]) -> None:
+def turns_at_once(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
+                  body: Callable[[], None]) -> None:
     """``width`` turns at once, of which the first ``count`` take place."""
     with frame.inside(front):
         mask = None if count is None else first_lanes(frame, count, width)

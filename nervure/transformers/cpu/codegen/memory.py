@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS
-from nervure.kernel.ir import Buffer, Load, Store
+from nervure.kernel.ir import Address, Buffer, Load, Store
 from nervure.transformers.cpu.codegen import access
 from nervure.transformers.cpu.codegen.element import Element, broadcast, select
 from nervure.transformers.cpu.codegen.frame import Frame, Value
@@ -34,7 +34,7 @@ def load(frame: Frame, statement: Load) -> Value:
     level = max([place.level, _outermost(frame, statement.buffer),
                  *[entry.level for entry in (valid, fill) if entry is not None]])
     is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
-    mask = _mask(frame, valid) if is_vector else valid
+    mask = valid if not is_vector or has_room(frame, statement) else _mask(frame, valid)
     if mask is not None:
         level = max(level, mask.level)
     with frame.at(level):
@@ -52,6 +52,16 @@ def _outermost(frame: Frame, buffer: Buffer) -> int:
         if not frame.levels[level + 1].front.is_certain:
             break
     return level
+
+
+def has_room(frame: Frame, statement: Load | Store) -> bool:
+    """Whether lanes without a turn may be read and written, too: they are those behind a row that is all of a scratch
+    buffer. Masked stores are slow, and what they have stored is not there for a load at once.
+    """
+    buffer, lanes = statement.buffer, frame.lanes
+    if buffer.role != "scratch" or lanes is None or statement.valid is not None:
+        return False
+    return statement.address == Address(0, ((lanes.index, 1),)) and dict(frame.loops).get(lanes.index) == buffer.size
 
 
 def _mask(frame: Frame, valid: Value | None) -> Value | None:
@@ -74,7 +84,8 @@ def _read(frame: Frame, buffer: Buffer, place: Place, mask: Value | None) -> Ele
     if place.offsets is not None:
         return access.read_each(pointer, place.offsets.register, dtype, lanes)
     if place.step == 1:
-        return access.read_row(pointer, dtype, width, lanes)
+        row = access.read_row(pointer, dtype, width, lanes)
+        return row.map(frame.builder.opaque) if buffer.role == "inout" else row
     if place.step == -1:
         return access.read_reversed(pointer, dtype, width, lanes)
     if lanes is None:
@@ -96,7 +107,7 @@ def store(frame: Frame, statement: Store) -> None:
     if frame.width == 1:
         _store_one(frame, statement, place, value, valid)
         return
-    mask, width = _mask(frame, valid), frame.width
+    mask, width = None if has_room(frame, statement) else _mask(frame, valid), frame.width
     lanes = None if mask is None else frame.spread(mask, width).register
     if place.step not in (1, -1):
         _store_each(frame, statement, place, value, lanes)

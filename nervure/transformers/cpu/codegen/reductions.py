@@ -1,9 +1,10 @@
-"""Reductions: in which of four ways one is built. All keep the one order.
+"""Reductions: in which of six ways one is built. All keep the one order.
 
 * The points are few and their number is known: one after the other, unrolled.
 * In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
-* Otherwise the innermost index runs in lanes. Where the body is short and there is one index, 64 points at once, with
-  the accumulators in registers;
+* Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
+  nothing is carried from one to the next;
+* where the body is short and there is one index, 64 points at once, with the accumulators in registers;
 * else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
 
 >>> from nervure.kernel.ir import Literal, Variable
@@ -34,15 +35,21 @@ from nervure.transformers.cpu.codegen.expressions import dimension, product_of_t
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.loops import nest, stored
 from nervure.transformers.cpu.codegen.points import at_point
-from nervure.transformers.cpu.codegen.reductions_in_lanes import reduce_in_memory, reduce_in_registers
+from nervure.transformers.cpu.codegen.reductions_in_lanes import (
+    reduce_at_once,
+    reduce_in_memory,
+    reduce_in_parts,
+    reduce_in_registers,
+)
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
-from nervure.transformers.cpu.codegen.widths import is_light
+from nervure.transformers.cpu.codegen.widths import heavy_width, is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 
 _UNROLLED = 16         # points that are built one after the other
 _IN_REGISTERS = 24     # statements of a body that runs for 64 points at once
 _SCALAR_UNROLLED = 4   # the same, where they could run in lanes
+_GROUPS = 4            # copies of a longer body
 
 
 def build_reduce(frame: Frame, reduce: Reduce) -> None:
@@ -76,9 +83,20 @@ def _reduced(frame: Frame, reduce: Reduce) -> Elements:
     if frame.lanes is not None:
         return _lane_by_lane(frame, reduce)
     is_short = len(tuple(walk(reduce.body))) <= _IN_REGISTERS
+    width = heavy_width(reduce.body, frame.register_lanes)
     if len(reduce.indices) == 1 and is_short and is_light(reduce.body, reduce.indices[0][0]):
-        return reduce_in_registers(frame, reduce)
-    return reduce_in_memory(frame, reduce)
+        return reduce_at_once(frame, reduce, LANES) if _has_few(reduce, LANES) else reduce_in_registers(frame, reduce)
+    if _has_few(reduce, min(_GROUPS * width, LANES)):
+        return reduce_at_once(frame, reduce, width)
+    if len(reduce.indices) == 1:
+        return reduce_in_parts(frame, reduce, width)
+    return reduce_in_memory(frame, reduce, width)
+
+
+def _has_few(reduce: Reduce, most: int) -> bool:
+    """Whether its points, over one index, are known to be so many at most."""
+    (_, extent), *others = reduce.indices
+    return not others and isinstance(extent, int) and 0 < extent <= most and keeps_units(reduce)
 
 
 # -- few points ----------------------------------------------------------------------------------------------------

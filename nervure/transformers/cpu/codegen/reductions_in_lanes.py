@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from nervure.kernel.ir import BLOCK, LANES, Reduce
 from nervure.transformers.cpu.codegen.combining import (
@@ -22,6 +23,7 @@ from nervure.transformers.cpu.codegen.combining import (
     combined,
     flat,
     lane_tree,
+    listed_tree,
     point_values,
     shaped,
     units,
@@ -29,9 +31,11 @@ from nervure.transformers.cpu.codegen.combining import (
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
-from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored
+from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
+from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored, vector_turns
+from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
-from nervure.transformers.cpu.codegen.widths import heavy_width
+from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
@@ -40,9 +44,68 @@ from nervure.types.dtype import bool_, int64
 Indices = Sequence[tuple[str, DimLike]]
 Registers = Sequence[Register]
 
+_PART = 512  # points whose values wait in memory
+
+
+def reduce_at_once(frame: Frame, reduce: Reduce, width: int) -> Elements:
+    """Reduces over one index of a few points, ``width`` of them at once, each of which has a lane of its own.
+
+    The tree starts where it meets the first two lanes that have points: those without one hold the unit.
+    """
+    b, (name, extent) = frame.builder, reduce.indices[0]
+    assert isinstance(extent, int)
+    width = min(width, 1 << (extent - 1).bit_length())
+    groups, front = [], Front(b.region(), stored(reduce), True)
+    frame.loops.append((name, extent))
+    for start in range(0, extent, width):
+        left = b.constant(I64, extent - start) if start + width > extent else None
+        body, given = at_point(reduce.body, reduce.values, {})  # what is known of one group holds for no other
+        group = replace(reduce, body=tuple(body), values=tuple(given))
+        values, mask = _points(frame, group, front, b.constant(I64, start), width, left)
+        groups.append(combined(reduce, units(b, reduce, width), values, mask))
+    frame.loops.pop()
+    return [lane_tree(combine, x) for combine, x in zip(reduce.combine, listed_tree(reduce, groups), strict=True)]
+
 
 def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over one index with 64 points at once."""
+    def block(front: Front, start: Register, stop: Register, lanes: Registers) -> Registers:
+        return _chunks(reduce, start, stop, lanes,
+                       lambda at, count: _points(frame, reduce, front, at, LANES, count))
+
+    return _over_blocks(frame, reduce, block)
+
+
+def reduce_in_parts(frame: Frame, reduce: Reduce, width: int) -> Elements:
+    """The same with ``width`` points at once: what a part of them gives waits in memory and is then combined."""
+    b, (name, _) = frame.builder, reduce.indices[0]
+    dtypes = [variable.dtype for variable in reduce.results]
+
+    def block(front: Front, start: Register, stop: Register, lanes: Registers) -> Registers:
+        with b.loop(start, stop, _PART, lanes) as parts:
+            first, last = parts.index, b.intrinsic("smin", parts.index + _PART, stop)
+
+            def body() -> None:
+                assert frame.lanes is not None
+                for x, place in zip(point_values(frame, reduce), places, strict=True):
+                    write_lanes(x, place, _PART, frame.lanes.start.register - first)
+
+            def waiting(at: Register, count: Register | None) -> tuple[Elements, Register | None]:
+                mask = None if count is None else first_lanes(frame, count, LANES).register
+                return [read_lanes(dtype, place, _PART, at - first, LANES)
+                        for dtype, place in zip(dtypes, places, strict=True)], mask
+
+            vector_turns(frame, name, (first, last), front, Widths((width,), frame.register_lanes), body)
+            parts.carried = list(_chunks(reduce, first, last, parts.carried, waiting))
+        return parts.results
+
+    with frame.borrowed([lane_bytes(dtype, _PART) for dtype in dtypes]) as places:
+        return _over_blocks(frame, reduce, block)
+
+
+def _over_blocks(frame: Frame, reduce: Reduce,
+                 block: Callable[[Front, Register, Register, Registers], Registers]) -> Elements:
+    """Reduces over one index. ``block`` combines the points of a block in the 64 lanes that it is given."""
     b, (name, extent) = frame.builder, reduce.indices[0]
     start, end = units(b, reduce), dimension(frame, extent).register
     wide = units(b, reduce, LANES)
@@ -50,22 +113,11 @@ def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
 
     def build() -> Registers:
         front = Front(b.region(), stored(reduce), has_turns(extent))
-
-        def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
-            with frame.inside(front):
-                mask = None if count is None else first_lanes(frame, count, LANES)
-                with frame.vector(Lanes(name, frame.here(Element(int64, (at,))), LANES, mask)):
-                    values = point_values(frame, reduce)
-                return flat(combined(reduce, shaped(wide, carried), values, mask.register if mask else None))
-
         with b.loop(0, end, BLOCK, flat(start)) as blocks:
             stop = b.intrinsic("smin", blocks.index + BLOCK, end)
-            with b.loop(blocks.index, stop - (LANES - 1), LANES, flat(wide)) as chunks:
-                chunks.carried = list(points(chunks.carried, chunks.index))
-            at, lanes = chunks.index, chunks.results
-            lanes = list(guarded(b, at < stop, lanes, lambda: points(lanes, at, stop - at)))
-            block = [lane_tree(combine, x) for combine, x in zip(reduce.combine, shaped(wide, lanes), strict=True)]
-            blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), block))
+            lanes = shaped(wide, block(front, blocks.index, stop, flat(wide)))
+            made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
+            blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), made))
         return blocks.results
 
     results = guarded(b, 0 < end, flat(start), build)
@@ -73,9 +125,35 @@ def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
     return shaped(start, results)
 
 
-def reduce_in_memory(frame: Frame, reduce: Reduce) -> Elements:
-    """Reduces over rows of points, each of which starts in the lane where the one before it has ended."""
-    b, width = frame.builder, heavy_width(reduce.body, frame.register_lanes)
+def _chunks(reduce: Reduce, start: Register, stop: Register, lanes: Registers,
+            values: Callable[[Register, Register | None], tuple[Elements, Register | None]]) -> Registers:
+    """The points from ``start`` up to ``stop``, combined in 64 lanes."""
+    b, wide = start.builder, units(start.builder, reduce, LANES)
+
+    def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
+        found, mask = values(at, count)
+        return flat(combined(reduce, shaped(wide, carried), found, mask))
+
+    with b.loop(start, stop - (LANES - 1), LANES, lanes) as chunks:
+        chunks.carried = list(points(chunks.carried, chunks.index))
+    at, whole = chunks.index, chunks.results
+    return list(guarded(b, at < stop, whole, lambda: points(whole, at, stop - at)))
+
+
+def _points(frame: Frame, reduce: Reduce, front: Front, start: Register, width: int,
+            count: Register | None) -> tuple[Elements, Register | None]:
+    """What ``width`` points give, and the mask of the first ``count`` of them if there are no more."""
+    with frame.inside(front):
+        mask = None if count is None else first_lanes(frame, count, width)
+        with frame.vector(Lanes(reduce.indices[0][0], frame.here(Element(int64, (start,))), width, mask)):
+            return point_values(frame, reduce), mask.register if mask else None
+
+
+def reduce_in_memory(frame: Frame, reduce: Reduce, width: int) -> Elements:
+    """Reduces over rows of points, each of which starts in the lane where the one before it has ended; ``width`` points
+    at once.
+    """
+    b = frame.builder
     all_rows = b.constant(I64, LANES // width)
     with slots_of(frame, reduce, Layout(width, width, is_each=False)) as slots:
         columns = b.constant(I64, width)

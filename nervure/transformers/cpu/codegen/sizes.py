@@ -1,7 +1,7 @@
 """The numbers that a kernel is given: each dimension in it is a place in one table, in order of first use.
 
 So the text of a kernel tells which sizes are equal, not how large they are; only 0, 1, -1 and 2, which decide what a
-step through memory is, stand in it as numbers.
+step through memory is, and the lengths of rows that are too short for a loop stand in it as numbers.
 
 >>> from nervure.transformers.cpu.llvm.types import PTR
 >>> from nervure.types.dim import dim

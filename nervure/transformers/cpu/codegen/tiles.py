@@ -26,7 +26,7 @@ from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
-from nervure.transformers.cpu.codegen.loops import has_turns, stored, vector_turns
+from nervure.transformers.cpu.codegen.loops import has_turns, nest, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import ask
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
@@ -36,6 +36,8 @@ from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import index_symbols
 from nervure.types.dtype import int64
+
+Part = Reduce | For | tuple[Statement, ...]
 
 _MEMORY = 1_048_576  # bytes that the accumulators may take
 _CACHE = 65_536       # bytes of them that are in use at the same time
@@ -83,6 +85,8 @@ class _Tiles:
             for part in self._parts:
                 if isinstance(part, Reduce):
                     self._reduce(part, tiles.index, stop)
+                elif isinstance(part, For):
+                    self._rows(part, tiles.index, stop)
                 else:
                     self._plain(part, tiles.index, stop)
 
@@ -98,6 +102,21 @@ class _Tiles:
 
         self._turns(part, start, stop, body)
 
+    def _rows(self, rows: For, start: Register, stop: Register) -> None:
+        """A loop over rows: each of them for all columns of the tile."""
+        frame = self._frame
+
+        def body() -> None:
+            self._fetch(rows.body, (), start)
+            frame.build(frame, rows.body)
+            self._ask_ahead(rows.body, rows.index)
+
+        def row(_: Sequence[Register]) -> Sequence[Register]:
+            self._turns(rows.body, start, stop, body)
+            return ()
+
+        nest(frame, [(rows.index, rows.extent)], stored(rows), (), row)
+
     def _reduce(self, reduce: Reduce, start: Register, stop: Register) -> None:
         frame, width = self._frame, self._frame.register_lanes
         with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
@@ -111,7 +130,7 @@ class _Tiles:
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
                     values = point_values(frame, reduce)
-                    self._ask_ahead(reduce)
+                    self._ask_ahead(reduce.body, reduce.indices[-1][0])
                     place = row + self._place(start)
                     slots.write(combined(reduce, slots.read(place, frame.width), values), place)
 
@@ -148,14 +167,13 @@ class _Tiles:
                 slots.end_block(used, b.where(stop < end, used, 0), columns)
         frame.loops.pop()
 
-    def _ask_ahead(self, reduce: Reduce) -> None:
-        """Asks for what the loads in a reduction's body will read some points of its innermost index later."""
-        frame, name = self._frame, reduce.indices[-1][0]
-        for load in [entry for entry in reduce.body if isinstance(entry, Load)]:
+    def _ask_ahead(self, body: Sequence[Statement], name: str) -> None:
+        """Asks for what the loads in a body will read some turns of its innermost index later."""
+        for load in [entry for entry in body if isinstance(entry, Load)]:
             steps = dict(load.address.steps)
             if steps.get(self._loop.index) == 1 and name in steps:
                 later = replace(load.address, base=load.address.base + steps[name] * _AHEAD)
-                ask(frame, [(load.buffer, later)])
+                ask(self._frame, [(load.buffer, later)])
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
                body: Callable[[], None]) -> None:
@@ -188,30 +206,35 @@ def _quotient(x: Register, y: Register) -> Register:
     return x.builder.emit(I64, f"udiv i64 {x.text}, {y.text}")
 
 
-def _parts(body: Sequence[Statement]) -> list[Reduce | tuple[Statement, ...]]:
-    """Reductions, and what stands between them."""
-    parts: list[Reduce | tuple[Statement, ...]] = []
+def _parts(body: Sequence[Statement]) -> list[Part]:
+    """Reductions, loops over rows, and what stands between them."""
+    parts: list[Part] = []
     between: list[Statement] = []
     for statement in body:
+        part: Reduce | For | None = statement if isinstance(statement, For) else None
         if isinstance(statement, Reduce) and _is_long(statement):
-            parts += [tuple(between), without_ones(statement)] if between else [without_ones(statement)]
-            between = []
-        else:
+            part = without_ones(statement)
+        if part is None:
             between.append(statement)
+            continue
+        parts += [tuple(between), part] if between else [part]
+        between = []
     return [*parts, tuple(between)] if between else parts
 
 
-def _crossing(parts: Sequence[Reduce | tuple[Statement, ...]]) -> list[Variable]:
+def _crossing(parts: Sequence[Part]) -> list[Variable]:
     """The variables that one part defines and another one uses, and all results of reductions."""
     found: list[Variable] = []
     for number, part in enumerate(parts):
         if isinstance(part, Reduce):
             found += part.results
-            continue
-        later = {x for other in parts[number + 1:] for x in _used_by(other)}
-        found += [variable for variable in defined(part) if variable in later]
+        if isinstance(part, tuple):
+            later = {x for other in parts[number + 1:] for x in _used_by(other)}
+            found += [variable for variable in defined(part) if variable in later]
     return found
 
 
-def _used_by(part: Reduce | tuple[Statement, ...]) -> list[Scalar]:
-    return [*used(part.body), *part.values] if isinstance(part, Reduce) else used(part)
+def _used_by(part: Part) -> list[Scalar]:
+    if isinstance(part, Reduce):
+        return [*used(part.body), *part.values]
+    return used(part.body if isinstance(part, For) else part)

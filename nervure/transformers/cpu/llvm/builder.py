@@ -353,6 +353,12 @@ class Builder:
         """What lies at an address; by default aligned to its element."""
         return self.emit(type, f"load {type}, ptr {pointer.text}, align {align or max(type.bits // 8, 1)}")
 
+    def opaque(self, x: Register) -> Register:
+        """The same value, of which no use sees that it was loaded: "store what a condition selects, or else what was
+        there" would become a masked store, which takes many times as long on some processors.
+        """
+        return self.emit(x.type, f"freeze {x.type} {x.text}")
+
     def store(self, x: Register, pointer: Register, align: int | None = None, past_caches: bool = False) -> None:
         """Writes to an address; ``past_caches`` in no order with other stores."""
         how = ", !nontemporal !{i32 1}" if past_caches else ""
