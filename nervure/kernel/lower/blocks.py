@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
+from nervure.kernel.cluster.keeping import shares_rows
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.lower.kernels import (
@@ -25,12 +26,26 @@ from nervure.kernel.points import Flat, Point, position, through
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
 
+_BLOCKS = 4  # of which threads have enough to do
+
 
 def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
     """Two kernels."""
     assert step.reduced is not None
     first = _Blocks(step, memory)
     return [first.lowered(), first.combined()]
+
+
+def takes_blocks(step: Loops) -> bool:
+    """Whether threads should share blocks even where there are rows for all of them.
+
+    Long rows across memory lie side by side: a processor that reads some of them has its neighbours' lines brought in.
+    """
+    if step.reduced is None or shares_rows(step):
+        return False
+    length = product([step.shape[axis] for axis in step.reduced])
+    is_long = isinstance(length, int) and length >= _BLOCKS * BLOCK
+    return is_long and not any([step.phases[op] for op in step.ops if step.levels[op] == FULL])
 
 
 class _Blocks:
@@ -66,9 +81,9 @@ class _Blocks:
             elements.statements.add(Reduce(results, totals.combine, ((str(lane), length),), tuple(turn.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
-                place = self._memory.temporary(result.dtype, (*step.kept, self._count), value)
+                place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
                 self._partial.append((value, name, place))
-                maker.store(maker.buffer(place, "out"), position((*self._row_point, block), place.shape), result)
+                maker.store(maker.buffer(place, "out"), position((block, *self._row_point), place.shape), result)
         loops = [(str(block), self._count), *loops_over(step.shape, self._kept)]
         return maker.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
 
@@ -84,7 +99,7 @@ class _Blocks:
                 total = maker.scratch(place.dtype, 1)
                 maker.store(total, 0, unit(combine, place.dtype))
                 with elements.body() as turn:
-                    part = elements.load(maker.buffer(place), position((*self._row_point, block), place.shape))
+                    part = elements.load(maker.buffer(place), position((block, *self._row_point), place.shape))
                     maker.store(total, 0, part, combine)
                 elements.statements.add(For(str(block), self._count, tuple(turn.list)))
                 result = Variable(place.dtype)

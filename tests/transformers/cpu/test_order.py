@@ -173,3 +173,24 @@ def test_wider_and_narrower_vectors(layout, along, vector_bytes):
         run(kernel, dict(zip(names, [np.ascontiguousarray(rows).ravel(), found], strict=True)), {}, vector_bytes)
         wanted = expected("float32", length)
         assert found.tobytes() == wanted * (found.nbytes // len(wanted)), length
+
+
+@pytest.mark.parametrize("dtype", SUM_TYPES)
+@pytest.mark.parametrize(("shape", "axes"), [((16_384, 6), [0]), ((16_389, 3), [0]), ((40, 500, 7), [0, 1]),
+                                             ((40, 7, 500), [0, 2]), ((2, 16_400, 5), [1])])
+def test_blocks_of_long_columns_are_shared_by_threads(dtype, shape, axes):
+    """Where the length is known and there are rows enough for all threads, too."""
+    rng = np.random.default_rng(0)
+    array = (rng.standard_normal(shape) * 10.0 ** rng.integers(-3, 4, shape)).astype(dtype)
+    x = nv.Parameter(as_dtype(dtype), shape)
+    function = nv.Function([nv.ops.Sum(x, axes), nv.ops.Max(nv.ops.Absolute(x), axes)], [x])
+    assert [step.lowered.kernel.name for step in make_plan(standard(function)).steps] == ["blocks", "totals"]
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    rows = np.ascontiguousarray(array.transpose(kept + axes)).reshape([shape[axis] for axis in kept] + [-1])
+    y = nv.Parameter(as_dtype(dtype), rows.shape)
+    alone = nv.Function([nv.ops.Sum(y, [len(kept)]), nv.ops.Max(nv.ops.Absolute(y), [len(kept)])], [y])
+    with nv.transformers.make_transformer("cpu") as cpu:
+        expected = [result.tobytes() for result in cpu.build(alone)(rows)]
+        for threads in (1, 2):
+            with flags.overriding(threads=threads):
+                assert [result.tobytes() for result in cpu.build(function)(array)] == expected

@@ -109,7 +109,7 @@ class _Tiles:
         def body() -> None:
             self._fetch(rows.body, (), start)
             frame.build(frame, rows.body)
-            self._ask_ahead(rows.body, rows.index)
+            self._ask_ahead(rows.body, rows.index, _AHEAD)
 
         def row(_: Sequence[Register]) -> Sequence[Register]:
             self._turns(rows.body, start, stop, body)
@@ -130,7 +130,7 @@ class _Tiles:
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
                     values = point_values(frame, reduce)
-                    self._ask_ahead(reduce.body, reduce.indices[-1][0])
+                    self._ask_ahead(reduce.body, reduce.indices[-1][0], LANES if len(reduce.indices) == 1 else _AHEAD)
                     place = row + self._place(start)
                     slots.write(combined(reduce, slots.read(place, frame.width), values), place)
 
@@ -167,12 +167,12 @@ class _Tiles:
                 slots.end_block(used, b.where(stop < end, used, 0), columns)
         frame.loops.pop()
 
-    def _ask_ahead(self, body: Sequence[Statement], name: str) -> None:
+    def _ask_ahead(self, body: Sequence[Statement], name: str, turns: int) -> None:
         """Asks for what the loads in a body will read some turns of its innermost index later."""
         for load in [entry for entry in body if isinstance(entry, Load)]:
             steps = dict(load.address.steps)
             if steps.get(self._loop.index) == 1 and name in steps:
-                later = replace(load.address, base=load.address.base + steps[name] * _AHEAD)
+                later = replace(load.address, base=load.address.base + steps[name] * turns)
                 ask(self._frame, [(load.buffer, later)])
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
