@@ -63,6 +63,18 @@ def test_an_index_is_checked_even_where_a_view_hides_its_element(between):
         step([np.zeros((64, 128), np.float32), np.array([0, 1, 2, 3, 64])])
 
 
+def test_parts_share_the_loops_over_the_axes_that_all_have_whole():
+    def kernels(rows, value):
+        x = matrix(rows, 5)
+        return [step.lowered.kernel.name for step in make_plan(standard(nv.Function([value(x)], [x]))).steps]
+
+    assert kernels(32, lambda x: nv.ops.Pad(x, [(0, 0), (1, 2)])) == ["pieces"]
+    assert kernels(32, lambda x: nv.ops.Concatenate(x, nv.ops.Slice(x, ((0, 32, 1), (0, 3, 1))), axis=1)) == ["pieces"]
+    assert kernels(nv.dim("N"), lambda x: nv.ops.Pad(x, [(0, 0), (1, 2)])) == ["pieces"]
+    assert kernels(32, lambda x: nv.ops.Pad(x, [(1, 0), (0, 2)])) == ["piece"] * 3  # all axes are cut
+    assert kernels(8, lambda x: nv.ops.Pad(x, [(0, 0), (1, 2)])) == ["piece"] * 3  # too few rows for threads
+
+
 def test_rows_may_have_lengths_of_one():
     x = matrix()
     total = nv.ops.Reshape(nv.ops.Sum(x, [1]), (64, 1))

@@ -9,7 +9,8 @@ from nervure.kernel.cluster.steps import Copy, Loops, Pieces, Scattering, Step
 from nervure.kernel.lower.blocks import lower_blocks, takes_blocks
 from nervure.kernel.lower.columns import columns_of, lower_columns
 from nervure.kernel.lower.kernels import Lowered, Memory
-from nervure.kernel.lower.pointwise import lower_copy, lower_pieces, lower_pointwise
+from nervure.kernel.lower.pieces import lower_pieces
+from nervure.kernel.lower.pointwise import lower_copy, lower_pointwise
 from nervure.kernel.lower.rows import lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
 

@@ -1,4 +1,4 @@
-"""Loops without reductions: every op at every point; copies and pieces are such loops, too."""
+"""Loops without reductions: every op at every point; copies are such loops, too."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from nervure.errors import InternalError
 from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.assembling import pieces_of
-from nervure.kernel.cluster.steps import Copy, Loops, Pieces
-from nervure.kernel.ir import Buffer, Literal, Scalar
+from nervure.kernel.cluster.steps import Copy, Loops
+from nervure.kernel.ir import Buffer
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
-from nervure.kernel.points import Coordinates, compose, position
+from nervure.kernel.lower.pieces import shifted
+from nervure.kernel.points import compose, position
 from nervure.types.dim import product
-from nervure.types.view.complex import Piece
 
 
 def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
@@ -38,11 +38,7 @@ def _store_parts(step: Loops, maker: Maker, value: Value, buffer: Buffer) -> Non
         if at is None or piece.index_map is None or piece.operand is None:
             raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")
         element = maker.elements.of(value.op.operands[piece.operand], compose(piece.index_map, at))
-        maker.store(buffer, position(_shifted(piece, at), value.shape), element)
-
-
-def _shifted(piece: Piece, point: Coordinates) -> Coordinates:
-    return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
+        maker.store(buffer, position(shifted(piece, at), value.shape), element)
 
 
 def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
@@ -50,19 +46,3 @@ def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:
     value, point = step.value, here(step.value.shape)
     return [lower_store(memory, "copy", value.op, {}, value.shape, memory.roots[step.root],
                         position(point, value.shape), lambda maker: maker.elements.of(value, point))]
-
-
-def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
-    """One kernel a piece."""
-    output = step.op.outputs[0]
-    return [_piece(step, memory, piece, output) for piece in pieces_of(step.op)]
-
-
-def _piece(step: Pieces, memory: Memory, piece: Piece, output: Value) -> Lowered:
-    def element(maker: Maker) -> Scalar:
-        if piece.index_map is None or piece.operand is None:
-            return Literal(piece.constant, output.dtype)
-        return maker.elements.of(step.op.operands[piece.operand], piece.index_map.coordinates)
-
-    place = position(_shifted(piece, here(piece.extents)), output.shape)
-    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output), place, element)

@@ -1,0 +1,70 @@
+"""Views of several parts (concatenations, padding): each part is written by loops of its own.
+
+Where all parts run along the leading axes, they share the loops over these: each turn writes all of its parts, whose
+borders lie in the same lines of memory.
+"""
+
+from __future__ import annotations
+
+from nervure.kernel.cluster.assembling import pieces_of
+from nervure.kernel.cluster.fitting import FEW_ROWS
+from nervure.kernel.cluster.steps import Pieces
+from nervure.kernel.ir import Literal, Scalar
+from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
+from nervure.kernel.points import Coordinates, compose, position
+from nervure.types.dim import index, product
+from nervure.types.view.complex import Piece
+
+
+def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
+    """One kernel, or one for each part where they have too few rows in common."""
+    shared = _shared_axes(step)
+    rows = product(step.op.outputs[0].shape[:shared])
+    if isinstance(rows, int) and rows < FEW_ROWS:
+        return [_alone(step, memory, piece) for piece in pieces_of(step.op)]
+    return [_together(step, memory, shared)]
+
+
+def shifted(piece: Piece, point: Coordinates) -> Coordinates:
+    """Where a point of a part is in the whole."""
+    return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
+
+
+def _shared_axes(step: Pieces) -> int:
+    """The number of leading axes that all parts have whole."""
+    shape = step.op.outputs[0].shape
+    for axis, length in enumerate(shape):
+        if any([piece.starts[axis] != 0 or piece.extents[axis] != length for piece in pieces_of(step.op)]):
+            return axis
+    return len(shape)
+
+
+def _alone(step: Pieces, memory: Memory, piece: Piece) -> Lowered:
+    output, point = step.op.outputs[0], here(piece.extents)
+    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output),
+                       position(shifted(piece, point), output.shape), lambda maker: _element(maker, step, piece, point))
+
+
+def _together(step: Pieces, memory: Memory, shared: int) -> Lowered:
+    output, pieces = step.op.outputs[0], pieces_of(step.op)
+    rank = len(output.shape)
+    own = [[(index(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
+           for number, piece in enumerate(pieces)]
+    loops = [[(str(entry), extent) for entry, extent in entries] for entries in own]
+    maker = Maker(memory, output.shape[:shared], {step.op: None}, [entry for entries in loops for entry in entries])
+    with maker.elements.body() as body:
+        buffer = maker.buffer(memory.of(output), "out")
+        for number, piece in enumerate(pieces):
+            point = (*here(output.shape[:shared]), *[entry for entry, _ in own[number]])
+            with maker.elements.body() as part:
+                maker.store(buffer, position(shifted(piece, point), output.shape), _element(maker, step, piece, point))
+            for statement in nested(loops[number], part.list, parallel=False):
+                body.add(statement)
+    outer = nested(loops_over(output.shape[:shared]), body.list, vector=False)
+    return maker.finish("pieces", outer, product(output.shape), [step.op])
+
+
+def _element(maker: Maker, step: Pieces, piece: Piece, point: Coordinates) -> Scalar:
+    if piece.index_map is None or piece.operand is None:
+        return Literal(piece.constant, step.op.outputs[0].dtype)
+    return maker.elements.of(step.op.operands[piece.operand], compose(piece.index_map, point))
