@@ -18,11 +18,12 @@ from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import DimLike, dim, index
 from nervure.types.dtype import float32, int64
-from tests.kernel.block import Block, at
+from tests.kernel.block import Block, at, number
 from tests.kernel.random_kernels import random_case
 from tests.kernel.running import run
 
-N, M, K = dim("N"), dim("M"), dim("K")
+N, M = dim("N"), dim("M")
+ONE = number(1.0, float32)
 SEEDS = 2_000 if os.environ.get("NERVURE_DEEP") else 200
 
 
@@ -63,8 +64,8 @@ def transpose(rows: DimLike, columns: DimLike) -> Kernel:
     """y[i, j] = x[j, i] + 100 * j"""
     x, y = Buffer("x", float32, rows * columns, "in"), Buffer("y", float32, rows * columns, "out")
     top, outer, body = Block(), Block(), Block()
-    number = body.apply("convert", body.index(index(1) * 100), dtype=float32)
-    body.store(y, at(i0=columns, i1=1), body.apply("add", body.load(x, at(i0=1, i1=rows)), number))
+    column = body.apply("convert", body.index(index(1) * 100), dtype=float32)
+    body.store(y, at(i0=columns, i1=1), body.apply("add", body.load(x, at(i0=1, i1=rows)), column))
     outer.loop("%1", columns, body, vector=True)
     top.loop("%0", rows, outer, parallel=True)
     return Kernel("transpose", (x, y), top.body)
@@ -162,6 +163,23 @@ def test_the_loop_in_lanes_becomes_the_innermost_one():
     top.loop("%0", 4, outer, parallel=True)
     assert loops_of(same_bits(Kernel("sums", (x, y), top.body), {}, x=numbers(72))) == [
         "for i < 3 parallel:", "for j < 4 vector:"]
+
+
+def test_places_are_told_apart_as_the_digits_of_a_number_are():
+    """z[k, j] = x[k, j] - 1 on the way to the sums of columns: the turns of j lie between those of k."""
+    x, y, z = Buffer("x", float32, 60, "in"), Buffer("y", float32, 12, "out"), Buffer("z", float32, 60, "out")
+    for columns, head in ((6, "for i < 2 parallel:|for j < 6 vector:"), (7, "for i < 2 parallel:|for j < 7:")):
+        top, outer, row, body = Block(), Block(), Block(), Block()
+        value = body.apply("subtract", body.load(x, at(i0=30, i1=1, i2=6)), ONE)
+        body.store(z, at(i0=30, i1=1, i2=6), value)
+        total, = row.reduce(["add"], {"%2": 4}, body, value)
+        row.store(y, at(i0=6, i1=1), total)
+        outer.loop("%1", columns, row)
+        top.loop("%0", 2, outer, parallel=True)
+        kernel = Kernel("sums", (x, y, z), top.body)
+        assert "|".join(loops_of(schedule_kernel(kernel))) == head  # 7 columns would share places
+        if columns == 6:
+            same_bits(kernel, {}, x=numbers(60))
 
 
 def test_rows_with_loops_of_their_own_stay():

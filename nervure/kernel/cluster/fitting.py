@@ -12,10 +12,12 @@ from collections.abc import MutableMapping, Sequence
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.columns import may_be_column
+from nervure.kernel.cluster.keeping import shares_rows
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.refusals import Refusal
 from nervure.kernel.cluster.steps import COLUMN, FULL, ROW, Loops
+from nervure.kernel.ir import BLOCK
 from nervure.kernel.points import Coordinates, compose
 from nervure.types.dim import product
 from nervure.types.index_map import indices
@@ -27,12 +29,22 @@ MOST_OPS = 96
 FEW_ROWS, SMALL = 16, 1 << 15
 """A tensor of more than SMALL elements in fewer than FEW_ROWS rows is not left to kernels whose threads share rows."""
 
+LONG_ROW = 4 * BLOCK
+"""Elements in which there are blocks enough for threads."""
+
 
 def has_enough_rows(step: Loops) -> bool:
-    """Whether threads have enough to do if each row is one's."""
+    """Whether threads should have rows of their own.
+
+    Not where there are few. Nor where they are long and lie across memory, hence side by side: a processor that reads
+    some of them has its neighbours' lines brought in as well.
+    """
     rows, size = product(step.kept), product(step.shape)
     if isinstance(size, int) and size <= SMALL:
         return True
+    length = product([step.shape[axis] for axis in step.reduced or ()])
+    if not shares_rows(step) and isinstance(length, int) and length >= LONG_ROW:
+        return False
     return not isinstance(rows, int) or rows >= FEW_ROWS
 
 

@@ -22,4 +22,4 @@ class Refusal(Enum):
     OTHER_SHAPE = "it runs over another shape than the kernel of its operand"
     OTHER_AXES = "the kernel of its operand reduces other axes"
     OTHER_INDEX = "it reads its operand at another index than its own"
-    FEW_ROWS = "the kernel of its operand has few, long rows, which threads could not share"
+    FEW_ROWS = "the rows of the kernel of its operand are too few or too long for threads to share"

@@ -1,4 +1,5 @@
-"""Reductions with few rows: threads share the blocks of a row, whose totals are combined afterwards, in order.
+"""Reductions with few rows, or long ones: threads share the blocks of a row, whose totals are combined afterwards, in
+order.
 
 The first kernel runs over blocks and stores a total for each, the second combines the totals and computes what follows
 from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.keeping import shares_rows
 from nervure.kernel.cluster.steps import FULL, ROW, Loops
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.lower.kernels import (
@@ -26,26 +26,12 @@ from nervure.kernel.points import Flat, Point, position, through
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
 
-_BLOCKS = 4  # of which threads have enough to do
-
 
 def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
     """Two kernels."""
     assert step.reduced is not None
     first = _Blocks(step, memory)
     return [first.lowered(), first.combined()]
-
-
-def takes_blocks(step: Loops) -> bool:
-    """Whether threads should share blocks even where there are rows for all of them.
-
-    Long rows across memory lie side by side: a processor that reads some of them has its neighbours' lines brought in.
-    """
-    if step.reduced is None or shares_rows(step):
-        return False
-    length = product([step.shape[axis] for axis in step.reduced])
-    is_long = isinstance(length, int) and length >= _BLOCKS * BLOCK
-    return is_long and not any([step.phases[op] for op in step.ops if step.levels[op] == FULL])
 
 
 class _Blocks:

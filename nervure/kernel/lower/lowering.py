@@ -6,7 +6,7 @@ from nervure.errors import InternalError
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.fitting import has_enough_rows
 from nervure.kernel.cluster.steps import Copy, Loops, Pieces, Scattering, Step
-from nervure.kernel.lower.blocks import lower_blocks, takes_blocks
+from nervure.kernel.lower.blocks import lower_blocks
 from nervure.kernel.lower.columns import columns_of, lower_columns
 from nervure.kernel.lower.kernels import Lowered, Memory
 from nervure.kernel.lower.pieces import lower_pieces
@@ -35,6 +35,6 @@ def _lower_loops(step: Loops, memory: Memory) -> list[Lowered]:
         return lower_columns(step, memory)
     folds = [op for op in step.ops if memory.facts.kind(op) == kinds.REDUCTION
              and callable(memory.facts.structure(op).combine)]
-    if folds or has_enough_rows(step) and not takes_blocks(step):
+    if has_enough_rows(step) or folds:
         return lower_rows(step, memory)
     return lower_blocks(step, memory)

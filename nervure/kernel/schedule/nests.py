@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from nervure.kernel.ir import For, Load, Statement, Store, walk
+from nervure.kernel.ir import Buffer, For, Load, Statement, Store, walk
 from nervure.kernel.simplify.loops import has_independent_turns
 from nervure.kernel.simplify.rewriting import Body
-from nervure.types.dim import index_symbols
+from nervure.kernel.turns import Access, accesses_in
+from nervure.types.dim import bounds, index_symbols
 
 
 class Nest(NamedTuple):
@@ -28,8 +29,40 @@ class Nest(NamedTuple):
     @property
     def is_free(self) -> bool:
         """Whether all turns of the loops are surely independent of each other, so that any order will do."""
-        return self.loops[0].parallel and not any([index_symbols(loop.extent) for loop in self.loops]) and all(
-            [has_independent_turns(loop) for loop in self.loops])
+        if not self.loops[0].parallel or any([index_symbols(loop.extent) for loop in self.loops]):
+            return False
+        return all([has_independent_turns(loop) for loop in self.loops]) or _has_places_of_its_own(self)
+
+
+def _has_places_of_its_own(nest: Nest) -> bool:
+    """Whether everything that is written has one place for each turn, as in a number whose digits are the indices."""
+    outer = {loop.index for loop in nest.loops}
+    touched: dict[Buffer, list[Access]] = {}
+    for access in accesses_in(nest.loops[:1]):
+        touched.setdefault(access.statement.buffer, []).append(access)
+    for entries in touched.values():
+        if any([isinstance(entry.statement, Store) for entry in entries]):
+            addresses = {entry.statement.address for entry in entries}
+            if len(addresses) > 1 or not all([_is_one_to_one(entry, outer) for entry in entries]):
+                return False
+    return True
+
+
+def _is_one_to_one(access: Access, outer: set[str]) -> bool:
+    """Whether an access is at another element for each value of its indices, of which those outside must move it."""
+    address, extents = access.statement.address, dict(access.inner)
+    steps = dict(address.steps)
+    if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
+        return False
+    if not steps.keys() >= outer or not all([isinstance(step, int) and step > 0 for step in steps.values()]):
+        return False
+    reach = 1
+    for index, step in sorted(steps.items(), key=lambda entry: int(str(entry[1]))):
+        most = bounds(extents[index])[1]
+        if int(str(step)) < reach or most is None:
+            return False
+        reach += int(str(step)) * (most - 1)
+    return True
 
 
 def nest_of(loop: For) -> Nest:
