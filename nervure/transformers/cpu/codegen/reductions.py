@@ -88,7 +88,7 @@ def _reduced(frame: Frame, reduce: Reduce) -> Elements:
         return reduce_at_once(frame, reduce, LANES) if _has_few(reduce, LANES) else reduce_in_registers(frame, reduce)
     if _has_few(reduce, min(_GROUPS * width, LANES)):
         return reduce_at_once(frame, reduce, width)
-    if len(reduce.indices) == 1:
+    if len(reduce.indices) == 1 and keeps_units(reduce):
         return reduce_in_parts(frame, reduce, width)
     return reduce_in_memory(frame, reduce, width)
 

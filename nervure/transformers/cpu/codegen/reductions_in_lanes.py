@@ -69,37 +69,50 @@ def reduce_at_once(frame: Frame, reduce: Reduce, width: int) -> Elements:
 
 def reduce_in_registers(frame: Frame, reduce: Reduce) -> Elements:
     """Reduces over one index with 64 points at once."""
+    b, wide = frame.builder, units(frame.builder, reduce, LANES)
+
     def block(front: Front, start: Register, stop: Register, lanes: Registers) -> Registers:
-        return _chunks(reduce, start, stop, lanes,
-                       lambda at, count: _points(frame, reduce, front, at, LANES, count))
+        def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
+            return flat(combined(reduce, shaped(wide, carried), *_points(frame, reduce, front, at, LANES, count)))
+
+        with b.loop(start, stop - (LANES - 1), LANES, lanes) as chunks:
+            chunks.carried = list(points(chunks.carried, chunks.index))
+        at, whole = chunks.index, chunks.results
+        return guarded(b, at < stop, whole, lambda: points(whole, at, stop - at))
 
     return _over_blocks(frame, reduce, block)
 
 
 def reduce_in_parts(frame: Frame, reduce: Reduce, width: int) -> Elements:
-    """The same with ``width`` points at once: what a part of them gives waits in memory and is then combined."""
+    """The same with ``width`` points at once: what a part of them gives waits in memory, with units up to the next
+    64 lanes, and is then combined.
+    """
     b, (name, _) = frame.builder, reduce.indices[0]
-    dtypes = [variable.dtype for variable in reduce.results]
+    wide = units(b, reduce, LANES)
 
     def block(front: Front, start: Register, stop: Register, lanes: Registers) -> Registers:
         with b.loop(start, stop, _PART, lanes) as parts:
             first, last = parts.index, b.intrinsic("smin", parts.index + _PART, stop)
+            for unit, place in zip(wide, places, strict=True):
+                write_lanes(unit, place, _PART, (last - first - 1) & -LANES)
 
             def body() -> None:
                 assert frame.lanes is not None
-                for x, place in zip(point_values(frame, reduce), places, strict=True):
+                values, mask = point_values(frame, reduce), frame.lanes.mask
+                if mask is not None:
+                    values = combined(reduce, units(b, reduce, frame.width), values, mask.register)
+                for x, place in zip(values, places, strict=True):
                     write_lanes(x, place, _PART, frame.lanes.start.register - first)
 
-            def waiting(at: Register, count: Register | None) -> tuple[Elements, Register | None]:
-                mask = None if count is None else first_lanes(frame, count, LANES).register
-                return [read_lanes(dtype, place, _PART, at - first, LANES)
-                        for dtype, place in zip(dtypes, places, strict=True)], mask
-
             vector_turns(frame, name, (first, last), front, Widths((width,), frame.register_lanes), body)
-            parts.carried = list(_chunks(reduce, first, last, parts.carried, waiting))
+            with b.loop(first, last, LANES, parts.carried) as chunks:
+                waiting = [read_lanes(x.dtype, place, _PART, chunks.index - first, LANES)
+                           for x, place in zip(wide, places, strict=True)]
+                chunks.carried = flat(combined(reduce, shaped(wide, chunks.carried), waiting))
+            parts.carried = chunks.results
         return parts.results
 
-    with frame.borrowed([lane_bytes(dtype, _PART) for dtype in dtypes]) as places:
+    with frame.borrowed([lane_bytes(x.dtype, _PART) for x in wide]) as places:
         return _over_blocks(frame, reduce, block)
 
 
@@ -123,21 +136,6 @@ def _over_blocks(frame: Frame, reduce: Reduce,
     results = guarded(b, 0 < end, flat(start), build)
     frame.loops.pop()
     return shaped(start, results)
-
-
-def _chunks(reduce: Reduce, start: Register, stop: Register, lanes: Registers,
-            values: Callable[[Register, Register | None], tuple[Elements, Register | None]]) -> Registers:
-    """The points from ``start`` up to ``stop``, combined in 64 lanes."""
-    b, wide = start.builder, units(start.builder, reduce, LANES)
-
-    def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
-        found, mask = values(at, count)
-        return flat(combined(reduce, shaped(wide, carried), found, mask))
-
-    with b.loop(start, stop - (LANES - 1), LANES, lanes) as chunks:
-        chunks.carried = list(points(chunks.carried, chunks.index))
-    at, whole = chunks.index, chunks.results
-    return list(guarded(b, at < stop, whole, lambda: points(whole, at, stop - at)))
 
 
 def _points(frame: Frame, reduce: Reduce, front: Front, start: Register, width: int,
