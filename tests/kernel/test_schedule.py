@@ -112,6 +112,19 @@ def test_the_loop_that_is_moved_is_the_one_along_memory():
         "for i < 3 parallel:", "for j < 8:", "for k < 5:", "for l < 32 vector:"]
 
 
+@pytest.mark.parametrize(("columns", "tiles"), [(5, []), (31, []), (40, ["for j < 2:"]), (64, ["for j < 2:"])])
+def test_rows_that_share_lines_follow_each_other(columns, tiles):
+    """z[i, j, k] = x[k, j, i]: the loop over i goes inside of the one over j, however few columns there are."""
+    x, z = [Buffer(name, float32, 3 * 5 * columns, role) for name, role in (("x", "in"), ("z", "out"))]
+    top, outer, inner, body = Block(), Block(), Block(), Block()
+    body.store(z, at(i0=5 * columns, i1=columns, i2=1), body.load(x, at(i0=1, i1=3, i2=15)))
+    inner.loop("%2", columns, body, vector=True)
+    outer.loop("%1", 5, inner)
+    top.loop("%0", 3, outer, parallel=True)
+    lines = loops_of(same_bits(Kernel("turned", (x, z), top.body), {}, x=numbers(15 * columns)))
+    assert lines[0] == "for i < 5 parallel:" and lines[1:-2] == tiles and lines[-2].endswith(" < 3:")
+
+
 def test_turns_that_may_depend_on_each_other_stay():
     """Where it is not proved that all turns write elements of their own: rows that overlap, data that decides."""
     x, y = Buffer("x", float32, 300 * 300, "in"), Buffer("y", float32, 900, "inout")

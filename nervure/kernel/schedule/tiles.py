@@ -2,7 +2,7 @@
 
 Where one operand lies across the result, each element of a row of the result is in a line of its own, and the next row
 needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
-power of two apart, much sooner than one would think.
+power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
 
 >>> from nervure.kernel.ir import Address, Buffer, Variable
 >>> from nervure.types.dtype import float32
@@ -23,7 +23,7 @@ from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
 from nervure.types.dim import Dim, DimLike, dim_min, index, index_symbols, substitute
 
 _TILE = 32    # columns
-_LEAST = 256  # columns of which tiles are made
+_LEAST = 256  # columns of which tiles are made, where the next row follows at once
 
 
 def with_tiled_transposes(body: Body) -> Body:
@@ -33,8 +33,7 @@ def with_tiled_transposes(body: Body) -> Body:
 
 def _tiled(nest: Nest) -> For | None:
     *outer, columns = nest.loops
-    is_short = isinstance(columns.extent, int) and columns.extent < _LEAST
-    if is_short or not columns.vector or any([isinstance(entry, For | Reduce | Fold) for entry in nest.body]):
+    if not columns.vector or any([isinstance(entry, For | Reduce | Fold) for entry in nest.body]):
         return None
     across = [access for access in accesses(nest.body) if columns.index in dict(access.address.steps)
               and not is_row(access, columns.index)]
@@ -42,11 +41,14 @@ def _tiled(nest: Nest) -> For | None:
     rows = max(outer, key=lambda loop: along[loop.index], default=None)
     if rows is None or not along[rows.index] or not nest.is_free:
         return None
+    others = [loop for loop in outer if loop is not rows]
+    if isinstance(columns.extent, int) and columns.extent < (_LEAST if rows is outer[-1] else _TILE):
+        return None if rows is outer[-1] else nested([*others, rows, columns], nest.body)
     number = index(1 + max([int(loop.index[1:]) for loop in nest.loops]))
     tiles = For(str(number), -(-columns.extent // _TILE), ())
     tile = replace(columns, extent=_in_tile(columns.extent, number))
     body = _Tiled(columns.index, number).block(nest.body)
-    return nested([*[loop for loop in outer if loop is not rows], tiles, rows, tile], body)
+    return nested([*others, tiles, rows, tile], body)
 
 
 def _in_tile(columns: DimLike, number: Dim) -> DimLike:

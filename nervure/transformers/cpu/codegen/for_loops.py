@@ -33,7 +33,7 @@ def build_for(frame: Frame, loop: For) -> None:
     if loop.extent == 1:
         frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
         return
-    if loop.vector and frame.lanes is None and takes_one_pass(loop, frame.register_lanes):
+    if loop.vector and frame.lanes is None and _takes_one_pass(loop, frame.register_lanes):
         _build_at_once(frame, loop)
         return
     build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
@@ -59,7 +59,7 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
     frame.loops.pop()
 
 
-def takes_one_pass(loop: For, lanes: int) -> bool:
+def _takes_one_pass(loop: For, lanes: int) -> bool:
     """Whether the turns of a vector loop are known to be so few that they need no loop."""
     most = min(_GROUPS * vector_widths(loop, lanes).full[0], LANES)
     return isinstance(loop.extent, int) and 0 < loop.extent <= most and not takes_tiles(loop)
