@@ -44,6 +44,20 @@ def test_a_softmax_is_one_step_along_any_axis(axes):
     assert step.reduced == tuple(axes) and len(step.stored) == 1
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((1, 512, 64), 2), ((512, 1, 64), 2), ((512, 64, 1), 1), ((1, 64, 512), 1),
+                                             ((1, 1, 512, 1, 64), 4)])
+def test_axes_of_one_element_make_no_difference(shape, axis):
+    """A batch of one is as fused, and as much shared by threads, as if the axis were not there."""
+    x = nv.Parameter(nv.float32, shape)
+    step, = make_plan(standard(nv.Function([nv.ops.Softmax(x, [axis])], [x]))).steps
+    loop = step.lowered.kernel.sliced
+    assert loop.extent == 512 and loop.parallel
+    y = nv.Parameter(nv.float32, (*shape[:-1], 1))
+    step, = make_plan(standard(nv.Function([nv.ops.Exp(y) * 2.0], [y]))).steps
+    loop = step.lowered.kernel.sliced
+    assert loop.extent == np.prod(shape[:-1]) and loop.parallel and loop.vector
+
+
 def test_what_a_result_shows_through_a_view_is_computed_where_it_is_shown():
     x, places = matrix(), nv.Parameter(nv.int64, (5,))
     for value in (nv.ops.Permute(nv.ops.Exp(x), (1, 0)), nv.ops.Reverse(nv.ops.Exp(x), (0,)),

@@ -20,7 +20,6 @@ from nervure.kernel.cluster.steps import COLUMN, FULL, ROW, Loops
 from nervure.kernel.ir import BLOCK
 from nervure.kernel.points import Coordinates, compose
 from nervure.types.dim import product
-from nervure.types.index_map import indices
 from nervure.types.shape import Shape
 
 MOST_OPS = 96
@@ -85,7 +84,7 @@ class Fitting:
             is_row = step.levels[entry.value.op] == ROW
             if step.levels[entry.value.op] == COLUMN:
                 return Refusal.OTHER_AXES
-            if not (self._lands(step, entry, indices(len(step.shape))) if is_row else entry.in_place):
+            if not (self._lands(step, entry, step.point) if is_row else entry.in_place):
                 return Refusal.OTHER_INDEX
             if is_row and not has_enough_rows(step):
                 return Refusal.FEW_ROWS
@@ -103,7 +102,9 @@ class Fitting:
             return False
         for view in entry.views:
             point = compose(self._facts.index_map(view), point)
-        return point == step.row_point(entry.value.shape)
+        lengths = entry.value.shape
+        place = tuple([0 if length == 1 else at for at, length in zip(point, lengths, strict=True)])
+        return place == step.row_point(lengths)
 
     def _reduction_level(self, step: Loops, op: Op, inside: Sequence[Reading]) -> str | Refusal:
         structure = self._facts.structure(op)

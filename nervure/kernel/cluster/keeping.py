@@ -31,7 +31,10 @@ CHEAP = 6
 
 def shares_rows(step: Loops) -> bool:
     """Whether the lanes of vectors share a row; else each has one of its own."""
-    return not step.kept or len(step.shape) - 1 in (step.reduced or ())
+    reduced = step.reduced or ()
+    long = [axis for axis, length in enumerate(step.shape) if length != 1]
+    last = long[-1] if any([axis in reduced for axis in long]) else len(step.shape) - 1
+    return not step.kept or last in reduced
 
 
 def kept_between_runs(step: Loops, readings: Readings) -> list[Value]:

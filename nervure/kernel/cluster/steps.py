@@ -58,6 +58,11 @@ class Loops:
         return tuple([0 if length == 1 else index(next(axes)[0]) for length in shape])
 
     @property
+    def point(self) -> tuple[DimLike, ...]:
+        """The point of the loops."""
+        return tuple([0 if length == 1 else index(axis) for axis, length in enumerate(self.shape)])
+
+    @property
     def last_run(self) -> int:
         """The number of the last run, counted from 0; reductions over the axes that stay take place in it."""
         return max(self.phases.values(), default=0)

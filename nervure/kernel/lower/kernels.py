@@ -124,11 +124,14 @@ def here(shape: Shape) -> tuple[Dim, ...]:
 
 def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
            parallel: bool = True) -> tuple[Statement, ...]:
-    """Loops inside each other: threads share the outermost, the innermost runs in lanes. Without loops the body."""
+    """Loops inside each other: threads share the outermost, the innermost runs in lanes. Without loops the body.
+
+    Loops of one turn, which will vanish, are neither: the first and the last of the others are.
+    """
     inner = tuple(body)
+    long = [depth for depth, (_, extent) in enumerate(loops) if extent != 1] or [0]
     for depth, (name, extent) in reversed(list(enumerate(loops))):
-        is_last = depth == len(loops) - 1
-        inner = (For(name, extent, inner, parallel and depth == 0, vector and is_last),)
+        inner = (For(name, extent, inner, parallel and depth == long[0], vector and depth == long[-1]),)
     return inner
 
 

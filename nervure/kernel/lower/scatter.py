@@ -84,7 +84,8 @@ def _written(step: Scattering, memory: Memory, structure: Structure, targets: li
     loops: tuple[Statement, ...]
     if striped:
         inner = (For(str(lane), dim_min(STRIPE, domain[-1] - stripe * STRIPE), tuple(body.list), vector=True),)
-        loops = nested([(str(stripe), more[0][1]), *loops_over(domain, range(rank - 1))], inner, vector=False)
+        outer = [(str(stripe), more[0][1]), *loops_over(domain, range(rank - 1))]
+        loops = nested(outer, inner, vector=False, parallel=more[0][1] != 1)
     else:
         loops = _ordered_loops(domain, shared, body.list)
     return maker.finish("scatter", loops, product(domain), [op])
@@ -98,7 +99,8 @@ def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[St
         return nested(loops_over(domain), body)
     outer = [axis for axis in shared if axis not in last]
     rest = [axis for axis in range(rank) if axis not in shared]
-    return nested(loops_over(domain, [*outer, *rest, *last]), body, vector=bool(last), parallel=bool(outer))
+    return nested(loops_over(domain, [*outer, *rest, *last]), body, vector=any([domain[axis] != 1 for axis in last]),
+                  parallel=any([domain[axis] != 1 for axis in outer]))
 
 
 def _shared_axes(structure: Structure) -> list[int]:
