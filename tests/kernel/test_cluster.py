@@ -60,7 +60,7 @@ def test_axes_of_one_element_make_no_difference(shape, axis):
 
 def test_what_a_result_shows_through_a_view_is_computed_where_it_is_shown():
     x, places = matrix(), nv.Parameter(nv.int64, (5,))
-    for value in (nv.ops.Permute(nv.ops.Exp(x), (1, 0)), nv.ops.Reverse(nv.ops.Exp(x), (0,)),
+    for value in (nv.ops.Permute(nv.ops.Exp(x), (1, 0)), nv.ops.Reverse(nv.ops.Exp(x * 2.0) + x, (0,)),
                   nv.ops.Permute(nv.ops.Exp(nv.ops.Permute(nv.ops.Gather(x, places, 0), (1, 0))), (1, 0))):
         step, = steps_of([value], [x, places])
         assert isinstance(step, (Copy, Loops))

@@ -59,8 +59,8 @@ class Readings:
         for root in function.roots:
             self._note(root, None)
         self._depth: dict[Value, int] = {}  # of what is computed inside its reader
-        self._checked: set[Value] = set()   # those of them that check indices on the way
-        for op in function.operations:
+        self._whole: set[Value] = set()     # those of them all of whose elements are
+        for op in reversed(function.operations):
             self._decide(op)
 
     def base(self, value: Value) -> tuple[Value, tuple[Op, ...]]:
@@ -106,21 +106,30 @@ class Readings:
 
     def _decide(self, op: Op) -> None:
         """Whether an op's value is computed inside its readers: numbers and counters always, else what is read once,
-        through views that repeat nothing, and leave nothing out where indices are checked on the way.
+        through views that repeat nothing, and what that in turn reads once. Views may leave nothing out where indices
+        are checked on the way.
         """
         kind = self.facts.kind(op)
         if kind == kinds.NUMBER or (kind == kinds.MAPPED and self._is_counter(op)):
             self._depth[op.outputs[0]] = 1
             return
-        if kind in (kinds.POINTWISE, kinds.MAPPED) and len(op.outputs) == 1 and len(self.uses(op.outputs[0])) == 1:
-            value, use = op.outputs[0], self.uses(op.outputs[0])[0]
-            below = [self.base(operand)[0] for operand in op.operands]
-            depth = 1 + max([self._depth.get(operand, 0) for operand in below], default=0)
-            is_checked = kind == kinds.MAPPED or not self._checked.isdisjoint(below)
-            shown = ALL if is_checked else ONCE
-            if depth <= _DEPTH and self._is_seen(use) and all([isinstance(view, shown) for view in use.views]):
-                self._depth[value] = depth
-                self._checked.update([value] if is_checked else [])
+        if kind not in (kinds.POINTWISE, kinds.MAPPED) or len(op.outputs) != 1 or len(self.uses(op.outputs[0])) != 1:
+            return
+        value, use = op.outputs[0], self.uses(op.outputs[0])[0]
+        around = self._inlined_reader(use)
+        depth = 1 if around is None else 1 + self._depth[around]
+        is_whole = all([isinstance(view, ALL) for view in use.views]) and (around is None or around in self._whole)
+        is_once = all([isinstance(view, ONCE) for view in use.views])
+        is_free = is_whole or is_once and kind == kinds.POINTWISE
+        if depth <= _DEPTH and is_free and (around is not None or self._is_seen(use)):
+            self._depth[value] = depth
+            self._whole.update([value] if is_whole else [])
+
+    def _inlined_reader(self, use: Use) -> Value | None:
+        """The value of a reader that is computed inside its own reader, point by point."""
+        if use.reader is None or self.facts.kind(use.reader) != kinds.POINTWISE:
+            return None
+        return use.reader.outputs[0] if use.reader.outputs[0] in self._depth else None
 
     def _is_seen(self, use: Use) -> bool:
         """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops."""

@@ -64,7 +64,7 @@ def copy(dtype: DType, step: int, size: DimLike = N) -> Kernel:
 
 @pytest.mark.parametrize("dtype", all_dtypes, ids=str)
 def test_every_type_moves_at_every_step(dtype: DType) -> None:
-    for number, step in enumerate((1, -1, 2, -3)):
+    for number, step in enumerate((1, -1, 2, 3, 4, 5, -3)):
         for size in SIZES[1:]:
             reach = abs(step) * (size - 1) + 1
             arrays = {"x": some(dtype, reach), "y": some(dtype, reach, 1)}

@@ -73,13 +73,20 @@ def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
     write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), past)
 
 
-def read_every_second(pointer: Register, dtype: DType, width: int) -> Element:
-    """Elements with one between each two, without touching what follows the last one."""
-    b, middle = pointer.builder, width // 2
-    left = read_row(pointer, dtype, width)
-    right = read_row(address_of(pointer, b.constant(I64, width - 1), dtype.itemsize), dtype, width)
-    order = [*range(0, width, 2), *[width + lane for lane in range(1, width, 2)]][:2 * middle]
-    return Element(dtype, tuple([b.shuffle(x, y, order) for x, y in zip(left.registers, right.registers, strict=True)]))
+def read_every(step: int, pointer: Register, dtype: DType, width: int) -> Element:
+    """Elements a few apart, of which whole rows are read, without touching what follows the last one."""
+    b, reach = pointer.builder, (width - 1) * step + 1
+    starts = [min(start, reach - width) for start in range(0, reach, width)]
+    found, *others = [read_row(address_of(pointer, b.constant(I64, start), dtype.itemsize) if start else pointer,
+                               dtype, width) for start in starts]
+    order = [lane * step if lane * step < width else 0 for lane in range(width)]
+    for start, row in zip(starts[1:], others, strict=True):
+        order = [width + lane * step - start if start <= lane * step < start + width else order[lane]
+                 for lane in range(width)]
+        pairs = zip(found.registers, row.registers, strict=True)
+        found = Element(dtype, tuple([b.shuffle(x, y, order) for x, y in pairs]))
+        order = list(range(width))
+    return found
 
 
 def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:

@@ -89,7 +89,7 @@ def _read(frame: Frame, buffer: Buffer, place: Place, mask: Value | None) -> Ele
     if place.step == -1:
         return access.read_reversed(pointer, dtype, width, lanes)
     if lanes is None:
-        return access.read_every_second(pointer, dtype, width)
+        return access.read_every(place.step or 0, pointer, dtype, width)
     return access.read_each(pointer, _steps(frame, place), dtype, lanes)
 
 

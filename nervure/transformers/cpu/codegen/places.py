@@ -28,6 +28,7 @@ from nervure.transformers.cpu.codegen.expressions import (
 )
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.codegen.scalars import apply
+from nervure.transformers.cpu.codegen.sizes import NUMBERS
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import PTR
 from nervure.types.dim import DimLike
@@ -60,7 +61,7 @@ def locate(frame: Frame, buffer: Buffer, address: Address) -> Place:
         pointer = advance(frame, pointer, part, buffer.dtype)
     if frame.width == 1:
         return Place(pointer, 0, None)
-    if not varying and (isinstance(step, int) and step in (-1, 0, 1, 2)):
+    if not varying and (isinstance(step, int) and step in NUMBERS):
         return Place(pointer, step, None)
     if step != 0:
         assert frame.lanes is not None

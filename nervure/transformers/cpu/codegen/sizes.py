@@ -1,7 +1,7 @@
 """The numbers that a kernel is given: each dimension in it is a place in one table, in order of first use.
 
-So the text of a kernel tells which sizes are equal, not how large they are; only 0, 1, -1 and 2, which decide what a
-step through memory is, and the lengths of rows that are too short for a loop stand in it as numbers.
+So the text of a kernel tells which sizes are equal, not how large they are; only -1 to 4, which decide what a step
+through memory is, and the lengths of rows that are too short for a loop stand in it as numbers.
 
 >>> from nervure.transformers.cpu.llvm.types import PTR
 >>> from nervure.types.dim import dim
@@ -18,7 +18,7 @@ from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike
 
-NUMBERS = (-1, 0, 1, 2)
+NUMBERS = (-1, 0, 1, 2, 3, 4)
 """Sizes that are part of a kernel's structure."""
 
 
