@@ -28,7 +28,7 @@ from tests.conformance.comparison import scalar_name
 from tests.conformance.tolerance import ROUNDED
 
 LENGTHS = (0, 1, 1, 2, 2, 3, 3, 5, 5, 7, 8, 9, 16, 17, 33, 64, 65, 100, 257)
-LONG = (1, 2, 3, 3, 17, 4095, 4096, 4097, 9000, 33000)
+LONG = (1, 2, 3, 3, 17, 300, 4095, 4096, 4097, 9000, 16_400, 33000)
 MOST_ELEMENTS = 12_000
 TYPES = (*[nv.float32] * 12, nv.float64, nv.float64, nv.int32, nv.int32, nv.int64, nv.uint8, nv.bool_, nv.bool_,
          nv.float16, nv.bfloat16, nv.complex64, nv.int8, nv.uint32)
