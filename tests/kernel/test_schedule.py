@@ -212,3 +212,51 @@ def test_every_rewrite_keeps_what_it_does_not_know():
         kernel = simplify_kernel(random_case(seed).kernel)
         for rewrite in REWRITES:
             assert len(list(walk(rewrite(kernel.body)))) <= len(list(walk(kernel.body))) + 1
+
+
+# -- short rows ----------------------------------------------------------------------------------------------
+
+
+def scaled(rows: DimLike, columns: int, steps: int = 1) -> Kernel:
+    """y[i, j] = (x[i, j] * scale[j] + j), some times."""
+    x, y = [Buffer(name, float32, rows * columns, role) for name, role in (("x", "in"), ("y", "out"))]
+    scale = Buffer("scale", float32, columns, "in")
+    top, outer, body = Block(), Block(), Block()
+    value = body.load(x, at(i0=columns, i1=1))
+    column = body.apply("convert", body.index(index(1) * 3), dtype=float32)
+    for _ in range(steps):
+        value = body.apply("add", body.apply("multiply", value, body.load(scale, at(i1=1))), column)
+    body.store(y, at(i0=columns, i1=1), value)
+    outer.loop("%1", columns, body, vector=True)
+    top.loop("%0", rows, outer, parallel=True)
+    return Kernel("scaled", (x, y, scale), top.body)
+
+
+@pytest.mark.parametrize(("rows", "columns", "heads"), [
+    (16, 3, ["for i < 2 parallel:", "for j < 24 vector:"]),
+    (80, 5, ["for i < 10 parallel:", "for j < 40 vector:"]),
+    (20, 10, ["for i < 5 parallel:", "for j < 40 vector:"]),
+    (8, 4, ["for i < 4 parallel:", "for j < 8 vector:"]),
+    (15, 3, ["for i < 15 parallel:", "for j < 3 vector:"]),      # rows would be left
+    (16, 8, ["for i < 16 parallel:", "for j < 8 vector:"]),      # whole vectors
+    (80, 11, ["for i < 80 parallel:", "for j < 11 vector:"]),    # 88 elements
+])
+def test_short_rows_side_by_side_fill_vectors(rows, columns, heads):
+    arrays = {"x": numbers(rows * columns), "scale": numbers(columns)}
+    assert loops_of(same_bits(scaled(rows, columns), {}, **arrays)) == heads
+
+
+def test_short_rows_stay_where_the_copies_would_be_too_long():
+    arrays = {"x": numbers(80 * 5), "scale": numbers(5)}
+    assert loops_of(same_bits(scaled(80, 5, 8), {}, **arrays))[1] == "for j < 5 vector:"
+    assert len(loops_of(same_bits(scaled(N, 5), {"N": 80}, **arrays))) == 2
+
+
+def test_rows_that_do_not_follow_each_other_stay():
+    x, y = Buffer("x", float32, 16 * 4, "in"), Buffer("y", float32, 16 * 3, "out")
+    top, outer, body = Block(), Block(), Block()
+    body.store(y, at(i0=3, i1=1), body.load(x, at(i0=4, i1=1)))
+    outer.loop("%1", 3, body, vector=True)
+    top.loop("%0", 16, outer, parallel=True)
+    assert loops_of(same_bits(Kernel("cut", (x, y), top.body), {}, x=numbers(64))) == [
+        "for i < 16 parallel:", "for j < 3 vector:"]

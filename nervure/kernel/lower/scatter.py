@@ -17,8 +17,9 @@ from nervure.kernel.points import position
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product, symbols
 
-STRIPE = 64
-"""Where the last axis alone can be shared, it is shared in stripes of so many elements."""
+STRIPE, STRIPES = 64, 4
+"""Where the last axis alone can be shared, it is shared in stripes of so many elements, or of as many times that as
+there are left for so many threads: wide ones read longer pieces of memory."""
 
 
 def lower_scatter(step: Scattering, memory: Memory) -> list[Lowered]:
@@ -66,12 +67,13 @@ def _written(step: Scattering, memory: Memory, structure: Structure, targets: li
     shared = _shared_axes(structure)
     stripe, lane = index(rank), index(rank + 1)
     striped = shared == [rank - 1] and rank > 1
-    more = [(str(stripe), -(-domain[-1] // STRIPE)), (str(lane), STRIPE)] if striped else []
+    width = _stripe(domain[-1]) if striped else STRIPE
+    more = [(str(stripe), -(-domain[-1] // width)), (str(lane), width)] if striped else []
     maker = Maker(memory, domain, {op: None}, more)
     elements = maker.elements
     point: tuple[DimLike, ...] = here(domain)
     if striped:
-        point = (*point[:-1], stripe * STRIPE + lane)
+        point = (*point[:-1], stripe * width + lane)
     combine = None if structure.combine in (None, "set") else str(structure.combine)
     with elements.body() as body:
         given = elements.body_at(op, point)
@@ -83,12 +85,17 @@ def _written(step: Scattering, memory: Memory, structure: Structure, targets: li
             maker.store(maker.buffer(target, "inout"), position(place, output.shape), element, combine, valid)
     loops: tuple[Statement, ...]
     if striped:
-        inner = (For(str(lane), dim_min(STRIPE, domain[-1] - stripe * STRIPE), tuple(body.list), vector=True),)
+        inner = (For(str(lane), dim_min(width, domain[-1] - stripe * width), tuple(body.list), vector=True),)
         outer = [(str(stripe), more[0][1]), *loops_over(domain, range(rank - 1))]
         loops = nested(outer, inner, vector=False, parallel=more[0][1] != 1)
     else:
         loops = _ordered_loops(domain, shared, body.list)
     return maker.finish("scatter", loops, product(domain), [op])
+
+
+def _stripe(length: DimLike) -> int:
+    """How many elements of an axis a thread takes at a time."""
+    return max(length // STRIPES // STRIPE * STRIPE, STRIPE) if isinstance(length, int) else STRIPE
 
 
 def _ordered_loops(domain: tuple[DimLike, ...], shared: list[int], body: list[Statement]) -> tuple[Statement, ...]:

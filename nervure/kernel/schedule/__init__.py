@@ -22,12 +22,14 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Kernel
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
+from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.tiles import with_tiled_transposes
 
 __all__ = ["REWRITES", "schedule_kernel"]
 
 REWRITES = (
     with_lanes_along_memory,
+    with_short_rows_joined,
     with_tiled_transposes,
 )
 

@@ -30,13 +30,15 @@ _OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min"
 
 def dimension(frame: Frame, x: DimLike) -> Value:
     """A dimension as an i64; with a lane for each turn where it depends on the vector index."""
-    if not index_symbols(x):
+    used = index_symbols(x)
+    if not used:
         return frame.size(x)
-    known = frame.find(("dimension", x))
+    key = ("dimension", x, _lanes_of(frame) if frame.lanes is not None and frame.lanes.index in used else None)
+    known = frame.find(key)
     if known is not None:
         return known
     total = sum_of(frame, [_product(frame, coefficient, factors) for coefficient, factors in index_terms(x)])
-    return frame.keep(("dimension", x), total)
+    return frame.keep(key, total)
 
 
 def index_value(frame: Frame, name: str) -> Value:
@@ -47,7 +49,13 @@ def index_value(frame: Frame, name: str) -> Value:
         if found is None:
             raise InternalError(f"the index {name} is used outside of its loop")
         return found
-    return frame.compute(("lanes of", name), [lanes.start, lane_numbers(frame, lanes.width)], lambda x, y: x + y)
+    key = ("lanes of", name, _lanes_of(frame))
+    return frame.compute(key, [lanes.start, lane_numbers(frame, lanes.width)], lambda x, y: x + y)
+
+
+def _lanes_of(frame: Frame) -> Hashable:
+    """What tells lanes from others of the same index, which may start at another number."""
+    return None if frame.lanes is None else (frame.lanes.start.register.text, frame.lanes.width)
 
 
 def lane_numbers(frame: Frame, width: int) -> Value:

@@ -12,20 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import gcd
 
 from nervure.kernel.ir import LANES, For
+from nervure.kernel.schedule.short_rows import most_copies
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
-from nervure.transformers.cpu.codegen.loops import counted, has_turns, stored, turns_at_once, vector_turns
+from nervure.transformers.cpu.codegen.loops import counted, has_turns, known_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import Places, ask, next_rows
 from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
 from nervure.transformers.cpu.codegen.widths import vector_widths
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import I64
-
-_GROUPS = 4  # copies of a body whose turns take no loop
 
 
 def build_for(frame: Frame, loop: For) -> None:
@@ -61,21 +60,22 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
 
 def _takes_one_pass(loop: For, lanes: int) -> bool:
     """Whether the turns of a vector loop are known to be so few that they need no loop."""
-    most = min(_GROUPS * vector_widths(loop, lanes).full[0], LANES)
+    most = min(most_copies(loop.body) * vector_widths(loop, lanes).full[0], LANES)
     return isinstance(loop.extent, int) and 0 < loop.extent <= most and not takes_tiles(loop)
 
 
 def _build_at_once(frame: Frame, loop: For) -> None:
-    """A few copies of the body, the last of them with a mask."""
-    b, extent = frame.builder, loop.extent
+    """A few copies of the body, the last of them with a mask where whole registers leave something."""
+    extent = loop.extent
     assert isinstance(extent, int)
     width = min(vector_widths(loop, frame.register_lanes).full[0], 1 << (extent - 1).bit_length())
-    front = Front(b.region(), stored(loop), True)
+    if gcd(extent, width) >= frame.register_lanes:
+        width = gcd(extent, width)
+    front = Front(frame.builder.region(), stored(loop), True)
     frame.loops.append((loop.index, extent))
     for start in range(0, extent, width):
-        count = b.constant(I64, extent - start) if start + width > extent else None
         body, _ = at_point(loop.body, (), {})  # what is known of these turns holds for no others
-        turns_at_once(frame, loop.index, front, b.constant(I64, start), width, count, partial(frame.build, frame, body))
+        known_turns(frame, loop.index, front, start, width, extent - start, partial(frame.build, frame, body))
     frame.loops.pop()
 
 

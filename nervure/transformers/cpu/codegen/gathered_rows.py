@@ -15,6 +15,8 @@ as it will be some turns later, and the inner loop asks for that row while it wo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nervure.kernel.ir import Address, Apply, Buffer, For, Index, Load, Scalar, Statement, Store, Variable
 from nervure.transformers.cpu.codegen.next_rows import Places
 from nervure.transformers.cpu.codegen.points import at_point
@@ -45,7 +47,18 @@ def gathered_rows(loop: For) -> tuple[list[Statement], dict[For, Places]]:
     loads = [Load(Variable(buffer.dtype), buffer, address) for buffer, address in places]
     body, _ = at_point([*order, *loads], (), later)
     split = len(order)
-    return body[:split], {last: [(load.buffer, load.address) for load in body[split:] if isinstance(load, Load)]}
+    asked = [(load.buffer, load.address) for load in body[split:] if isinstance(load, Load)]
+    return body[:split], {last: [*asked, *_added_rows(loop, last)]}
+
+
+def _added_rows(loop: For, last: For) -> list[tuple[Buffer, Address]]:
+    """The rows that are to be added up, which may be pieces of longer ones."""
+    rows = []
+    for load in [entry for entry in last.body if isinstance(entry, Load) and not entry.address.terms]:
+        steps = dict(load.address.steps)
+        if loop.index in steps and steps.get(last.index) == 1 and load.buffer.role == "in":
+            rows.append((load.buffer, replace(load.address, base=load.address.base + steps[loop.index] * _AHEAD)))
+    return rows if any([isinstance(entry, Store) and entry.combine for entry in last.body]) else []
 
 
 def _needed(address: Address, defined: dict[Variable, Apply | Index | Load], inner: str) -> list[Statement] | None:

@@ -19,7 +19,7 @@ from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import I32
+from nervure.transformers.cpu.llvm.types import I32, I64
 from nervure.types.dim import DimLike, bounds
 from nervure.types.dtype import bool_, int64
 
@@ -84,16 +84,16 @@ def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], fron
     b, (start, end) = frame.builder, ends
     for width in widths.full:
         with b.loop(start, end - (width - 1), width) as turns:
-            turns_at_once(frame, index, front, turns.index, width, None, body)
+            _turns(frame, index, front, turns.index, width, None, body)
         start = turns.index
     if widths.full[-1] > 1:
         with b.loop(start, end, widths.masked) as turns:
             left = end - turns.index if widths.masked > 1 else None
-            turns_at_once(frame, index, front, turns.index, widths.masked, left, body)
+            _turns(frame, index, front, turns.index, widths.masked, left, body)
 
 
-def turns_at_once(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
-                  body: Callable[[], None]) -> None:
+def _turns(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
+           body: Callable[[], None]) -> None:
     """``width`` turns at once, of which the first ``count`` take place."""
     with frame.inside(front):
         mask = None if count is None else first_lanes(frame, count, width)
@@ -101,8 +101,23 @@ def turns_at_once(frame: Frame, index: str, front: Front, start: Register, width
             body()
 
 
+def known_turns(frame: Frame, index: str, front: Front, start: int, width: int, count: int,
+                body: Callable[[], None]) -> None:
+    """The same for numbers: what depends on nothing else is computed once, in front of all loops."""
+    with frame.inside(front):
+        mask = None
+        if count < width:
+            with frame.at(0):
+                mask = Value(_first(frame.builder, frame.builder.constant(I64, count), width), 0)
+        with frame.vector(Lanes(index, frame.integer(start), width, mask)):
+            body()
+
+
 def first_lanes(frame: Frame, count: Register, width: int) -> Value:
     """The mask of the lanes below a count."""
-    b = frame.builder
+    return frame.here(_first(frame.builder, count, width))
+
+
+def _first(b: Builder, count: Register, width: int) -> Element:
     numbers = b.vector(I32.vector(width), range(width))
-    return frame.here(Element(bool_, (numbers < b.splat(count.cast("trunc", I32), width),)))
+    return Element(bool_, (numbers < b.splat(count.cast("trunc", I32), width),))

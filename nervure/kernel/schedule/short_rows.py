@@ -1,0 +1,95 @@
+"""Short rows side by side: a few of them together fill whole vectors.
+
+Three channels of a pixel fill less than half of a register, and storing less than all of one takes long. Where rows
+follow each other in memory, and what else is read is the same for all of them (a scale for each channel), a turn takes
+as many rows as make a multiple of eight elements.
+
+>>> from nervure.kernel.ir import Address, Buffer, Kernel, Load, Store, Variable
+>>> from nervure.kernel.printer import print_kernel
+>>> from nervure.types.dtype import float32
+>>> x, y, element = Buffer("x", float32, 3, "in"), Buffer("y", float32, 48, "out"), Variable(float32)
+>>> body = Load(element, x, Address(0, (("%1", 1),))), Store(y, Address(0, (("%0", 3), ("%1", 1))), element)
+>>> loops = For("%0", 16, (For("%1", 3, body, vector=True),), parallel=True)
+>>> print(print_kernel(Kernel("repeat", (x, y), with_short_rows_joined((loops,)))), end="")
+kernel repeat(in x: f32[3], out y: f32[48]):
+  for i < 2 parallel:
+    for j < 24 vector:
+      v0 = x[(j % 3)]
+      y[24*i + j] = v0
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+from nervure.kernel.ir import LANES, Address, Apply, For, Index, Load, Statement, Store, walk
+from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
+from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
+from nervure.types.dim import index, index_symbols, substitute
+
+_LANES = 8          # elements that rows together make a multiple of
+_COPIES = 4         # of a body that take the place of a loop
+_STATEMENTS = 96    # of more copies of a short one
+
+
+def most_copies(body: Body) -> int:
+    """How many copies of a body, one after the other, may take the place of a loop."""
+    return max(_STATEMENTS // max(len(tuple(walk(body))), 1), _COPIES)
+
+
+def with_short_rows_joined(body: Body) -> Body:
+    """The kernel with short rows taken a few at a time."""
+    return rewritten(body, _joined)
+
+
+def _joined(nest: Nest) -> For | None:
+    if len(nest.loops) < 2:
+        return None
+    *outer, rows, columns = nest.loops
+    length = columns.extent
+    if not isinstance(length, int) or not columns.vector or length % _LANES == 0:
+        return None
+    count = _LANES // gcd(length, _LANES)
+    if not isinstance(rows.extent, int) or rows.extent % count or rows.extent == count:
+        return None
+    is_wide = all([entry.buffer.dtype.itemsize >= 8 for entry in accesses(nest.body)])
+    if count * length > min(most_copies(nest.body) * _LANES // (2 if is_wide else 1), LANES):
+        return None
+    if not all([_walks(entry, rows.index, columns.index, length) for entry in nest.body]) or not nest.is_free:
+        return None
+    body = _Together(rows.index, columns.index, count, length).block(nest.body)
+    joined = For(columns.index, count * length, (), vector=True)
+    return nested([*outer, For(rows.index, rows.extent // count, (), rows.parallel), joined], body)
+
+
+def _walks(entry: Statement, rows: str, columns: str, length: int) -> bool:
+    """Whether a statement goes on in the next row where this one ends, or does the same in all rows."""
+    if isinstance(entry, Apply):
+        return True
+    if isinstance(entry, Index):
+        return rows not in index_symbols(entry.expression)
+    if not isinstance(entry, Load | Store) or index_symbols(entry.address.base).intersection((rows, columns)):
+        return False
+    steps = dict(entry.address.steps)
+    return rows not in steps or (steps[rows], steps.get(columns)) == (length, 1)
+
+
+class _Together(Rewrite):
+    """What is done at an element of some rows, of which the old column is what is left after whole rows."""
+
+    def __init__(self, rows: str, columns: str, count: int, length: int) -> None:
+        super().__init__()
+        self._rows, self._columns, self._count = rows, columns, count
+        self._column = index(int(columns[1:])) % length
+
+    def simple(self, statement: Simple, out: list[Statement]) -> None:
+        if isinstance(statement, Index):
+            statement = Index(statement.result, substitute(statement.expression, {self._columns: self._column}))
+        elif isinstance(statement, Load | Store):
+            address, steps = statement.address, dict(statement.address.steps)
+            if self._rows in steps:
+                steps[self._rows] = steps[self._rows] * self._count
+            elif self._columns in steps:
+                address = Address(address.base + steps.pop(self._columns) * self._column, (), address.terms)
+            statement = moved(statement, Address(address.base, tuple(steps.items()), address.terms))
+        out.append(statement)
