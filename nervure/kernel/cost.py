@@ -22,6 +22,13 @@ _SLOW = (ops.Divide, ops.Sqrt)
 _SLOWER = (ops.ErfInv, ops.Power)
 _SLOWEST = (ops.Digamma, ops.Lgamma)
 
+FEW_INSTRUCTIONS = frozenset((
+    "add", "subtract", "multiply", "divide", "negative", "absolute", "maximum", "minimum", "fma", "sqrt",
+    "where", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right",
+    "convert", "wrap", "bitcast", "real", "imaginary", "complex", "conjugate", "floor", "ceil", "round", "truncate"))
+"""The functions of the scalar namespace that are a few instructions each."""
+
 
 def cost_of(op: Op) -> int:
     """What one op costs at one point."""

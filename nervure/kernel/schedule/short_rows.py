@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from math import gcd
 
+from nervure.kernel.cost import FEW_INSTRUCTIONS
 from nervure.kernel.ir import LANES, Address, Apply, For, Index, Load, Statement, Store, walk
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
@@ -30,11 +31,14 @@ from nervure.types.dim import index, index_symbols, substitute
 _LANES = 8          # elements that rows together make a multiple of
 _COPIES = 4         # of a body that take the place of a loop
 _STATEMENTS = 96    # of more copies of a short one
+_LONG = 16          # statements that a function of many instructions counts for
 
 
 def most_copies(body: Body) -> int:
     """How many copies of a body, one after the other, may take the place of a loop."""
-    return max(_STATEMENTS // max(len(tuple(walk(body))), 1), _COPIES)
+    count = sum([_LONG if isinstance(entry, Apply) and entry.function not in FEW_INSTRUCTIONS else 1
+                 for entry in walk(body)])
+    return max(_STATEMENTS // max(count, 1), _COPIES)
 
 
 def with_short_rows_joined(body: Body) -> Body:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nervure.kernel.cost import FEW_INSTRUCTIONS
 from nervure.kernel.ir import (
     Address,
     Apply,
@@ -38,11 +39,6 @@ _LIVE = 16      # variables, times the registers of each, that may be in use at 
 _LONGEST = 600  # statements of a body, times the registers that it runs in at once
 _SHORT = 32     # statements of a body that is built once more for what is left by the wide loop
 _FEW = 3        # long functions of a body that still runs in two registers at once
-_CHEAP = frozenset((
-    "add", "subtract", "multiply", "divide", "negative", "absolute", "maximum", "minimum", "fma", "sqrt",
-    "where", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right",
-    "convert", "wrap", "bitcast", "real", "imaginary", "complex", "conjugate", "floor", "ceil", "round", "truncate"))
 
 
 class Widths(NamedTuple):
@@ -87,7 +83,7 @@ def heavy_width(body: tuple[Statement, ...], lanes: int) -> int:
 
 
 def _long_functions(body: tuple[Statement, ...]) -> list[Apply]:
-    return [entry for entry in walk(body) if isinstance(entry, Apply) and entry.function not in _CHEAP]
+    return [entry for entry in walk(body) if isinstance(entry, Apply) and entry.function not in FEW_INSTRUCTIONS]
 
 
 def _is_row(address: Address, index: str) -> bool:
