@@ -1,7 +1,8 @@
 """How much kernels compute, against how much there is to compute: the two invariants of clustering.
 
 Work is counted in additions, of which a function such as exp is worth 16: a chain of cheap ops may be computed three
-times where that is faster than memory, but never what is costly.
+times where that is faster than memory, but never what is costly. What is the same in all turns of a loop is computed
+in front of it.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 6))
@@ -13,18 +14,19 @@ times where that is faster than memory, but never what is costly.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured
 from nervure.ir.op import Op
-from nervure.kernel.ir import Apply, Fold, For, Reduce, Statement, Variable, walk
+from nervure.kernel.ir import Apply, Fold, For, Index, Load, Reduce, Scalar, Statement, Store, Variable, walk
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.passes.pipelines import standard
+from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.transformers.cpu.plan import KernelStep, Plan, make_plan
-from nervure.types.dim import evaluate, index
+from nervure.types.dim import DimLike, evaluate, index
 from nervure.types.shape import Shape
 from tests.conformance.tolerance import ROUNDED as ROUNDED_FUNCTIONS
 from tests.fuzz.graphs import Case
@@ -105,10 +107,28 @@ def _applied(statements: tuple[Statement, ...], binding: Mapping[str, int]) -> i
         if isinstance(statement, Apply):
             total += _cost(statement)
         elif isinstance(statement, For):
-            total += _turns([statement.extent], binding) * _applied(statement.body, binding)
+            total += _in_loop(statement.body, [(statement.index, statement.extent)], binding)
         elif isinstance(statement, (Reduce, Fold)):
-            total += _turns([extent for _, extent in statement.indices], binding) * _applied(statement.body, binding)
+            total += _in_loop(statement.body, statement.indices, binding)
     return total
+
+
+def _in_loop(body: tuple[Statement, ...], indices: Sequence[tuple[str, DimLike]], binding: Mapping[str, int]) -> int:
+    """What the turns of a loop cost, in front of which everything is computed that is the same in all of them."""
+    stored = {entry.buffer for entry in walk(body) if isinstance(entry, Store)}
+    varying: set[Scalar] = set()
+    for entry in body:
+        if isinstance(entry, Apply | Index | Load):
+            is_changed = isinstance(entry, Load) and entry.buffer in stored
+            is_moved = any([mentions(entry, name) for name, _ in indices])
+            if is_changed or is_moved or not varying.isdisjoint(used_by(entry)):
+                varying.add(entry.result)
+        else:
+            varying.update(getattr(entry, "results", ()))
+    once = tuple([entry for entry in body if isinstance(entry, Apply) and entry.result not in varying])
+    often = tuple([entry for entry in body if entry not in once])
+    turns = _turns([extent for _, extent in indices], binding)
+    return min(turns, 1) * _applied(once, binding) + turns * _applied(often, binding)
 
 
 def _turns(extents: Iterable[Any], binding: Mapping[str, int]) -> int:
