@@ -141,6 +141,7 @@ def test_no_reference_is_lost_or_kept():
     fails = entry(Program([Step(address("check_positive"), [0], extent=3)], [argument(0), result(0)],
                           arguments=[Array(INT, (3,))], results=[Array(INT, (3,))]))
     run, minus = entry(program), np.array([-1, -1, -1])
+    gc.collect()  # what other tests have left would go meanwhile
     before = [sys.getrefcount(thing) for thing in (x, minus, program, INT, OWNER)]
     for _ in range(100):
         run(x)
