@@ -65,6 +65,14 @@ def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterato
             yield from accesses_in(statement.combine if isinstance(statement, Fold) else (), inner)
 
 
+def accesses_to_written(statements: Sequence[Statement]) -> list[list[Access]]:
+    """The loads and stores of each buffer into which something is stored."""
+    touched: dict[Buffer, list[Access]] = {}
+    for access in accesses_in(statements):
+        touched.setdefault(access.statement.buffer, []).append(access)
+    return [entries for entries in touched.values() if any([isinstance(entry.statement, Store) for entry in entries])]
+
+
 def _meet(loop: For, first: Access, second: Access) -> bool:
     one, other = first.statement.address, second.statement.address
     if one == other and dict(one.steps).get(loop.index, 0) == 0 and not index_symbols(one.base):

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from nervure.kernel.ir import Buffer, For, Load, Statement, Store, walk
+from nervure.kernel.ir import For, Load, Statement, Store
 from nervure.kernel.simplify.loops import has_independent_turns
 from nervure.kernel.simplify.rewriting import Body
-from nervure.kernel.turns import Access, accesses_in
+from nervure.kernel.turns import Access, accesses_in, accesses_to_written
 from nervure.types.dim import bounds, index_symbols
 
 
@@ -37,31 +37,27 @@ class Nest(NamedTuple):
 def _has_places_of_its_own(nest: Nest) -> bool:
     """Whether everything that is written has one place for each turn, as in a number whose digits are the indices."""
     outer = {loop.index for loop in nest.loops}
-    touched: dict[Buffer, list[Access]] = {}
-    for access in accesses_in(nest.loops[:1]):
-        touched.setdefault(access.statement.buffer, []).append(access)
-    for entries in touched.values():
-        if any([isinstance(entry.statement, Store) for entry in entries]):
-            addresses = {entry.statement.address for entry in entries}
-            if len(addresses) > 1 or not all([_is_one_to_one(entry, outer) for entry in entries]):
-                return False
+    for entries in accesses_to_written(nest.loops[:1]):
+        addresses = {entry.statement.address for entry in entries}
+        if len(addresses) > 1 or not all([_is_one_to_one(entry, outer) for entry in entries]):
+            return False
     return True
 
 
 def _is_one_to_one(access: Access, outer: set[str]) -> bool:
     """Whether an access is at another element for each value of its indices, of which those outside must move it."""
     address, extents = access.statement.address, dict(access.inner)
-    steps = dict(address.steps)
+    digits = sorted([(step, index) for index, step in address.steps if isinstance(step, int) and step > 0])
     if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
         return False
-    if not steps.keys() >= outer or not all([isinstance(step, int) and step > 0 for step in steps.values()]):
+    if len(digits) < len(address.steps) or not {index for _, index in digits} >= outer:
         return False
     reach = 1
-    for index, step in sorted(steps.items(), key=lambda entry: int(str(entry[1]))):
+    for step, index in digits:
         most = bounds(extents[index])[1]
-        if int(str(step)) < reach or most is None:
+        if step < reach or most is None:
             return False
-        reach += int(str(step)) * (most - 1)
+        reach += step * (most - 1)
     return True
 
 
@@ -85,7 +81,7 @@ def nested(loops: Sequence[For], body: Body) -> For:
 
 def accesses(body: Sequence[Statement]) -> Iterator[Load | Store]:
     """All loads and stores."""
-    return (entry for entry in walk(tuple(body)) if isinstance(entry, Load | Store))
+    return (entry.statement for entry in accesses_in(body))
 
 
 def is_row(access: Load | Store, index: str) -> bool:

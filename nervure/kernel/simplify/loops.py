@@ -1,6 +1,6 @@
 """Rewrites of loops: those of one turn go, two that walk memory as one become one.
 
->>> from nervure.kernel.ir import Literal
+>>> from nervure.kernel.ir import Buffer, Literal
 >>> from nervure.types.dtype import float32
 >>> y = Buffer("y", float32, 12, "out")
 >>> store = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
@@ -17,7 +17,6 @@ from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.ir import (
     Address,
     Apply,
-    Buffer,
     Fold,
     For,
     Index,
@@ -29,7 +28,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
-from nervure.kernel.turns import Access, accesses_in
+from nervure.kernel.turns import Access, accesses_to_written
 from nervure.types.dim import Dim, DimLike, affine, index_symbols, less_equal, substitute
 
 Indices = tuple[tuple[str, DimLike], ...]
@@ -209,11 +208,7 @@ class _Joined(Rewrite):
 
 def has_independent_turns(loop: For) -> bool:
     """Whether each turn of a loop surely has elements of its own wherever something is written."""
-    touched: dict[Buffer, list[Access]] = {}
-    for access in accesses_in(loop.body):
-        touched.setdefault(access.statement.buffer, []).append(access)
-    return all([_is_own(loop, entries) for entries in touched.values()
-                if any([isinstance(entry.statement, Store) for entry in entries])])
+    return all([_is_own(loop, entries) for entries in accesses_to_written(loop.body)])
 
 
 def _is_own(loop: For, entries: Sequence[Access]) -> bool:
