@@ -21,13 +21,11 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Address, Buffer, For, Load, Reduce, Statement, Store
 from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.past_caches import LINE
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.types import I8
 from nervure.types.dim import index_symbols
-
-LINE = 64
-"""Bytes of a cache line."""
 
 _LONGEST = 65_536  # bytes of a row; a longer one would not stay in the caches
 

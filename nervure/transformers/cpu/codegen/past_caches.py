@@ -27,7 +27,9 @@ from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dim import DimLike, index_symbols
 
-_LINE = 64        # bytes
+LINE = 64
+"""Bytes of a cache line."""
+
 _LONG_ROW = 4096  # bytes of a row whose first and last line do not matter
 
 
@@ -87,6 +89,6 @@ def _bits(b: Builder, sizes: Sizes, buffer: Buffer, least_elements: int, rows: l
         count = sizes.register(0 if length is None else length)
         with b.at(sizes.region):
             for number in numbers:
-                is_torn = (number * itemsize & (_LINE - 1)).not_equal(0) & (count * itemsize < _LONG_ROW)
+                is_torn = (number * itemsize & (LINE - 1)).not_equal(0) & (count * itemsize < _LONG_ROW)
                 bits = b.where(is_torn, -1, bits)
     return bits
