@@ -86,6 +86,9 @@ class _Package(ModuleType):
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)  # as cloudpickle keeps plain modules
+
 
 sys.modules[__name__].__class__ = _Package
 

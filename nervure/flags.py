@@ -18,6 +18,7 @@ nervure.flags.UnknownSwitch: flags: there is no switch check_nans
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -182,6 +183,9 @@ class _Flags(ModuleType):
         if name.startswith("_"):
             raise AttributeError(name)
         raise _unknown(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return importlib.import_module, (self.__name__,)  # as cloudpickle keeps plain modules
 
 
 def _unknown(name: str) -> UnknownSwitch:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +31,6 @@ from nervure.front.creation import placeholder
 from nervure.front.effects import Effect
 from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, as_tensor, is_scalar, tracing
-from nervure.ir.identity import Identity
 from nervure.ir.provenance import fresh_scope
 from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes
@@ -50,7 +50,7 @@ class _Call(NamedTuple):
     traced: list[int]
 
 
-class Jitted(Identity):
+class Jitted:
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
     Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers
@@ -60,6 +60,7 @@ class Jitted(Identity):
     """
 
     __name__: str
+    __qualname__: str
 
     def __init__(self, function: Callable[..., Any], dynamic: Any = (), static: Iterable[str] | str = (),
                  transformer: Any = None) -> None:
@@ -94,6 +95,23 @@ class Jitted(Identity):
         """What is compiled for such arguments, and the arrays that a call would pass to it."""
         (computation, _), arrays = self._compiled_for(self._take_apart(arguments, keywords))
         return computation, arrays
+
+    def __copy__(self) -> Jitted:
+        return self  # as the copy of a function is the function
+
+    def __deepcopy__(self, memo: Any) -> Jitted:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By name where a module has it, else as its function, which is compiled anew where it is read."""
+        if _is_global(self):
+            return self.__qualname__
+        if self._transformer is not None:
+            raise WrongKind("a function that belongs to a transformer cannot be pickled", op="pickle",
+                            got=f"{self.__name__} on {self._transformer.name}", expected="jit without transformer=",
+                            help="the variables of the transformer would stay behind; jit the function where it is "
+                                 "read")
+        return Jitted, (self._function, self._dynamic, self._static)
 
     def _take_apart(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> _Call:
         named = self._bind(arguments, keywords)
@@ -183,6 +201,15 @@ class Jitted(Identity):
                 raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", got=name,
                                       expected=", ".join(known) or "no arguments",
                                       help=did_you_mean(name, known, "static= and dynamic= name arguments"))
+
+
+def _is_global(function: Jitted) -> bool:
+    """Whether a module other than the program itself, which other processes do not import, has it by its name."""
+    module = getattr(function, "__module__", None)
+    found: Any = None if module == "__main__" else sys.modules.get(module or "")
+    for part in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is function
 
 
 class _StaticKey:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import importlib
+import importlib.util
 import os
 import random
 import shutil
 import tempfile
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -48,3 +51,11 @@ def fixed_seeds() -> None:
     """The global generators of Python and NumPy start alike in each test, in any order and on any worker."""
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture
+def cloudpickle() -> ModuleType:
+    """What joblib keeps functions of a program with; older versions of joblib have it inside."""
+    if importlib.util.find_spec("cloudpickle") is not None:
+        return importlib.import_module("cloudpickle")
+    return pytest.importorskip("joblib.externals.cloudpickle", reason="scikit-learn is not installed")

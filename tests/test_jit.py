@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from typing import NamedTuple
 
 import numpy as np
@@ -210,3 +212,33 @@ def test_containers_that_hold_themselves_are_refused():
     endless.append(endless)
     with pytest.raises(ValueError, match="nested more than"):
         nv.jit(lambda x: x)(endless)
+
+
+# -- kept by other libraries ------------------------------------------------------------------------------------------
+
+
+@nv.jit
+def doubled(x):
+    return x * 2
+
+
+def test_a_copy_of_a_jitted_function_is_the_function():
+    assert copy.copy(doubled) is doubled and copy.deepcopy([doubled])[0] is doubled
+
+
+def test_a_jitted_function_of_a_module_pickles_by_its_name():
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+
+
+def test_a_jitted_function_without_a_name_of_its_own_is_kept_with_its_options(cloudpickle):
+    function = nv.jit(lambda x, times: x * times, dynamic={"x": 0}, static="times")
+    again = pickle.loads(cloudpickle.dumps(function))
+    assert again(np.ones(2, np.float32), 3).tolist() == [3, 3]
+    assert again(np.ones(4, np.float32), 3).tolist() == [3] * 4
+    assert again.specialisations == ["f32[x_0]"]
+
+
+def test_a_jitted_function_with_a_transformer_stays_where_it_is():
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        with pytest.raises(nv.WrongKind, match="cannot be pickled"):
+            pickle.dumps(nv.jit(abs, transformer=transformer))

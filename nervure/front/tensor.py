@@ -17,6 +17,7 @@ import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -318,6 +319,16 @@ class Tensor(Identity):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         return _function("elementwise", "array_ufunc")(ufunc, method, inputs, keywords)
+
+
+def _name_methods() -> None:
+    """What was made above is found by its name, like what is written out."""
+    for name, method in vars(Tensor).items():
+        if isinstance(method, FunctionType) and "<locals>" in method.__qualname__:
+            method.__name__, method.__qualname__ = name, f"{Tensor.__qualname__}.{name}"
+
+
+_name_methods()
 
 
 def is_scalar(value: object) -> bool:
