@@ -106,14 +106,15 @@ class Computation(Identity):
         return self._finish(self.executable(self.read_arguments(arguments)))
 
     def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None) -> list[Any]:
-        """The arguments of a call in order; tensors as their values."""
+        """The arguments of a call in order; tensors as their values, with their axes as the parameters have them."""
         if feed_dict is not None:
             arguments = self._fed(arguments, feed_dict)
         if len(arguments) != len(self.parameters):
             raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
                                   expected=f"{len(self.parameters)}: {self._names()}",
                                   help="give a value for each parameter, in order or by feed_dict=")
-        return [entry.numpy() if isinstance(entry, Tensor) else entry for entry in arguments]
+        return [parameter.given(entry, "computation", parameter.name or position + 1)
+                for position, (parameter, entry) in enumerate(zip(self.parameters, arguments, strict=True))]
 
     def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
         """The arguments in order, from a mapping of parameters (or their names) to values."""

@@ -163,7 +163,7 @@ class Jitted:
             symbol = self._symbol(owner, position, array.ndim, axes)
             if symbol is not None:
                 shape[position] = dim(symbol)
-        labels = axes and tuple([(axis.label, axis.axis_class, axis.is_flattened and axis.full_length)
+        labels = axes and tuple([(axis.label, axis.level, axis.axis_class, axis.is_flattened and axis.full_length)
                                  for axis in axes])
         return as_dtype(array.dtype), tuple(shape), labels, axes
 

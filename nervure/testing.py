@@ -21,8 +21,9 @@ import numpy as np
 
 from nervure.autodiff.derivative import deriv
 from nervure.computation import computation
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import nesting
+from nervure.front.alignment import arranged
 from nervure.front.creation import constant, numpy_array, placeholder
 from nervure.front.elementwise import multiply
 from nervure.front.reading import integer, members, real, shown
@@ -41,9 +42,9 @@ def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: fl
                  check_dtype: bool = False) -> None:
     """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
 
-    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal; NaN equals NaN,
-    infinities their like. The tolerances are by default those of the less precise element type of the two
-    (``TOLERANCES``); Python's numbers have none.
+    Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal, and the named axes of
+    two tensors, in any order; NaN equals NaN, infinities their like. The tolerances are by default those of the less
+    precise element type of the two (``TOLERANCES``); Python's numbers have none.
     """
     pairs = _pairs(actual, expected)
     for path, mine, theirs in pairs:
@@ -85,6 +86,11 @@ def _nested_differently(*values: Any) -> AssertionError:
 
 def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
     """What a reader needs to know about two tensors that differ; empty where they do not."""
+    if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
+        try:
+            mine = arranged(mine, theirs.axes, "assert_close", "actual")
+        except AxisMismatch:
+            return f"axes {mine.axes} instead of {theirs.axes}"
     actual, expected = [_elements(entry) for entry in (mine, theirs)]
     if actual.shape != expected.shape:
         return f"shape {actual.shape} instead of {expected.shape}"

@@ -207,6 +207,16 @@ def test_a_custom_derivative_is_checked():
         nv.deriv(nv.sum(wrong_type(x)), x)
 
 
+def test_the_gradient_of_a_custom_derivative_goes_by_names():
+    x = nv.variable("H=2, W=2", np.float32([[1, 2], [3, 4]]))
+    weights = nv.constant([[5.0, 6.0], [7.0, 8.0]], axes="W=2, H=2")
+    turned = nv.custom_vjp(lambda x: x * weights, lambda gradient, x: weights * gradient)
+    assert nv.deriv(nv.sum(turned(x)), x).tolist() == [[5.0, 7.0], [6.0, 8.0]]
+    renamed = nv.custom_vjp(lambda x: x * 2, lambda gradient, x: nv.zeros("H=2, K=2"))
+    with pytest.raises(nv.AxisMismatch):
+        nv.deriv(nv.sum(renamed(x)), x)
+
+
 def test_containers_that_hold_themselves_are_refused():
     endless = []
     endless.append(endless)

@@ -30,6 +30,15 @@ def test_what_is_close(actual, expected):
     assert_close(actual, expected)
 
 
+def test_named_tensors_are_compared_by_their_names():
+    rows = np.float32([[1, 2], [3, 4]])
+    turned = nv.constant(rows.T, axes="W=2, H=2")
+    assert_close(turned, nv.constant(rows, axes="H=2, W=2"))
+    assert_close(turned, rows.T)
+    with pytest.raises(AssertionError, match=r"axes \(W: 2, H: 2\) instead of \(H: 2, K: 2\)"):
+        assert_close(turned, nv.constant(rows, axes="H=2, K=2"))
+
+
 @pytest.mark.parametrize(("actual", "expected", "message"), [
     (np.float64([1.0, 2.0]), [1.0, 2.1], r"1 of 2 elements differ \(float64"),
     (np.float32([1.0, 2.0]), [1.0, 2.1], r"largest absolute difference 0.1 at \[1\]: 2.0 instead of 2.1"),

@@ -78,6 +78,25 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
     return broadcast_anonymous(value.value, target.shape, op)
 
 
+def arranged(tensor: Tensor, axes: Axes, op: str, operand: str | int) -> Tensor:
+    """A tensor with its axes in the order of those of a place that it is put into, found by their names.
+
+    Where the tensor or the place has no names they go by position. AxisMismatch where the sets differ.
+    """
+    if not tensor.is_named or axes.is_anonymous:
+        return tensor
+    pairs = pairing(axes, tensor.axes)
+    check_roles(axes, tensor.axes, pairs, op, operand)
+    if not len(pairs) == len(axes) == tensor.ndim:
+        raise AxisMismatch("the tensor has other axes", op=op, operand=operand, got=str(tensor.axes),
+                           expected=f"{axes}, in any order",
+                           help="nv.map_roles(x, {old: new}) renames axes, nv.cast_axes(x, axes) goes by position")
+    order = [pairs[at] for at in range(len(axes))]
+    if order == list(range(len(order))):
+        return tensor
+    return Tensor(Permute(tensor.value, order), Axes([tensor.axes[at] for at in order]))
+
+
 def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
     """A value with axes ``own``, all of which occur in ``axes``, broadcast to ``axes`` in their order."""
     if own is axes:
@@ -110,7 +129,7 @@ def pairing(left: Axes, right: Axes) -> dict[int, int]:
     return pairs
 
 
-def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, position: int) -> None:
+def check_roles(left: Axes, right: Axes, pairs: dict[int, int], op: str, position: str | int) -> None:
     """AxisMismatch for an axis without partner that has class and offset of an axis of the other operand."""
     alone = [(axis, right) for at, axis in enumerate(left) if at not in pairs]
     alone += [(axis, left) for at, axis in enumerate(right) if at not in pairs.values()]

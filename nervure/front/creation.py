@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
+from nervure.front.alignment import arranged
 from nervure.front.promotion import promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.ir.leaves import Constant, Full, ReadVariable
@@ -96,6 +97,10 @@ class AssignableTensorOp(Tensor):
             self.variable.name = name
         return self
 
+    def given(self, value: Any, op: str, operand: str | int) -> Any:
+        """What a caller gives for this place: a tensor as its elements, by the names of its axes."""
+        return arranged(value, self.axes, op, operand).numpy() if isinstance(value, Tensor) else value
+
     def __repr__(self) -> str:
         names = self.axes.names if self.is_named else None
         label = f" {self.name!r}" if self.name else ""
@@ -124,10 +129,12 @@ def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTenso
     """An immutable tensor from a number, nested lists or an array.
 
     Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
-    With axes the value's shape must be their lengths; a single number fills them.
+    With axes the value's shape must be their lengths; a single number fills them. A tensor keeps its axes, and goes
+    to other ones by their names.
     """
     if isinstance(value, Tensor):
-        value = value.numpy()
+        axes = value._axes if axes is None else axes
+        value = _elements(value, axes, "constant")
     array = read_array(value, dtype, "constant")
     if axes is None:
         own = None
@@ -167,7 +174,7 @@ def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp
     """A persistent tensor from anything that NumPy reads."""
     if isinstance(data, Tensor):
         axes = data._axes if axes is None else axes
-        data = data.numpy()
+        data = _elements(data, axes, "tensor")
     array = read_array(data, dtype, "tensor")
     return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
 
@@ -175,7 +182,7 @@ def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp
 def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensorOp:
     own = read_axes(axes)
     if isinstance(initial, Tensor):
-        initial = initial.numpy()
+        initial = _elements(initial, own, role)
     if initial is not None and not callable(initial):
         initial = read_array(initial, dtype, role)
         dtype = initial.dtype if dtype is None else dtype
@@ -209,11 +216,17 @@ def _initializer(initial: Any, axes: Axes, role: str) -> Any:
         except Exception as error:
             raise InvalidArgument(f"the initial value cannot be computed: {error}", op=role,
                                   help="initial_value is called with the axes") from error
-        value = value.numpy() if isinstance(value, Tensor) else numpy_array(value, role)
+        value = _elements(value, axes, role) if isinstance(value, Tensor) else numpy_array(value, role)
         if value.ndim:
             check_shape(value.shape, axes, role)
         return value
     return compute
+
+
+def _elements(value: Tensor, axes: Any, op: str) -> np.ndarray:
+    """The elements of a tensor on the axes of a place, as users write these (None: its own)."""
+    own = value.axes if axes is None else read_axes(axes)
+    return arranged(value, own, op, "value").numpy()
 
 
 def read_axes(axes: Any) -> Axes:

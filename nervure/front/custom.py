@@ -21,6 +21,7 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument
+from nervure.front.alignment import arranged
 from nervure.front.tensor import Tensor, as_tensor
 from nervure.ir.op import Value
 
@@ -76,6 +77,7 @@ class custom_vjp:  # a decorator
         if gradient is None:
             return None
         own = as_tensor(gradient, self.__name__, dtype=operand.dtype)
+        own = arranged(own, operand.axes, self.__name__, position + 1)
         if own.dtype is not operand.dtype or own.shape != operand.shape:
             raise InvalidArgument("a gradient must have its operand's type", op=self.__name__, operand=position + 1,
                                   got=str(own.type), expected=str(operand.type),

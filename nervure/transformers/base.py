@@ -94,7 +94,8 @@ class Transformer(ABC):
     def set(self, variable: Any, value: Any) -> None:
         """Sets a variable to anything that NumPy reads, converted as an argument would be."""
         self.check_open()
-        self._cell(variable, warn=False).set(value)
+        cell = self._cell(variable, warn=False)
+        cell.set(value if isinstance(variable, Variable) else variable.given(value, "set", cell.name or "variable"))
 
     def copy_state(self, other: Transformer) -> None:
         """Takes over the values of all variables that another transformer has used."""

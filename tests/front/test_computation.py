@@ -73,6 +73,81 @@ def test_feeding_by_name(transformer):
         step(1.0, feed_dict={x: 1.0, y: 2.0})
 
 
+@pytest.fixture(params=["interpreter", "cpu"])
+def each_transformer(request):
+    with nv.transformers.make_transformer(request.param) as made:
+        yield made
+
+
+SQUARE = np.float32([[1, 2], [3, 4]])
+
+
+def turned() -> nv.Tensor:
+    """SQUARE for who asks for (H, W), with its axes the other way round."""
+    return nv.constant(SQUARE.T, axes="W=2, H=2")
+
+
+def test_a_named_argument_goes_by_its_names(each_transformer):
+    """A255: by position or by feed_dict, computed or constant, at the first call as at the third."""
+    x = nv.placeholder("H=2, W=2").named("x")
+    double = each_transformer.computation(x * 2, x)
+    for _ in range(3):
+        for argument in (turned(), turned() + 0, SQUARE, nv.constant(SQUARE), nv.constant(SQUARE, axes="H=2, W=2")):
+            np.testing.assert_array_equal(double(argument), SQUARE * 2)
+            np.testing.assert_array_equal(double(feed_dict={x: argument}), SQUARE * 2)
+    y = nv.placeholder(())
+    both = each_transformer.computation([x, y], x, y)
+    assert both(turned(), 1.0)[0].tolist() == SQUARE.tolist()
+
+
+def test_a_named_argument_finds_its_axes_by_offset_and_before_lengths_are_known(each_transformer):
+    """A255: axes match as everywhere."""
+    height = nv.axis("H", 2)
+    x = nv.placeholder([height, height.offset(-1)])
+    argument = nv.constant(SQUARE.T, axes=[height.offset(-1), height])
+    np.testing.assert_array_equal(each_transformer.computation(x, x)(argument), SQUARE)
+    y = nv.placeholder("N=n, W=2")
+    argument = nv.constant(np.ones((2, 3)), axes="W=2, N=3")
+    assert each_transformer.computation(y, y)(argument).shape == (3, 2)
+
+
+def test_an_argument_of_other_names_is_refused(each_transformer):
+    """A255: other names, more, fewer, or other lengths; the error says which parameter has which axes."""
+    x = nv.placeholder("H=2, W=2").named("x")
+    identity = each_transformer.computation(x, x)
+    for axes in ("H=2, K=2", "H=2, W=3", "H=2, W=2, K=1", "W=2"):
+        argument = nv.zeros(nv.make_axes(axes))
+        for call in (lambda: identity(argument), lambda: identity(feed_dict={x: argument})):  # noqa: B023  # at once
+            with pytest.raises(nv.AxisMismatch) as caught:
+                call()
+            assert caught.value.operand == "x" and caught.value.location.file == __file__
+
+
+def test_a_traced_function_is_compiled_anew_for_another_order_of_axes():
+    """A255: jit never takes one order for another, nor an offset for a name."""
+    rows = nv.jit(lambda x: nv.sum(x, "W"))
+    assert rows(nv.constant(SQUARE, axes="H=2, W=2")).tolist() == rows(turned()).tolist() == [3.0, 7.0]
+    wide = nv.make_axis(2, "H-1", "H")
+    by_level = nv.jit(lambda x: x * x.axes[1].level)
+    assert by_level(nv.ones([nv.axis("W", 2), wide])).max() == 0.0
+    assert by_level(nv.ones([nv.axis("W", 2), nv.axis("H", 2).offset(-1)])).max() == -1.0
+
+
+def test_a_variable_is_set_by_names(each_transformer):
+    """A255: transformer.set and an argument for a variable."""
+    w = nv.variable("H=2, W=2").named("w")
+    each_transformer.set(w, turned())
+    np.testing.assert_array_equal(each_transformer.get(w), SQUARE)
+    with pytest.raises(nv.AxisMismatch) as caught:
+        each_transformer.set(w, nv.zeros("H=2, K=2"))
+    assert caught.value.operand == "w"
+    each_transformer.set(w, 2 * turned())
+    each_transformer.computation(w + 1, w)(turned())
+    np.testing.assert_array_equal(each_transformer.get(w), SQUARE)
+    each_transformer.computation(nv.assign(w, turned() * 3))()
+    np.testing.assert_array_equal(each_transformer.get(w), SQUARE * 3)
+
+
 def test_results_are_the_callers_own(transformer):
     """A223: no aliasing between results, arguments, cells and constants."""
     x, w = nv.placeholder((3,)), nv.variable((3,), 1.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.types.axis import axis
 from nervure.types.dim import dim
 
@@ -99,6 +99,25 @@ def test_initial_values(initial, expected):
         w = nv.variable([H], initial)
         initial[0] = 99
         assert w.numpy().tolist() == expected
+
+
+def test_named_values_go_to_their_axes():
+    """A255: an initial value, what a callable of the axes gives, a constant and a tensor of a tensor."""
+    rows = np.float32([[1, 2], [3, 4]])
+    turned = nv.constant(rows.T, axes="W=2, H=2")
+    square = nv.make_axes("H=2, W=2")
+    for made in (nv.variable(square, turned), nv.persistent_tensor(square, turned * 1),
+                 nv.variable(square, lambda _: turned), nv.constant(turned, axes=square),
+                 nv.tensor(turned, axes="H=2, W=2")):
+        assert made.axes == square and made.tolist() == rows.tolist()
+    for make in (nv.constant, nv.tensor):
+        assert make(turned).axes == turned.axes and make(turned).tolist() == rows.T.tolist()
+        assert not make(nv.constant(rows)).is_named
+    other = nv.zeros("H=2, K=2")
+    for refused in (lambda: nv.variable(square, other), lambda: nv.constant(other, axes=square),
+                    lambda: nv.variable(square, lambda _: other).numpy(), lambda: nv.tensor(other, square)):
+        with pytest.raises(AxisMismatch, match="other axes"):
+            refused()
 
 
 def test_initial_values_that_fail():

@@ -275,6 +275,13 @@ def argument_of_another_shape():
     run(np.zeros((4, 3), np.float32))  # here
 
 
+@fails(nv.AxisMismatch)
+def argument_of_other_axes():
+    x = nv.placeholder("H=3, W=4").named("image")
+    run = nv.computation(x + 1, x)
+    run(nv.zeros("width=4, H=3"))  # here
+
+
 @fails(nv.WrongKind)
 def float_for_an_integer():
     x = nv.placeholder((3,), nv.int32)
