@@ -256,7 +256,7 @@ class ScalarNamespace(ABC):
 
     @abstractmethod
     def digamma(self, x: Any) -> Any:
-        """Derivative of lgamma; at the poles NaN."""
+        """Derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
 
     # -- comparisons (result bool; with NaN false, but not_equal true) ------------------------------------------
 

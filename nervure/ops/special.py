@@ -60,7 +60,7 @@ class Lgamma(FloatFunction):
 
 
 class Digamma(FloatFunction):
-    """The derivative of lgamma; NaN at the poles."""
+    """The derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
 
     def evaluate(self, s: Any, *elements: Any) -> Any:
         return s.digamma(*elements)

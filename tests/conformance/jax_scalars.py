@@ -265,7 +265,7 @@ class JaxScalars(ScalarNamespace):
     erfc = _precise(lax.erfc)
     erf_inv = _precise(lax.erf_inv)
     lgamma = _precise(lax.lgamma)
-    digamma = _precise(lax.digamma)
+    digamma = _precise(lambda x: jnp.where(x == 0, -1 / x, lax.digamma(x)))  # XLA has NaN at 0
 
     # -- comparisons and predicates ----------------------------------------------------------------------------
 

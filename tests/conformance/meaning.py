@@ -19,7 +19,7 @@ from nervure.types.dtype import DType, float32, float64, int8
 __all__ = ["converted", "float32", "float64", "int8", "meaning", "nearest"]
 
 INF, NAN = math.inf, math.nan
-ITSELF, SIGNED = "the argument", "an infinity with the sign of the argument"
+ITSELF, SIGNED, OPPOSITE = "the argument", "an infinity with its sign", "an infinity with the other sign"
 _BEYOND = 5000  # no float has an exponent of this size
 
 
@@ -152,7 +152,9 @@ class Real:
             value = self.at[x]
             if value is ITSELF:
                 return x
-            return math.copysign(INF, x) if value is SIGNED else nearest_or_same(value, dtype)
+            if value in (SIGNED, OPPOSITE):
+                return math.copysign(INF, x if value is SIGNED else -x)
+            return nearest_or_same(value, dtype)
         if not self.domain(x):
             return NAN
         with mpmath.workdps(60):
@@ -198,7 +200,7 @@ _UNARY: dict[str, Real] = {
     "erfc": Real(lambda x: mpmath.erfc(x) if x < 1000 else 0, {INF: 0.0, -INF: 2.0}),
     "erf_inv": Real(mpmath.erfinv, {1.0: INF, -1.0: -INF, **_ODD}, lambda x: abs(x) < 1),
     "lgamma": Real(lambda x: mpmath.re(mpmath.loggamma(x)), {INF: INF, -INF: INF}),
-    "digamma": Real(mpmath.digamma, {INF: INF}, lambda x: x != -INF and not _is_pole(x)),
+    "digamma": Real(mpmath.digamma, {INF: INF, 0.0: OPPOSITE}, lambda x: x != -INF and not _is_pole(x)),
 }
 
 

@@ -62,6 +62,9 @@ SAID: list[tuple[str, str, Any, tuple[Any, ...], Any]] = [
     ("O32", "log", nv.float64, (-1.0,), NAN), ("O32", "atanh", nv.float64, (1.0,), INF),
     ("O32", "rsqrt", nv.float32, (-0.0,), -INF), ("O32", "sin", nv.float64, (-0.0,), -0.0),
     ("O32", "asin", nv.float32, (2.0,), NAN), ("O32", "cos", nv.float64, (INF,), NAN),
+    ("O32", "digamma", nv.float32, (0.0,), -INF), ("O32", "digamma", nv.float64, (-0.0,), INF),
+    ("O32", "digamma", nv.bfloat16, (-0.0,), INF), ("O32", "digamma", nv.float16, (-1.0,), NAN),
+    ("O32", "lgamma", nv.float16, (-0.0,), INF), ("O32", "lgamma", nv.bfloat16, (-1.0,), INF),
     ("O39", "absolute", nv.complex64, (3 + 4j,), 5.0),
 ]
 

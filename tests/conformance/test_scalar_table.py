@@ -100,6 +100,28 @@ def test_what_a_function_means(name, provider):
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("dtype", [entry for entry in all_dtypes if entry.is_low_precision and not entry.storage_only],
+                         ids=str)
+def test_what_a_function_means_in_low_precision(dtype, provider):
+    """O11, O20 to O32: the special values are those of float32, rounded."""
+    for name in FUNCTIONS:
+        if name in ("complex", *_NOT_OF_FLOATS.split()):
+            continue
+        special = values.special(dtype)[:27]
+        arrays = values.crossed([special[::3] if arity(name) == 3 else special] * arity(name))
+        if name == "where":
+            arrays[0] = np.isfinite(arrays[0].astype(np.float32))
+        got = computed(provider, scalar_op(name), *arrays)
+        rows = zip(*[array.tolist() for array in arrays], strict=True)
+        with np.errstate(all="ignore"):
+            expected = np.array([meaning(name, float32, *row) for row in rows]).astype(got.dtype)
+        tolerance = scalar_tolerance(provider, name, float32)
+        wrong = differs(got, expected, tolerance._replace(ulps=min(tolerance.ulps, 1)))
+        wrong &= ~np.asarray(flushed(provider, *arrays, expected))
+        assert not wrong.any(), f"{name} of {dtype.name}: {report(arrays, got, expected, wrong)}"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("target", all_dtypes, ids=str)
 def test_convert(target, provider):
     """O33, O34, O35, O36: conversions between all pairs of types saturate, and round once."""

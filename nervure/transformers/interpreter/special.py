@@ -68,13 +68,13 @@ _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 
 
 def digamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of lgamma; NaN at the poles.
+    """The derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... NaN.
 
     psi(x) = psi(x + 1) - 1/x raises x to 10 (Abramowitz and Stegun 6.3.5), where the asymptotic series
     6.3.18 has full accuracy; negative x are reflected by psi(x) = psi(1 - x) - pi / tan(pi x) (6.3.7).
     """
     x = np.asarray(x, np.float64)
-    pole = (x <= 0) & (x == np.floor(x))
+    pole = (x < 0) & (x == np.floor(x))
     reflected = (x < 0) & ~pole
     y = np.where(pole, 1.0, np.where(reflected, 1 - x, x))
     below = np.zeros_like(y)

@@ -89,7 +89,8 @@ def _digamma(x: Any) -> Any:
     part = np.abs(fraction)
     cotangent = np.where(part > 0.25, np.tan(np.pi * (0.5 - part)), 1 / np.tan(np.pi * part))
     reflected = special.psi(1 - x) - np.pi * np.copysign(cotangent, fraction)
-    return np.where(_is_pole(x), np.nan, np.where(x < 0, reflected, special.psi(x)))
+    value = np.where(x == 0, np.copysign(np.inf, -x), np.where(x < 0, reflected, special.psi(x)))
+    return np.where(_is_pole(x) & (x != 0), np.nan, value)
 
 
 def _terms_of_digamma(x: Any) -> Any:

@@ -58,7 +58,7 @@ def test_gamma_at_poles_and_ends(dtype):
     lgamma, digamma = [on_arrays(name, dtype, 8) for name in ("lgamma", "digamma")]
     poles = np.array([0.0, -0.0, -1.0, -2.0, -17.0, -2.0**40, -np.inf], dtype)
     assert np.isposinf(lgamma(poles)).all()
-    assert np.isnan(digamma(poles)).all()
+    assert digamma(poles[:2]).tolist() == [-np.inf, np.inf] and np.isnan(digamma(poles[2:])).all()
     assert np.isposinf(lgamma(np.array([np.inf, np.finfo(dtype).max], dtype))).all()
     assert np.isposinf(digamma(np.array([np.inf], dtype))).all()
     assert lgamma(np.array([1.0, 2.0], dtype)).tolist() == [0.0, 0.0]

@@ -76,7 +76,7 @@ def lgamma(x: Register) -> Register:
 
 
 def digamma(x: Register) -> Register:
-    """Derivative of lgamma; NaN at the poles and at -inf."""
+    """Derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... and -inf NaN."""
     return rarely("digamma_of_negative", _is_negative, _digamma_of_negative, x, _digamma_of_positive(x))
 
 
@@ -121,8 +121,7 @@ def _digamma_of_positive(x: Register) -> Register:
     high, low = _log_in_parts(x)
     square = inverse * inverse
     far = high + (low - b.fma(square, polynomial(square, _DIGAMMA_FAR), inverse * 0.5))
-    value = b.where(x.equal(math.inf), x, b.where(is_near, near, far))
-    return b.where(x.equal(0.0), math.nan, value)
+    return b.where(x.equal(math.inf), x, b.where(is_near, near, far))
 
 
 def _digamma_of_negative(x: Register) -> Register:
