@@ -30,12 +30,8 @@ from typing import Any, NamedTuple
 from nervure.errors import InternalError
 from nervure.transformers.cpu.llvm.library import Message, using_llvm
 from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
 
-_TRIPLE = b"x86_64-unknown-linux-gnu"
-LEVEL = 1    # of code generation: 2 and 3 take longer for code that is no faster
-ROUGH = 0    # takes a sixth of the time, and keeps values on the stack
-_ADDRESSES, _REACH = b"pic", b"small"
-SETTINGS = f"{_TRIPLE!r} {LEVEL} {_ADDRESSES!r} {_REACH!r}"  # what decides, besides text and target, on the code made
 _ASSEMBLY, _OBJECT = 0, 1
 
 
@@ -57,7 +53,7 @@ def assembly(text: str, target: Target | None = None) -> str:
 
 def _compile(text: str, target: Target, level: int, form: int) -> bytes:
     with using_llvm() as llvm, _borrowed_machine(llvm, target, level) as machine, _module(llvm, text) as module:
-        llvm.SetTarget(module, _TRIPLE)
+        llvm.SetTarget(module, TRIPLE)
         llvm.SetDataLayout(module, machine.layout)
         with Message(llvm) as error:
             buffer = llvm.TargetMachineEmitToMemory(machine.pointer, module, form, error.place)
@@ -126,11 +122,11 @@ def _borrowed_machine(llvm: Any, target: Target, level: int) -> Iterator[_Machin
 def _make_machine(llvm: Any, target: Target, level: int) -> _Machine:
     processor, features = _describe(target)
     with Message(llvm) as error:
-        kind = llvm.GetTargetFromTriple(_TRIPLE, error.place)
+        kind = llvm.GetTargetFromTriple(TRIPLE, error.place)
         if not kind:
             raise InternalError(f"LLVM has no x86-64: {error}")
-    pointer = llvm.CreateTargetMachine(kind, _TRIPLE, processor.encode(), features.encode(), level, _ADDRESSES,
-                                       _REACH, 0, 0, b"")
+    pointer = llvm.CreateTargetMachine(kind, TRIPLE, processor.encode(), features.encode(), level, ADDRESSES,
+                                       REACH, 0, 0, b"")
     data = llvm.CreateTargetMachineData(pointer)
     with Message(llvm) as layout:
         llvm.CopyStringRepOfTargetData(data, layout.place)

@@ -36,12 +36,12 @@ from nervure.ir.structural import fingerprint
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.code_cache import CodeCache, make_key, user_cache
-from nervure.transformers.cpu.compiler import SETTINGS
 from nervure.transformers.cpu.fingerprint import package_fingerprint
-from nervure.transformers.cpu.jit import kept_kernels, kernel_key
+from nervure.transformers.cpu.library_cache import find_all, kernel_key
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.native import GRAIN, KeptStep, NativePlan, Told, native_kernel
 from nervure.transformers.cpu.plan import HostStep, Plan
+from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.sizes import Demand, demand
 from nervure.types.dim import Dim, DimLike, parse_dim, symbols
 from nervure.types.dtype import as_dtype
@@ -193,7 +193,7 @@ class _Reader:
         rows = self._parts["steps"]
         keys = [bytes.fromhex(row[0]) for row in rows]
         _require(all([len(key) == _KEY_BYTES for key in keys]))
-        libraries = kept_kernels(keys)
+        libraries = find_all(keys)
         if libraries is None:
             return None
         roots = self._pick(self._parts["roots"], "root")

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.errors import InvalidArgument, NotSupported
+from nervure.transformers.cpu.settings import llvm_version
 
 # LLVM's name of a feature: the name that Linux gives it. The level x86-64-v3, but for what every such processor has.
 _AVX2 = {"sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "avx": "avx", "avx2": "avx2",
@@ -67,8 +68,7 @@ class Target(NamedTuple):
     @property
     def key(self) -> str:
         """What decides, besides the text, which code is made: equal keys, equal code."""
-        import llvmlite
-        return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvmlite.__version__}"
+        return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvm_version()}"
 
 
 def read_target(description: str) -> Target:

@@ -12,9 +12,8 @@ import pytest
 
 from nervure import flags
 from nervure.errors import InternalError
-from nervure.transformers.cpu import jit
-from nervure.transformers.cpu.code_cache import make_key, user_cache
-from nervure.transformers.cpu.compiler import SETTINGS
+from nervure.transformers.cpu import jit, library_cache
+from nervure.transformers.cpu.code_cache import user_cache
 from nervure.transformers.cpu.jit import compile_kernel, compile_kernels
 from nervure.transformers.cpu.machine import Target
 
@@ -34,7 +33,7 @@ def ask(library: jit.Library) -> int:
 
 
 def disk_key(text: str) -> bytes:
-    return make_key("kernel", SETTINGS, Target.host().key, text)
+    return library_cache.kernel_key(text, Target.host())
 
 
 def test_the_same_text_is_loaded_once_while_somebody_holds_it():
@@ -42,7 +41,7 @@ def test_the_same_text_is_loaded_once_while_somebody_holds_it():
     assert compile_kernel(answer(1)) is first and ask(first) == 1
     address = id(first)
     del first
-    assert not [library for library in jit._loaded.values() if id(library) == address]
+    assert not [library for library in library_cache._loaded.values() if id(library) == address]
 
 
 def test_order_and_repetition_are_kept():

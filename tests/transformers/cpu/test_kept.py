@@ -18,7 +18,7 @@ from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument, NumericError
 from nervure.ir.kinds import FLOATS, Elementwise
 from nervure.transformers import base
-from nervure.transformers.cpu import compiler, executable, jit, kept
+from nervure.transformers.cpu import compiler, executable, kept, library_cache
 from nervure.transformers.cpu.code_cache import user_cache
 from nervure.transformers.cpu.machine import Target
 
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     """An empty cache, and a process that has loaded nothing: what other tests hold is not found."""
-    monkeypatch.setattr(jit, "_loaded", WeakValueDictionary())
+    monkeypatch.setattr(library_cache, "_loaded", WeakValueDictionary())
     with flags.overriding(cache_directory=str(tmp_path / "kept"), cache_executables=True):
         yield tmp_path / "kept"
 

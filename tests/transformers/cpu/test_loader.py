@@ -9,9 +9,10 @@ import math
 import pytest
 
 from nervure.errors import FormatError, InternalError
-from nervure.transformers.cpu.compiler import ROUGH, compile_object
+from nervure.transformers.cpu.compiler import compile_object
 from nervure.transformers.cpu.elf import Relocation, read_object
 from nervure.transformers.cpu.loader import Library, _Image, load, load_together, process_symbol
+from nervure.transformers.cpu.settings import COLD_LEVEL
 
 
 def made(text: str, **symbols: int) -> Library:
@@ -150,7 +151,7 @@ def test_objects_that_call_each_other_are_one_library():
         define i64 @second(i64 %x) {
           %a = call i64 @one() %b = call i64 @hidden() %n = load i64, ptr @number
           %s = add i64 %a, %b %t = add i64 %s, %n %u = add i64 %t, %x ret i64 %u }"""
-    library = load_together([compile_object(first), compile_object(second, level=ROUGH)])
+    library = load_together([compile_object(first), compile_object(second, level=COLD_LEVEL)])
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address("first"))(1) == 53
     with pytest.raises(InternalError, match="second"):
         load(compile_object(first))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nervure.transformers.cpu.runtime import native
+from nervure.transformers.cpu.runtime import code
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,5 +54,5 @@ def test_it_is_loaded_once(text):
     assert done.returncode == 0, done.stderr
 
 
-def test_what_is_usual_is_there():
-    assert {function.name for function in native.functions()} > native._USUAL
+def test_what_is_hot_is_there():
+    assert {function.name for function in code.functions()} > code.HOT

@@ -28,6 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from nervure.errors import NotSupported
+from nervure.transformers.cpu.settings import llvm_file
 
 _TEXT = ctypes.POINTER(c_char_p)  # where LLVM puts a string of its own
 _OBJECT = c_void_p  # something of LLVM's that we hold and give back
@@ -122,11 +123,9 @@ def using_llvm() -> Iterator[Any]:
 @cache
 def _load() -> Any:
     """Loads the library, once per process, and makes it ready for this kind of machine."""
-    import llvmlite
-    file = os.path.join(os.path.dirname(llvmlite.__file__), "binding", "libllvmlite.so")
     functions = SimpleNamespace()
     try:
-        shared = ctypes.CDLL(file)
+        shared = ctypes.CDLL(llvm_file())
         for name, (result, *arguments) in _SIGNATURES.items():
             function = shared[f"LLVMPY_{name}"]
             function.restype, function.argtypes = result, arguments

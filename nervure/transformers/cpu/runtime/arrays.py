@@ -4,27 +4,18 @@ An array is its header: where its data is, its rank, lengths, element type and f
 through a *memory handler*, four functions that the array refers to; ours give memory back to the pool. So a result
 owns its data like any other array, and the memory is used again when it dies.
 
->>> FIELDS["data"], FIELDS["memory_handler"]
-(16, 88)
-
-The offsets are those of CPython with a GIL and NumPy 2; :mod:`memory` checks them on real arrays before they are used.
+>>> [function.name for function in functions()][:2]
+['new_array', 'handler_malloc']
 """
 
 from __future__ import annotations
 
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I8, I32, I64, PTR, Type
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.objects import ALIGNED, C_CONTIGUOUS, FIELDS, OWNS_DATA, WRITEABLE
 from nervure.transformers.cpu.runtime.pool import HEAD
-from nervure.transformers.cpu.runtime.records import Array, At, Block, Host
-
-FIELDS = {"references": 0, "type": 8, "data": 16, "rank": 24, "dims": 32, "strides": 40, "base": 48, "descr": 56,
-          "flags": 64, "memory_handler": 88}
-"""The bytes at which the fields of an array's header lie."""
-
-LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
-"""The bytes at which lists and tuples have their length and their items (a list: the address of its items)."""
-
-C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
+from nervure.transformers.cpu.runtime.records import Array, Block, Host
 
 
 def functions() -> list[Builder]:

@@ -14,9 +14,10 @@ import ctypes
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import fetch_add
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.floats import standard_floats
 from nervure.transformers.cpu.runtime.pool import borrowed
-from nervure.transformers.cpu.runtime.records import At, Buffer, Call, Code, Kind, Program, Status, Step
+from nervure.transformers.cpu.runtime.records import Buffer, Call, Code, Kind, Program, Status, Step
 from nervure.transformers.cpu.runtime.slices import SHARED_FROM
 from nervure.transformers.cpu.runtime.team import team
 

@@ -12,20 +12,11 @@ from __future__ import annotations
 
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.arrays import (
-    ALIGNED,
-    C_CONTIGUOUS,
-    LIST_ITEMS,
-    LIST_SIZE,
-    TUPLE_ITEMS,
-    host,
-    read,
-)
-from nervure.transformers.cpu.runtime.records import Array, At, Cell, Entry, Program
+from nervure.transformers.cpu.runtime.arrays import host, read
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.objects import ALIGNED, C_CONTIGUOUS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
+from nervure.transformers.cpu.runtime.records import KEPT_PROGRAMS, Array, Cell, Entry, Program
 from nervure.transformers.cpu.runtime.team import team
-
-KEPT_PROGRAMS = 8
-"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
 
 
 def functions() -> list[Builder]:

@@ -17,7 +17,8 @@ from __future__ import annotations
 from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.llvm.shared import lock, unlock
 from nervure.transformers.cpu.llvm.types import I64
-from nervure.transformers.cpu.runtime.records import At, Status
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.records import Status
 
 
 def report(b: Builder, status: Register, code: Operand, op: Operand, position: Operand, value: Operand) -> None:

@@ -23,7 +23,6 @@ from weakref import WeakMethod
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.runtime import forking, memory, native, records
-from nervure.transformers.cpu.runtime.entry import KEPT_PROGRAMS
 from nervure.transformers.cpu.runtime.program import Program
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
@@ -61,11 +60,11 @@ class FastEntry:
         self._locks = [(cell, cell.turn.lock.acquire, cell.turn.lock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[records.Cell(*map(id, parts)) for parts in self._locks])
         self._programs: list[Program] = []
-        self._table = (ctypes.c_void_p * KEPT_PROGRAMS)()
+        self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
 
     def add(self, program: Program) -> None:
         """From now on calls with such arguments run this program."""
-        self._programs = [program, *[other for other in self._programs if other is not program]][:KEPT_PROGRAMS]
+        self._programs = [program, *[other for other in self._programs if other is not program]][:records.KEPT_PROGRAMS]
         for place, entry in enumerate(self._programs):
             self._table[place] = entry.address
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from nervure.transformers.cpu.runtime import native, records
-from nervure.transformers.cpu.runtime.arrays import FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
+from nervure.transformers.cpu.runtime.objects import FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
 
 _ARRAY_TYPE, _NEW_FROM_DESCR, _GET_HANDLER = 2, 94, 305     # places in NumPy's table of its C functions
 _HANDLER_NAME = b"mem_handler"                              # what NumPy calls capsules of memory handlers

@@ -14,47 +14,16 @@ from functools import cache
 from typing import Any, TypeVar
 
 from nervure import flags
-from nervure.transformers.cpu import jit
 from nervure.transformers.cpu.code_cache import make_key
-from nervure.transformers.cpu.compiler import LEVEL, ROUGH, SETTINGS
 from nervure.transformers.cpu.fingerprint import package_fingerprint
-from nervure.transformers.cpu.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.library_cache import load_or_make
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.runtime import arrays, call, cores, entry, forking, records, slices, transaction
-from nervure.transformers.cpu.runtime import pool as pool_code
-from nervure.transformers.cpu.runtime import team as team_code
+from nervure.transformers.cpu.runtime import cores, forking, records
+from nervure.transformers.cpu.settings import SETTINGS
 
-_PARTS = ("usual", "else")
-_GLOBALS = {"team": records.Team, "pool": records.Pool, "host": records.Host}
-# What is worth a millisecond of LLVM and more for each: the way of every call, where its own instructions take longer
-# than the functions of Python that it calls. All else (threads, failures, variables) is compiled in a hurry, which adds
-# 5 ns to a call of 320.
-_USUAL = {"entry", "fits", "call_program", "new_array", "run", "bind", "run_steps", "slice_count", "run_slice", "take",
-          "put", "size_class", "class_bytes", "handler_free"}
+_PARTS = ("hot", "cold")
 _loading = threading.Lock()
 _Record = TypeVar("_Record", bound=ctypes.Structure)
-
-
-def functions() -> list[Builder]:
-    """All of the runtime's code."""
-    return [slices.slice_count(), slices.run_slice(), *team_code.functions(), *pool_code.functions(),
-            *arrays.functions(), *call.functions(), *entry.functions(), *transaction.functions()]
-
-
-def modules() -> list[jit.Module]:
-    """The runtime in LLVM's language: what is usual, then all else."""
-    every = functions()
-    return [_module([function for function in every if function.name in _USUAL], every, "global", LEVEL),
-            _module([function for function in every if function.name not in _USUAL], every, "external global", ROUGH)]
-
-
-def _module(own: list[Builder], every: list[Builder], kind: str, level: int) -> jit.Module:
-    """Some of the functions; ``kind`` says whether the records are ``global`` here or ``external global``."""
-    start = "" if kind.startswith("external") else " zeroinitializer"
-    records = [f"@{name} = {kind} [{ctypes.sizeof(record)} x i8]{start}, align 128"
-               for name, record in _GLOBALS.items()]
-    others = [function.declaration for function in every if function not in own]
-    return jit.Module(assemble(own, records, others), level)
 
 
 @cache
@@ -80,10 +49,16 @@ def _prepare() -> None:
 def _load() -> Any:
     # The package stands for the text, which takes longer to make than the code takes to load.
     keys = [make_key("runtime", package_fingerprint(), SETTINGS, Target.host().key, part) for part in _PARTS]
-    loaded = jit.compile_once(keys, modules)
+    loaded = load_or_make(keys, _make)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
     _start(records.Team.from_address(loaded.address("team")), records.Pool.from_address(loaded.address("pool")))
     return loaded
+
+
+def _make() -> list[bytes]:
+    """The object files, compiled. What builds the code is imported where the cache does not have it."""
+    from nervure.transformers.cpu.runtime.code import compile_modules
+    return compile_modules()
 
 
 def record(name: str, kind: type[_Record]) -> _Record:

@@ -23,7 +23,8 @@ from contextlib import contextmanager
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.shared import lock, unlock
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.records import CLASSES, At, Block, Pool
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.records import CLASSES, Block, Pool
 from nervure.transformers.cpu.runtime.slices import greatest
 
 HEAD = ctypes.sizeof(Block)

@@ -1,26 +1,11 @@
 """The records that Python fills in and native code reads: one table of their fields for both sides.
 
 A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads and
-writes the same fields through :class:`At`, at the offsets of the same structures:
+writes the same fields at the offsets of the same structures (:mod:`fields`). A warm start needs this table, and none of
+the code that builds code.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> b = Builder("double_extent", [("step", PTR)])
->>> step = At(Step, b.arguments[0])
->>> step["extent"] = step["extent"] + step["extent"]
->>> b.ret()
->>> print(b.text())
-define void @double_extent(ptr %step) {
-entry:
-  %v0 = getelementptr inbounds i8, ptr %step, i64 32
-  %v1 = load i64, ptr %v0, align 8
-  %v2 = getelementptr inbounds i8, ptr %step, i64 32
-  %v3 = load i64, ptr %v2, align 8
-  %v4 = add i64 %v1, %v3
-  %v5 = getelementptr inbounds i8, ptr %step, i64 32
-  store i64 %v4, ptr %v5, align 8
-  ret void
-}
-<BLANKLINE>
+>>> Step.extent.offset, ctypes.sizeof(Step) // 8
+(32, 9)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
 buffers, its sizes, which part of its parallel extent is due, memory that no other thread uses, and the record that
@@ -31,10 +16,6 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-
-from nervure.transformers.cpu.llvm.builder import Operand, Register
-from nervure.transformers.cpu.llvm.shared import atomic_load, atomic_store
-from nervure.transformers.cpu.llvm.types import I8, I64, PTR, Type
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
                           ctypes.c_void_p)
@@ -217,6 +198,10 @@ class Cell(ctypes.Structure):
     ]
 
 
+KEPT_PROGRAMS = 8
+"""For so many sizes of the arguments the fast way is open; the one that was added last is tried first."""
+
+
 class Entry(ctypes.Structure):
     """What the native function behind an executable looks at first."""
 
@@ -246,40 +231,3 @@ class Host(ctypes.Structure):
         ("array_name", _address),      # the strings "array" and "version"
         ("version_name", _address),
     ]
-
-
-class At:
-    """A record at an address, in code that is being built: ``step["extent"]`` reads or writes a field."""
-
-    __slots__ = ("pointer", "record")
-
-    def __init__(self, record: type[ctypes.Structure], pointer: Register) -> None:
-        self.record, self.pointer = record, pointer
-
-    def place(self, name: str) -> Register:
-        """The address of a field."""
-        return self.pointer.builder.offset(self.pointer, getattr(self.record, name).offset, I8)
-
-    def __getitem__(self, name: str) -> Register:
-        return self.pointer.builder.load(self.place(name), self._type(name))
-
-    def __setitem__(self, name: str, value: Operand) -> None:
-        value = value if isinstance(value, Register) else self.pointer.builder.constant(I64, value)
-        self.pointer.builder.store(value, self.place(name))
-
-    def peek(self, name: str) -> Register:
-        """A field that another thread may be writing: some value that it had."""
-        return atomic_load(self.pointer.builder, self.place(name), self._type(name), "monotonic")
-
-    def poke(self, name: str, value: Operand) -> None:
-        """Writes a field that another thread may be reading."""
-        atomic_store(self.pointer.builder, value, self.place(name), "monotonic")
-
-    def _type(self, name: str) -> Type:
-        kind = dict(self.record._fields_)[name]  # type: ignore[arg-type]  # no bit fields here
-        return PTR if kind is _address else I64
-
-    def element(self, index: Register) -> At:
-        """The record that stands ``index`` places further in an array of them."""
-        distance = index * ctypes.sizeof(self.record)
-        return At(self.record, self.pointer.builder.offset(self.pointer, distance, I8))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.llvm.types import I64, PTR
-from nervure.transformers.cpu.runtime.records import At, Step
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.records import Step
 
 MOST = 4095
 """Slices of a step; each has a number of 12 bits."""

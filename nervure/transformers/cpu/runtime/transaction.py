@@ -14,9 +14,11 @@ import ctypes
 
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.arrays import LIST_ITEMS, LIST_SIZE, WRITEABLE, host, read
+from nervure.transformers.cpu.runtime.arrays import host, read
+from nervure.transformers.cpu.runtime.fields import At
+from nervure.transformers.cpu.runtime.objects import LIST_ITEMS, LIST_SIZE, WRITEABLE
 from nervure.transformers.cpu.runtime.pool import borrowed
-from nervure.transformers.cpu.runtime.records import Array, At, Cell, Code, Entry, Program, Status
+from nervure.transformers.cpu.runtime.records import Array, Cell, Code, Entry, Program, Status
 
 ROOM = 512
 """Bytes on the stack for the arrays of a call, 16 each; a call with more takes them from the pool."""

@@ -1,0 +1,52 @@
+"""Settings of the compiler, read without it: what decides, besides text and target, on the code that is made.
+
+>>> SETTINGS
+"b'x86_64-unknown-linux-gnu' 1 b'pic' b'small'"
+>>> "version" in llvm_version()
+True
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from functools import cache
+
+from nervure.errors import NotSupported
+
+TRIPLE = b"x86_64-unknown-linux-gnu"
+
+LEVEL = 1
+"""Of code generation: 2 and 3 take longer for code that is no faster."""
+
+COLD_LEVEL = 0
+"""The level of what is rarely run: it takes a sixth of the time, and keeps values on the stack."""
+
+ADDRESSES, REACH = b"pic", b"small"
+SETTINGS = f"{TRIPLE!r} {LEVEL} {ADDRESSES!r} {REACH!r}"
+
+
+def llvm_file() -> str:
+    """Where llvmlite's shared library is. NotSupported without llvmlite."""
+    return os.path.join(_folder(), "binding", "libllvmlite.so")
+
+
+@cache
+def llvm_version() -> str:
+    """What tells one LLVM from another: llvmlite's own text about its version, and the size of its library."""
+    try:
+        with open(os.path.join(_folder(), "_version.py"), encoding="utf-8") as file:
+            return f"{file.read()} {os.path.getsize(llvm_file())}"
+    except (OSError, ValueError) as error:
+        raise NotSupported("llvmlite is not whole", op="cpu transformer", got=str(error), expected="llvmlite 0.50",
+                           help="pip install --force-reinstall 'llvmlite==0.50.*'") from None
+
+
+@cache
+def _folder() -> str:
+    """The folder of llvmlite, whose Python side, which nothing here needs, is not imported."""
+    found = importlib.util.find_spec("llvmlite")
+    if found is None or not found.submodule_search_locations:
+        raise NotSupported("llvmlite is not installed", op="cpu transformer", got="no module llvmlite",
+                           expected="llvmlite 0.50", help="pip install 'llvmlite==0.50.*'")
+    return found.submodule_search_locations[0]
