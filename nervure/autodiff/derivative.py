@@ -31,8 +31,8 @@ def deriv(f: Any, x: Any, error: Any = None) -> Any:
     """The derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
 
     ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable
-    means all its reads below f; another tensor means that very node. Zeros where x is not below f. WrongKind (a
-    TypeError) for integers.
+    means all its reads below f; another tensor means that very node. Zeros where x is not below f; an assignment
+    inside f cuts the path through the value it writes. WrongKind (a TypeError) for integers.
     """
     several = isinstance(x, (list, tuple))
     wanted = [_wanted(entry) for entry in (x if several else [x])]
@@ -74,7 +74,7 @@ def _places(x: Tensor, f: Value) -> list[Value]:
 
 
 def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
-    """The sum of the gradients of all places of x, tied to the reads below f."""
+    """The sum of the gradients of all places of x, which takes place after f, on the reads of f."""
     total: Value | None = None
     for part in parts:
         if part is not None:

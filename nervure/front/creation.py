@@ -24,8 +24,9 @@ from nervure.front.promotion import promote, weak_type
 from nervure.front.tensor import Tensor, as_tensor, is_scalar
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
-from nervure.ir.traverse import below
+from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.ops.order import value_operands
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
@@ -117,12 +118,14 @@ def handle_of(variable: Variable) -> AssignableTensorOp:
 
 
 def variables_below(x: Tensor) -> list[AssignableTensorOp]:
-    """The trainable variables that a tensor is computed from, in the order of the graph."""
+    """The trainable variables that a tensor is computed from, in the order of the graph.
+
+    What a sequence assigns before its last member is not among them: its readers read what was assigned.
+    """
     if isinstance(x, AssignableTensorOp) and x.is_trainable:
         return [x]
-    reads = below([x.value], lambda op: type(op) is ReadVariable and op.variable.trainable)
-    return [handle_of(variable)
-            for variable in dict.fromkeys(op.variable for op in reads)]  # type: ignore[attr-defined]
+    reads = [op for op in postorder([x.value], None, value_operands) if type(op) is ReadVariable]
+    return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads) if variable.trainable]
 
 
 def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp:

@@ -1,8 +1,8 @@
 """From what a user wrote to single assignment: which state each read sees, and what each variable is in the end.
 
-A ``Placement`` walks expressions in the order in which they are placed. It keeps the current value of every
-variable, binds the reads below an expression to it, and turns assignments into new current values, so that what
-is left is pure:
+A ``Placement`` walks expressions as Python would evaluate them: operands from the left, then the op, each op once, at
+its first place. It keeps the current value of every variable, binds each read to it, and turns assignments into new
+current values, so that what is left is pure:
 
 >>> import nervure as nv
 >>> x = nv.variable((), 0.0)
@@ -17,20 +17,19 @@ is left is pure:
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument
+from nervure.errors import InvalidArgument
 from nervure.ir.function import is_effect
 from nervure.ir.leaves import Full, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import current_provenance, on_behalf_of, set_override
-from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops import UpdateView
-from nervure.ops.order import Assign, DoAll, Order, Sequential, Together
+from nervure.ops.order import Assign, DoAll, Sequential, Together
 from nervure.types.dim import Dim
 from nervure.types.dtype import bool_
 from nervure.types.index_map import IndexMap
@@ -40,15 +39,13 @@ ENUMERATED = 1 << 20
 
 
 class Write(NamedTuple):
-    """One assignment as it landed."""
+    """One assignment as it landed, and what the variable was before (None: nothing)."""
 
     variable: Variable
     map: IndexMap | None
     value: Value
     op: Op
-
-
-Task = Generator["Task", Any, Any]
+    before: Value | None
 
 
 class Placement:
@@ -59,7 +56,6 @@ class Placement:
         self.entry: dict[Variable, Value] = {}
         self.effects: list[Op] = []
         self._table: dict[Value, Value] = {}
-        self._bound: set[Op] = set()
         self._placed: set[Op] = set()
         self._writes: list[Write] = []
         self._token = Full(False, bool_, (0,)).output
@@ -70,12 +66,13 @@ class Placement:
 
     def place(self, value: Value) -> Value:
         """Places one expression now; returns its pure form. What has been placed before keeps the value it had."""
-        return _run(self._place(value))
+        self._walk(value.op)
+        return self._pure(value)
 
     def place_together(self, values: Sequence[Value]) -> list[Value]:
         """Places expressions side by side, as ``doall`` does; returns their pure forms."""
-        _run(self._side_by_side(values, None))
-        return [self._table.get(value, value) for value in values]
+        self._walk(DoAll(*values))
+        return [self._pure(value) for value in values]
 
     def current(self, variable: Variable, op: Op | None = None) -> Value:
         """The value of a variable at this point."""
@@ -97,118 +94,160 @@ class Placement:
         return [(variable, value) for variable, value in self.state.items()
                 if variable.persistent and value is not self.entry.get(variable)]
 
-    # -- tasks: generators that yield tasks, so that nesting needs no recursion --------------------
+    # -- the walk: a stack of ops, and of what is to be done between the members of a doall --------
 
-    def _place(self, root: Value) -> Task:
-        self._bind_reads(root)
-        order = postorder([root], self._placed, _pure_operands)
-        for op in order:
-            if isinstance(op, Order) and type(op) is not Together:
-                yield self._ordered(op)
-        self._rebuild(order)
-        return self._table.get(root, root)
+    def _walk(self, root: Op) -> None:
+        """Finishes every op below the root after its operands; an op that is found on the way back is not entered."""
+        placed, entered = self._placed, set[Op]()
+        stack: list[Op | Callable[[], None]] = [root]
+        while stack:
+            op = stack[-1]
+            if not isinstance(op, Op):
+                stack.pop()
+                op()
+            elif op in placed:
+                stack.pop()
+            elif op in entered:
+                stack.pop()
+                self._finish(op)
+                placed.add(op)
+            else:
+                entered.add(op)
+                stack.extend(reversed(self._tasks(op)))
 
-    def _bind_reads(self, root: Value) -> None:
-        """Gives the reads below an expression, those of its anchors too, the state of this moment."""
-        for op in postorder([root], self._bound, _operands_outside_order):
-            if type(op) is ReadVariable:
-                self._table[op.outputs[0]] = self.current(op.variable, op)
+    def _tasks(self, op: Op) -> Sequence[Op | Callable[[], None]]:
+        """What is placed before an op."""
+        operands = [operand.op for operand in op.operands]
+        if type(op) is Together:
+            return [*operands[1:], operands[0]]  # what it is derived from takes place first
+        return _SideBySide(self, operands).tasks() if type(op) is DoAll else operands
 
-    def _rebuild(self, order: Sequence[Op]) -> None:
-        table = self._table
-        for op in order:
-            if type(op) is Together:
-                table[op.outputs[0]] = table.get(op.operands[0], op.operands[0])
-            elif not isinstance(op, (Order, ReadVariable)):
-                before = set_override(op.provenance)
-                fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
-                set_override(before)
-                if fresh is not op:
-                    table.update(zip(op.outputs, fresh.outputs, strict=True))
-                if is_effect(fresh):
-                    self.effects.append(fresh)
-
-    def _ordered(self, op: Op) -> Task:
-        if isinstance(op, Assign):
-            value = yield self._place(op.operands[0])
-            self._write(Write(op.variable, op.map, value, op))
-        elif isinstance(op, Sequential):
-            for member in op.operands:
-                yield self._place(member)
-            last = op.operands[-1]
-            self._table[op.outputs[0]] = self._table.get(last, last)
-        elif isinstance(op, DoAll):
-            yield self._side_by_side(op.operands, op)
+    def _finish(self, op: Op) -> None:
+        """Gives an op its pure form, on the pure forms of its operands."""
+        kind = type(op)
+        if kind is ReadVariable:
+            pure = self.current(op.variable, op)  # type: ignore[attr-defined]  # the field of the class just seen
+        elif kind is Sequential:
+            pure = self._pure(op.operands[-1])
+        elif kind is Together:
+            pure = self._pure(op.operands[0])
+        elif kind is Assign or kind is DoAll:
+            pure = self._token
+            if kind is Assign:
+                self.write(op.variable, op.map, self._pure(op.operands[0]), op)  # type: ignore[attr-defined]
         else:
-            raise InternalError(f"{op!r} cannot be placed")
-        if not isinstance(op, Sequential):
-            self._table[op.outputs[0]] = self._token
-
-    def _write(self, write: Write) -> None:
-        self._writes.append(write)
-        if write.map is None:
-            self.state[write.variable] = write.value
+            self._rebuild(op)
             return
-        with on_behalf_of(write.op.provenance):
-            base = self.current(write.variable, write.op)
-            self.state[write.variable] = UpdateView(base, write.value, write.map).output
+        self._table[op.outputs[0]] = pure
 
-    def _side_by_side(self, members: Sequence[Value], op: Op | None) -> Task:
-        """Each member on the state at entry; then all writes, which may not touch one element twice."""
-        entry, outer = self.state, self._writes
-        landed: list[Write] = []
-        for member in members:
-            self.state, self._writes = dict(entry), []
-            yield self._place(member)
-            for write in self._writes:
-                _check_disjoint(write, landed)
-            landed.extend(self._writes)
-        self.state, self._writes = entry, outer
-        for write in landed:
-            self._write(write)
+    def _rebuild(self, op: Op) -> None:
+        table = self._table
+        before = set_override(op.provenance)
+        fresh = op.with_operands([table.get(operand, operand) for operand in op.operands])
+        set_override(before)
+        if fresh is not op:
+            table.update(zip(op.outputs, fresh.outputs, strict=True))
+        if is_effect(fresh):
+            self.effects.append(fresh)
 
+    def _pure(self, value: Value) -> Value:
+        return self._table.get(value, value)
 
-def _run(task: Task) -> Any:
-    """Runs a task and the tasks it yields, with a stack of our own."""
-    stack, result = [task], None
-    while stack:
-        try:
-            stack.append(stack[-1].send(result))
-            result = None
-        except StopIteration as finished:
-            stack.pop()
-            result = finished.value
-    return result
+    # -- writes ------------------------------------------------------------------------------------
 
+    def write(self, variable: Variable, index_map: IndexMap | None, value: Value, op: Op) -> None:
+        """Lets an assignment land: all of the variable, or what the map visits, is the value from here on."""
+        self._writes.append(Write(variable, index_map, value, op, self.state.get(variable)))
+        if index_map is not None:
+            with on_behalf_of(op.provenance):
+                value = UpdateView(self.current(variable, op), value, index_map).output
+        self.state[variable] = value
 
-def _pure_operands(op: Op) -> Sequence[Value]:
-    """What is placed with an op: nothing below an ordered op, which places its operands itself; no anchors."""
-    if type(op) is Together:
-        return op.operands[:1]
-    return () if isinstance(op, Order) else op.operands
+    def begin_writes(self) -> list[Write]:
+        """Starts a list of writes of its own; returns the one before."""
+        before, self._writes = self._writes, []
+        return before
 
-
-def _operands_outside_order(op: Op) -> Sequence[Value]:
-    """Where reads that take place together are found: everywhere but below assignments and sequences."""
-    return () if isinstance(op, Order) and type(op) is not Together else op.operands
+    def undo_writes(self, outer: list[Write]) -> list[Write]:
+        """Takes back what has been written since ``begin_writes`` gave ``outer``; returns those writes."""
+        writes, self._writes = self._writes, outer
+        for write in reversed(writes):
+            if write.before is None:
+                del self.state[write.variable]
+            else:
+                self.state[write.variable] = write.before
+        return writes
 
 
-def _check_disjoint(write: Write, landed: Sequence[Write]) -> None:
-    """InvalidArgument naming both where a write may touch an element that another one of its siblings writes."""
-    for other in landed:
-        if other.variable is write.variable and _may_overlap(write.map, other.map):
+class _SideBySide:
+    """The members of one doall: each on the state at entry; then all writes, which may not touch one element twice."""
+
+    def __init__(self, placement: Placement, members: Sequence[Op]) -> None:
+        self._placement, self._members = placement, members
+        self._outer: list[Write] = []
+        self._landed: dict[Variable, _Landed] = {}
+
+    def tasks(self) -> list[Op | Callable[[], None]]:
+        """The members, each between the beginning and the end of its own writes; then the landing of them all."""
+        between = [task for member in self._members for task in (self._begin, member, self._end)]
+        return [*between, self._land]
+
+    def _begin(self) -> None:
+        self._outer = self._placement.begin_writes()
+
+    def _end(self) -> None:
+        own: dict[Variable, _Landed] = {}
+        for write in self._placement.undo_writes(self._outer):
+            own.setdefault(write.variable, _Landed()).add(write)
+        for variable, writes in own.items():
+            self._landed.setdefault(variable, _Landed()).join(writes)
+
+    def _land(self) -> None:
+        for landed in self._landed.values():
+            for write in landed.writes:
+                self._placement.write(write.variable, write.map, write.value, write.op)
+
+
+class _Landed:
+    """Writes to one variable, and which of them touches each element, as far as that is known."""
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+        self._anywhere: Write | None = None
+        self._at: dict[tuple[int, ...], Write] = {}
+
+    def add(self, write: Write) -> None:
+        """One more write, of a member that may write an element again."""
+        cells = None if write.map is None else _cells(write.map)
+        self.writes.append(write)
+        if cells is None:
+            self._anywhere = write
+        else:
+            self._at.update(dict.fromkeys(cells, write))
+
+    def join(self, other: _Landed) -> None:
+        """The writes of another member; InvalidArgument naming both that may touch one element."""
+        before, after = self._clash(other)
+        if before is not None and after is not None:
             raise InvalidArgument("two writes side by side may touch one element", op="doall",
-                                  operand=write.variable.name,
-                                  got=f"writes at {other.op.location} and {write.op.location}",
-                                  expected="writes to different elements", location=write.op.location,
+                                  operand=after.variable.name,
+                                  got=f"writes at {before.op.location} and {after.op.location}",
+                                  expected="writes to different elements", location=after.op.location,
                                   help="put them into nv.sequential([...])")
+        self.writes.extend(other.writes)
+        self._anywhere = self._anywhere or other._anywhere
+        self._at.update(other._at)
 
-
-def _may_overlap(left: IndexMap | None, right: IndexMap | None) -> bool:
-    if left is None or right is None:
-        return True
-    cells = [_cells(entry) for entry in (left, right)]
-    return any(entry is None for entry in cells) or not set(cells[0]).isdisjoint(cells[1])  # type: ignore[arg-type]
+    def _clash(self, other: _Landed) -> tuple[Write | None, Write | None]:
+        """A write of each that may touch one element; None where no two do."""
+        if not self.writes:
+            return None, None
+        if self._anywhere is not None or other._anywhere is not None:
+            return self._anywhere or self.writes[0], other._anywhere or other.writes[0]
+        for cell, write in other._at.items():
+            if cell in self._at:
+                return self._at[cell], write
+        return None, None
 
 
 def _cells(index_map: IndexMap) -> list[tuple[int, ...]] | None:
@@ -216,6 +255,6 @@ def _cells(index_map: IndexMap) -> list[tuple[int, ...]] | None:
     lengths = [entry for entry in index_map.shape if not isinstance(entry, Dim)]
     if len(lengths) < index_map.rank or math.prod(lengths) > ENUMERATED:
         return None
-    grid = np.indices(lengths).reshape(len(lengths), -1)
+    grid = np.indices(lengths).reshape(len(lengths), math.prod(lengths))
     visited = np.stack([np.broadcast_to(entry, grid.shape[1:]) for entry in index_map.evaluate(tuple(grid))])
     return list(map(tuple, visited.T.tolist()))

@@ -12,6 +12,7 @@ its effect alone gives an empty *token*.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
@@ -67,7 +68,7 @@ class DoAll(Order):
 
 
 class Together(Order):
-    """Its first operand. When it is placed, the reads below the other operands take place too."""
+    """Its first operand. When it is placed, the other operands take place before it."""
 
     operand_names = "*members"
 
@@ -76,6 +77,13 @@ class Together(Order):
 
     def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
         return (gradient, *(None,) * (len(members) - 1))
+
+
+def value_operands(op: Op) -> Sequence[Value]:
+    """The operands that the value of an op is computed from: of those that say when, the one whose value it is."""
+    if type(op) is Sequential:
+        return op.operands[-1:]
+    return op.operands[:1] if type(op) is Together else op.operands
 
 
 def _members(op: Op, types: tuple[BasicTensorDescription, ...]) -> tuple[BasicTensorDescription, ...]:
