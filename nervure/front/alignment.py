@@ -42,6 +42,22 @@ def common_axes(tensors: Sequence[Tensor], op: str) -> Axes | None:
     return axes
 
 
+def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
+    """Two tensors of which one has names, both with names: scalars meet them freely, another anonymous one takes
+    them by position where it may.
+    """
+    tensors = []
+    for own, other in ((left, right), (right, left)):
+        if own.is_named:
+            tensors.append(own)
+        elif own.ndim == 0:
+            tensors.append(Tensor(own.value, Axes()))
+        else:
+            common_axes([left, right], op)
+            tensors.append(Tensor(own.value, other.axes))
+    return tensors[0], tensors[1]
+
+
 def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | None, Shape]:
     """Core values of one shape for an elementwise op, with the axes (None: anonymous) and shape of its result."""
     axes = common_axes(tensors, op)

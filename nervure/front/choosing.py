@@ -54,6 +54,14 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     return positions
 
 
+def either(axes: Any, axis: Any, op: str, name: str) -> Any:
+    """Axes given as ``name=`` or by NumPy's ``axis=``; InvalidArgument for both."""
+    if axes is not None and axis is not None:
+        raise InvalidArgument(f"axis= and {name}= say the same", op=op, help="give one of them", got="both",
+                              expected="one of them")
+    return axes if axis is None else axis
+
+
 def _is_list(axes: Any) -> bool:
     return isinstance(axes, Axes) or (isinstance(axes, Iterable) and not isinstance(axes, (str, bytes, Axis, Tensor))
                                          and getattr(axes, "shape", None) != ())

@@ -39,7 +39,7 @@ def dot(x: Operand, y: Operand, batch: Any = ()) -> Tensor:
     left, right = _operands(x, y, "dot")
     if not left.is_named and not right.is_named:
         return _numpy_dot(left, right)
-    left, right = _both_named(left, right)
+    left, right = alignment.both_named(left, right, "dot")
     shared = _batch_axes(left, right, batch)
     pairs = _contracted(left, right, shared)
     return _contract(left, right, pairs, shared)
@@ -50,7 +50,7 @@ def outer(x: Operand, y: Operand) -> Tensor:
     left, right = _operands(x, y, "outer")
     if not left.is_named and not right.is_named:
         return Tensor(ops.Dot(left.value, right.value, pairs=()))
-    left, right = _both_named(left, right)
+    left, right = alignment.both_named(left, right, "outer")
     return _contract(left, right, [], [])
 
 
@@ -99,20 +99,6 @@ def _operands(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
     tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
     left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
     return left, right
-
-
-def _both_named(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Scalars meet names freely; another anonymous operand takes the names by position where it may."""
-    tensors = []
-    for position, (own, other) in enumerate(((left, right), (right, left))):
-        if own.is_named:
-            tensors.append(own)
-        elif own.ndim == 0:
-            tensors.append(Tensor(own.value, Axes()))
-        else:
-            alignment.common_axes([other, own] if position else [own, other], "dot")
-            tensors.append(Tensor(own.value, other.axes))
-    return tensors[0], tensors[1]
 
 
 def _batch_axes(left: Tensor, right: Tensor, batch: Any) -> list[Pair]:

@@ -19,7 +19,7 @@ from typing import Any
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
-from nervure.front.choosing import positions_of
+from nervure.front.choosing import either, positions_of
 from nervure.front.elementwise import (
     add,
     common_dtype,
@@ -45,7 +45,10 @@ Operand = Any
 
 
 def softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:
-    """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC)."""
+    """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC).
+
+    An anonymous tensor of two axes or more has to be given the axes (InvalidArgument).
+    """
     return _normalized("softmax", ops.Softmax, x, normalization_axes, axis)
 
 
@@ -94,22 +97,23 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
 
 
-def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = None, epsilon: float = 1e-5) -> Tensor:
-    """x less its mean, over its deviation, along some axes (absent: all but N and REC); then times scale, plus shift.
+def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = None, epsilon: float = 1e-5, *,
+               axis: Any = None) -> Tensor:
+    """x less its mean, over its deviation, along some axes (absent: as for softmax); then times scale, plus shift.
 
     ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
     """
     (own, scale, shift), dtype = _computing("layer_norm", x, scale, shift)
-    kept = _kept(own, axes, "layer_norm")
+    kept = _kept(own, either(axes, axis, "layer_norm", "axes"), "layer_norm")
     return convert(_scaled(_standardized(own, kept, epsilon), scale, shift), dtype)
 
 
-def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6) -> Tensor:
-    """x over the root of its mean square along some axes (absent: all but N and REC); then times scale (Zhang
-    and Sennrich 2019).
+def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6, *, axis: Any = None) -> Tensor:
+    """x over the root of its mean square along some axes (absent: as for softmax); then times scale (Zhang and
+    Sennrich 2019).
     """
     (own, scale), dtype = _computing("rms_norm", x, scale)
-    kept = _kept(own, axes, "rms_norm")
+    kept = _kept(own, either(axes, axis, "rms_norm", "axes"), "rms_norm")
     size = _spread(mean, square(own), kept)
     result = multiply(own, rsqrt(add(size, epsilon)))
     return convert(result if scale is None else multiply(result, scale), dtype)
@@ -136,12 +140,21 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
 
 
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
-    if axis is not None and axes is not None:
-        raise InvalidArgument("axis= and normalization_axes= say the same", op=name, help="give one of them",
-                              got="both", expected="one of them")
     own = as_tensor(x, name)
-    along, _ = chosen_axes(own, axes if axis is None else axis, None, name)
-    return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=tuple(sorted(along))), own._axes)
+    along = _along(own, either(axes, axis, name, "normalization_axes"), name)
+    return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=along), own._axes)
+
+
+def _along(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+    """The positions along which x is normalised: those given, else all but N and REC; InvalidArgument where that is
+    no choice.
+    """
+    along = tuple(sorted(chosen_axes(x, axes, None, op)[0]))
+    if axes is None and x.ndim and (not along or (len(along) > 1 and not x.is_named)):
+        raise InvalidArgument("along which axes has to be said", op=op, operand="axis", got=str(x.axes),
+                              expected="axis=-1, or a list of axes",
+                              help="axis=-1 goes along the last axis, axis=[0, 1] along two together")
+    return along
 
 
 def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[list[Any], DType]:
@@ -162,6 +175,8 @@ def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
         raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes),
                            expected=str(own.axes),
                            help="nv.one_hot(labels, axis) makes vectors of class numbers")
+    if targets.is_named:
+        own, targets = alignment.both_named(own, targets, op)
     return own, converted_to(alignment.fitted(targets, own, op), dtype.compute), dtype
 
 
@@ -201,7 +216,8 @@ def _in_unit(nats: Tensor, usebits: bool) -> Tensor:
 
 
 def _kept(x: Tensor, axes: Any, op: str) -> list[int]:
-    return list(chosen_axes(x, axes, None, op)[1])
+    along = _along(x, axes, op)
+    return [at for at in range(x.ndim) if at not in along]
 
 
 def _spread(reduction: Callable[..., Tensor], x: Tensor, kept: list[int]) -> Tensor:
@@ -227,8 +243,8 @@ def _scaled(x: Tensor, scale: Any, shift: Any) -> Tensor:
 def _channels(x: Tensor, channels: Any) -> list[int]:
     if channels is not None:
         return list(positions_of(x, channels, "batch_norm"))
-    if not x.is_named:
-        return [1] if x.ndim > 1 else []
+    if not x.is_named and x.ndim > 1:
+        return [1]
     channel = x.axes.channel_axis()
     if channel is None:
         raise AxisMismatch("there is no channel axis", op="batch_norm", got=str(x.axes), expected="an axis C",
@@ -239,8 +255,8 @@ def _channels(x: Tensor, channels: Any) -> list[int]:
 def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
     """A tensor over the channels, which for anonymous x gets lengths of 1 in the other places."""
     own = as_tensor(entry, "batch_norm")
-    if x.is_named or own.ndim == 0:
-        return own
+    if x.is_named or own.is_named or own.ndim == 0:
+        return own  # names beside an anonymous x are refused where the two meet
     return Tensor(ops.Reshape(own.value, tuple([length if at in kept else 1 for at, length in enumerate(x.shape)])))
 
 

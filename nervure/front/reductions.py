@@ -15,7 +15,7 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument
-from nervure.front.choosing import positions_of
+from nervure.front.choosing import either, positions_of
 from nervure.front.elementwise import converted_to
 from nervure.front.promotion import accumulating, floating
 from nervure.front.reading import truth
@@ -49,12 +49,7 @@ def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, 
            keepdims: bool, dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
-    if axis is not None:
-        if reduction_axes is not None:
-            raise InvalidArgument("axis= and reduction_axes= say the same", op=name, help="give one of them",
-                                  got="both", expected="one of them")
-        reduction_axes = axis
-    reduced, kept = chosen_axes(own, reduction_axes, out_axes, name)
+    reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
     value = own.value if dtype is None else converted_to(own.value, dtype(own.dtype))
     value = core(value, axes=tuple(sorted(reduced)), **attributes).output
     return _arranged(value, own, reduced, kept, keepdims)

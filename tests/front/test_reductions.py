@@ -204,6 +204,36 @@ def test_softmax():
     nv.testing.check_grads(nv.softmax, [X], rtol=1e-5)
 
 
+NORMALISED = {"softmax": nv.softmax, "log_softmax": nv.log_softmax, "layer_norm": nv.layer_norm,
+              "rms_norm": nv.rms_norm}
+
+
+@pytest.mark.parametrize("name", NORMALISED)
+def test_the_axes_of_an_anonymous_tensor_have_to_be_said(name):
+    """A256: with two axes or more, and where there is none but N and REC; axis= says it for all alike."""
+    function = NORMALISED[name]
+    rows = nv.constant(np.arange(6.0).reshape(2, 3))
+    for unclear in (rows, nv.ones((2, 3, 4)), nv.ones("N=4"), nv.ones("REC=3, N=4")):
+        with pytest.raises(InvalidArgument, match="has to be said") as caught:
+            function(unclear)
+        assert "axis=-1" in caught.value.help and caught.value.op == name
+    nv.testing.assert_close(function(rows, axis=-1), nv.stack([function(row) for row in rows]))
+    nv.testing.assert_close(function(rows, [1]), function(rows, axis=-1))
+    nv.testing.assert_close(function(rows, axis=[0, 1]), function(rows.reshape(-1)).reshape(2, 3))
+    assert function(nv.ones("N=4"), "N").shape == (4,)
+    with pytest.raises(InvalidArgument, match="say the same"):
+        function(rows, 0, axis=0)
+
+
+def test_the_channels_of_an_anonymous_vector_have_to_be_said():
+    """A256: a vector has no second axis; names do not meet an anonymous tensor of another rank."""
+    with pytest.raises(AxisMismatch, match="no channel axis"):
+        nv.batch_norm(nv.ones((4,)))
+    assert nv.batch_norm(nv.ones((4,)), channels=[]).tolist() == [0.0] * 4
+    with pytest.raises(AxisMismatch, match="no axis names"):
+        nv.batch_norm(nv.ones((4, 3)), scale=nv.ones("C=3"))
+
+
 T = np.random.default_rng(2).dirichlet(np.ones(4), (2, 3, 5)).transpose(0, 1, 3, 2)
 
 
@@ -267,6 +297,10 @@ def test_targets_that_do_not_fit():
             with pytest.raises(AxisMismatch):
                 loss(y, wrong)
     assert nv.cross_entropy_multi(y, nv.placeholder("C=4, N=2", nv.uint8)).dtype is nv.float32
+    halves = nv.constant([[0.5, 0.5], [0.25, 0.75]])
+    for loss in (nv.cross_entropy_multi, nv.cross_entropy_binary):
+        named = loss(halves, nv.ones("N=2, C=2"))  # y takes the names, by position, so N stays
+        assert named.axes == nv.make_axes("N=2") and named.tolist() == [loss(row, nv.ones(2)).item() for row in halves]
 
 
 def test_normalisation():

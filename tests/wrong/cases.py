@@ -167,6 +167,11 @@ def convolution_of_other_channels():
     nv.convolution(image, filters, ["H", "W"])  # here
 
 
+@fails(nv.InvalidArgument)
+def softmax_along_which_axes():
+    nv.softmax(nv.placeholder((32, 10)))  # here
+
+
 # -- operands ------------------------------------------------------------------------------------------------------
 
 
