@@ -26,6 +26,7 @@ def pickled_by_value(things):
 
 
 def test_every_public_name_pickles_by_reference():
+    """P1: a name leads to the one object."""
     assert {"exp", "mean", "jit", "float32", "Tensor", "computation"} < set(OBJECTS)
     assert pickled_by_value(OBJECTS) == []
 
@@ -46,6 +47,7 @@ def test_a_copy_of_the_package_is_the_package():
 
 
 def test_an_error_keeps_its_parts():
+    """P3: message, fields and place."""
     error = nv.ShapeMismatch("the shapes differ", op="add", operand=2, got=(3,), expected=(4,), help="reshape it")
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is nv.ShapeMismatch and str(again) == str(error) and again.location == error.location
@@ -58,6 +60,7 @@ def test_an_error_keeps_its_parts():
                                       lambda: nv.computation, lambda: nv.float32, lambda: nv.Tensor.sum,
                                       lambda: nv.ops.Exp, lambda: nv.optim.Adam, lambda: nv.InvalidArgument])
 def test_functions_that_mention_the_package_are_kept(cloudpickle, function):
+    """P2: with the package by reference."""
     assert pickle.loads(cloudpickle.dumps(function))() is function()
 
 
@@ -67,6 +70,7 @@ def test_a_function_that_was_kept_computes(cloudpickle):
 
 
 def test_estimators_are_fitted_in_processes_side_by_side():
+    """P2: joblib sends a program's own estimator to processes."""
     selection = pytest.importorskip("sklearn.model_selection", reason="scikit-learn is not installed")
     from sklearn.base import BaseEstimator, RegressorMixin
 

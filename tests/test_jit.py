@@ -233,14 +233,17 @@ def doubled(x):
 
 
 def test_a_copy_of_a_jitted_function_is_the_function():
+    """P4: as of any function."""
     assert copy.copy(doubled) is doubled and copy.deepcopy([doubled])[0] is doubled
 
 
 def test_a_jitted_function_of_a_module_pickles_by_its_name():
+    """P4: not the function below it."""
     assert pickle.loads(pickle.dumps(doubled)) is doubled
 
 
 def test_a_jitted_function_without_a_name_of_its_own_is_kept_with_its_options(cloudpickle):
+    """P4: what was compiled stays behind."""
     function = nv.jit(lambda x, times: x * times, dynamic={"x": 0}, static="times")
     again = pickle.loads(cloudpickle.dumps(function))
     assert again(np.ones(2, np.float32), 3).tolist() == [3, 3]
@@ -249,6 +252,7 @@ def test_a_jitted_function_without_a_name_of_its_own_is_kept_with_its_options(cl
 
 
 def test_a_jitted_function_with_a_transformer_stays_where_it_is():
+    """P4: its variables would stay behind."""
     with nv.transformers.make_transformer("interpreter") as transformer:
         with pytest.raises(nv.WrongKind, match="cannot be pickled"):
             pickle.dumps(nv.jit(abs, transformer=transformer))

@@ -23,6 +23,9 @@ from nervure.errors import InternalError, WrongKind, did_you_mean
 class DType:
     """An element type. There is one instance per type and no other can be made: compare with ``is``.
 
+    ``==`` takes NumPy's dtypes, scalar types and names too, as ``dtype=`` does. As keys of a dict a type and its
+    NumPy dtype are one; classes and names, which hash otherwise, are not.
+
     ``name`` is NumPy's name (``float32``), ``short`` the name in printed graphs (``f32``); ``kind`` is one of
     ``bool``, ``int``, ``uint``, ``float`` and ``complex``; ``bits`` is how many bits carry meaning (4 for
     ``int4``) and ``itemsize`` how many bytes an element takes (1 for ``int4``). ``numpy`` is the NumPy dtype.
@@ -30,7 +33,7 @@ class DType:
     ``is_low_precision`` types compute in float32; ``storage_only`` types admit conversions and moves alone.
     """
 
-    __slots__ = ("bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
+    __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
                  "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
 
     name: str
@@ -45,6 +48,7 @@ class DType:
     is_complex: bool
     is_low_precision: bool
     storage_only: bool
+    _hash: int
     minimum: bool | int | float | None
     maximum: bool | int | float | None
 
@@ -52,10 +56,10 @@ class DType:
         if name in _BY_NAME:
             raise InternalError(f"the element type {name} exists already")
         minimum, maximum = _limits(kind, scalar)
-        is_float, is_complex = kind == "float", kind == "complex"
+        is_float, is_complex, native = kind == "float", kind == "complex", np.dtype(scalar)
         parts = {
-            "name": name, "short": short, "kind": kind, "bits": bits, "numpy": np.dtype(scalar),
-            "itemsize": np.dtype(scalar).itemsize, "minimum": minimum, "maximum": maximum,
+            "name": name, "short": short, "kind": kind, "bits": bits, "numpy": native,
+            "itemsize": native.itemsize, "minimum": minimum, "maximum": maximum, "_hash": hash(native),
             "is_float": is_float, "is_integer": kind in ("int", "uint"), "is_complex": is_complex,
             "is_signed": is_complex or (minimum is not None and minimum < 0),
             "is_low_precision": is_float and bits <= 16,
@@ -69,6 +73,21 @@ class DType:
     def compute(self) -> DType:
         """The type in which arithmetic takes place: float32 for low-precision floats, else this type."""
         return float32 if self.is_low_precision else self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy dtype, under the name by which NumPy and others find it: ``np.zeros(3, nv.float32)``."""
+        return self.numpy
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, np.dtype):
+            return self.numpy == other
+        return _find(other) is self if isinstance(other, (str, type)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an element type cannot be changed ({name})")
@@ -147,13 +166,7 @@ def as_dtype(x: object) -> DType:
     """
     if isinstance(x, DType):
         return x
-    found: DType | None = None
-    if isinstance(x, np.dtype):
-        found = _BY_NUMPY.get(x) or _BY_NUMPY.get(x.newbyteorder("="))
-    elif isinstance(x, str):
-        found = _BY_NAME.get(x)
-    elif isinstance(x, type):
-        found = _BY_SCALAR.get(x)
+    found = _find(x)
     if found is not None:
         return found
     help = did_you_mean(x, _BY_NAME) if isinstance(x, str) else None
@@ -161,6 +174,15 @@ def as_dtype(x: object) -> DType:
         help = "the element types are " + ", ".join(dtype.name for dtype in all_dtypes)
     raise WrongKind("this is not an element type", op="dtype", got=_describe(x), expected="a type such as nv.float32",
                     help=help)
+
+
+def _find(x: object) -> DType | None:
+    """The element type that a NumPy dtype, a name or a class means, if it means one."""
+    if isinstance(x, np.dtype):
+        return _BY_NUMPY.get(x) or _BY_NUMPY.get(x.newbyteorder("="))
+    if isinstance(x, str):
+        return _BY_NAME.get(x)
+    return _BY_SCALAR.get(x) if isinstance(x, type) else None
 
 
 def is_same_kind(source: DType, target: DType) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -26,6 +28,40 @@ def test_default_float(make):
     """A80: float32, and dtype= for another, in any spelling."""
     assert make().dtype is nv.float32
     assert make(dtype=nv.float64).dtype is make(dtype="float64").dtype is make(dtype=np.float64).dtype is nv.float64
+
+
+SPELLED = {
+    "arange": lambda d: nv.arange(3, dtype=d), "bernoulli": lambda d: nv.bernoulli((2,), 0.5, d),
+    "bitcast": lambda d: nv.bitcast(nv.zeros((2,), nv.int16), d), "constant": lambda d: nv.constant(1, dtype=d),
+    "convert": lambda d: nv.convert(nv.zeros((2,)), d), "eye": lambda d: nv.eye(2, dtype=d),
+    "full": lambda d: nv.full((2,), 1, d), "full_like": lambda d: nv.full_like(nv.zeros((2,)), 1, d),
+    "iota": lambda d: nv.iota(3, d), "normal": lambda d: nv.normal((2,), dtype=d),
+    "one_hot": lambda d: nv.one_hot(nv.arange(2), 3, d), "ones": lambda d: nv.ones((2,), d),
+    "ones_like": lambda d: nv.ones_like(nv.arange(2), d), "persistent_tensor": lambda d: nv.persistent_tensor((), 1, d),
+    "placeholder": lambda d: nv.placeholder((), d), "temporary": lambda d: nv.temporary((), d),
+    "tensor": lambda d: nv.tensor([1], dtype=d), "uniform": lambda d: nv.uniform((2,), dtype=d),
+    "variable": lambda d: nv.variable((), 1, d), "zeros": lambda d: nv.zeros((2,), d),
+    "zeros_like": lambda d: nv.zeros_like(nv.arange(2), d), "Parameter": lambda d: nv.Parameter(d, (2,)).value,
+    "astype": lambda d: nv.zeros((2,)).astype(d), "sum": lambda d: nv.zeros((2,)).sum(dtype=d),
+    "BasicTensorDescription": lambda d: nv.BasicTensorDescription(d, (2,)),
+    "TensorDescription": lambda d: nv.TensorDescription(d, nv.make_axes(2))}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+@pytest.mark.parametrize("spelling", [
+    "float16", "f16", np.float16, np.dtype("float16"), np.dtype(">f2"), "bfloat16", ml_dtypes.bfloat16,
+    np.dtype(ml_dtypes.bfloat16)], ids=str)
+def test_every_spelling_of_an_element_type(name, spelling):
+    """P7: wherever one is asked for."""
+    expected = nv.bfloat16 if "bfloat16" in str(spelling) else nv.float16
+    assert getattr(SPELLED[name](spelling), "type", SPELLED[name](spelling)).dtype is expected
+
+
+def test_every_function_with_an_element_type_is_in_the_table():
+    def asks(thing):
+        is_error = isinstance(thing, type) and issubclass(thing, Exception)
+        return callable(thing) and not is_error and "dtype" in inspect.signature(thing).parameters
+    assert {name for name in dir(nv) if asks(getattr(nv, name))} - set(SPELLED) == set()
 
 
 @pytest.mark.parametrize(("value", "dtype"), [

@@ -98,3 +98,49 @@ def test_types_cannot_be_changed_or_doubled():
     with pytest.raises(InternalError):
         DType("float32", "f32", "float", 32, np.float32)
     assert as_dtype("float32").name == "float32"
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_numpy_takes_it_for_a_dtype(dtype):
+    """P5: also as an argument of its functions."""
+    assert np.dtype(dtype) is dtype.numpy or np.dtype(dtype) == dtype.numpy
+    assert np.zeros(2, dtype).dtype == np.zeros(2).astype(dtype).dtype == dtype.numpy
+    assert np.result_type(dtype, dtype) == dtype.numpy
+
+
+def test_jax_takes_it_for_a_dtype():
+    """P5, P7: and has scalar types that mean ours."""
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+    assert jnp.zeros(2, module.bfloat16).dtype == module.bfloat16
+    assert as_dtype(jnp.bfloat16) is as_dtype(jnp.dtype("bfloat16")) is module.bfloat16
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_it_equals_what_means_it(dtype):
+    """P6: from either side, and nothing else."""
+    for spelling in (dtype.name, dtype.short, dtype.numpy, dtype.numpy.type):
+        assert dtype == spelling and spelling == dtype
+        assert not dtype != spelling and not spelling != dtype
+    for other in all_dtypes:
+        if other is not dtype:
+            assert dtype != other and dtype != other.numpy and other.numpy != dtype and dtype != other.name
+
+
+@pytest.mark.parametrize("kind, name", [(bool, "bool"), (int, "int32"), (float, "float32"), (complex, "complex64")])
+def test_python_s_types_mean_what_they_mean_as_an_argument(kind, name):
+    """P6: float is float32 here, and no other."""
+    assert [dtype.name for dtype in all_dtypes if dtype == kind] == [name]
+
+
+@pytest.mark.parametrize("other", [None, 3, "", "flot32", object(), str, np.floating, np.dtype(">f4"), np.dtype("U3")])
+def test_it_equals_nothing_else(other):
+    """P6: another byte order is another dtype, to NumPy too."""
+    assert module.float32 != other and other != module.float32
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_as_a_key_it_is_its_numpy_dtype(dtype):
+    """P6: they are equal and hash alike; a class or a name is another key."""
+    assert {dtype: 1}[dtype.numpy] == {dtype.numpy: 1}[dtype] == 1
+    assert len({dtype, dtype.numpy}) == 1
+    assert dtype not in {entry.name: 1 for entry in all_dtypes}
