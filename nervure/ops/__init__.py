@@ -69,6 +69,7 @@ from nervure.ops.einsum import Dot, Einsum, MatMul
 from nervure.ops.embedding import LookupTable, OneHot
 from nervure.ops.exponential import Cbrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Rsqrt, SafeLog, Sqrt
 from nervure.ops.indexing import Gather, GatherElements, GatherNd, Scatter, ScatterElements, ScatterNd
+from nervure.ops.interval import Between
 from nervure.ops.normalization import Standardize
 from nervure.ops.pooling import AveragePool, MaxPool, Windows
 from nervure.ops.positions import Eye, Iota, Tril, Triu
@@ -128,8 +129,8 @@ from nervure.ops.views import (
 
 __all__ = [
     "Absolute", "AccumulateView", "Acos", "Acosh", "Add", "All", "Any", "ArgMax", "ArgMin", "Asin", "Asinh",
-    "AssumeShape", "Atan", "Atan2", "Atanh", "AveragePool", "Bitcast", "BitwiseAnd", "BitwiseNot",
-    "BitwiseOr", "BitwiseXor", "Broadcast", "Cbrt", "Ceil", "Clip", "Complex", "Concatenate", "Conjugate",
+    "AssumeShape", "Atan", "Atan2", "Atanh", "AveragePool", "Between", "Bitcast", "BitwiseAnd",
+    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Cbrt", "Ceil", "Clip", "Complex", "Concatenate", "Conjugate",
     "Constant", "Contract", "Convert", "Convolution", "ConvolutionDataGradient", "ConvolutionFilterGradient",
     "ConvolutionTranspose", "Cos", "Cosh", "CountNonzero", "CustomDerivative", "Diagonal", "Digamma",
     "Divide", "Dot", "Einsum", "Elu", "Equal", "Erf", "ErfInv", "Erfc", "Exp", "Exp2", "Expm1", "Extent",

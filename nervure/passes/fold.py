@@ -164,5 +164,6 @@ def _is_same_number(left: Any, right: Any) -> bool:
 
 
 def _has_nan(array: np.ndarray) -> bool:
-    # Of all values only a NaN differs from itself, in NumPy's types as in others.
-    return bool((array != array).any())
+    # Of all values only a NaN differs from itself, in NumPy's types as in others; a signalling one makes NumPy warn.
+    with np.errstate(invalid="ignore"):
+        return bool((array != array).any())

@@ -14,6 +14,7 @@ from tests.conformance.sampling import TABLE, M, N, Operand, Sample, of
 
 DOMAINS: dict[str, tuple[str, ...]] = {
     "Acos": ("unit",), "Asin": ("unit",), "Atanh": ("unit",), "ErfInv": ("unit",), "Acosh": ("above one",),
+    "Between": ("fraction", "low", "high"),
     "Clip": ("normal", "low", "high"), "Digamma": ("positive",), "Lgamma": ("positive",), "Trigamma": ("positive",),
     "Log": ("positive",),
     "Log2": ("positive",), "Log10": ("positive",), "Log1p": ("positive",), "SafeLog": ("positive",),

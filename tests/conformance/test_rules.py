@@ -226,13 +226,15 @@ def test_how_far_sums_are_off(dtype, transformer):
 
 
 def test_random_numbers_have_the_same_bits(transformer):
-    """O46: whatever runs them; another step, stream or seed gives others."""
+    """O46, O47: whatever runs them; another step, stream or seed gives others."""
     seed, step = np.array([3, 9], np.uint32), np.uint64(5)
     builds = {
         "bits": lambda s, t: ops.RandomBits(s, t, 1, (7, 3)),
         "uniform": lambda s, t: ops.RandomUniform(s, t, 1, (7, 3)),
         "wide": lambda s, t: ops.RandomUniform(s, t, 1, (7, 3), nv.float64),
-        "truth": lambda s, t: ops.RandomBernoulli(s, t, 1, (7, 3), 0.5)}
+        "truth": lambda s, t: ops.RandomBernoulli(s, t, 1, (7, 3), 0.5),
+        "between": lambda s, t: _between(ops.RandomUniform(s, t, 1, (70, 3)), -0.1, 0.3),
+        "between, low precision": lambda s, t: _between(ops.RandomUniform(s, t, 1, (70, 3), nv.bfloat16), 1.0, 2.0)}
     for build in builds.values():
         mine, theirs = (computed(name, build, seed, step) for name in (transformer, REFERENCE))
         assert mine.tobytes() == theirs.tobytes()
@@ -241,6 +243,10 @@ def test_random_numbers_have_the_same_bits(transformer):
               computed(transformer, builds["bits"], seed + 1, step),
               computed(transformer, lambda s, t: ops.RandomBits(s, t, 2, (7, 3)), seed, step)]
     assert all((first != other).mean() > 0.9 for other in others)
+
+
+def _between(x: Any, low: float, high: float) -> Any:
+    return ops.Between(x, x.value.full(low), x.value.full(high))
 
 
 def test_logsumexp_does_not_overflow(transformer):

@@ -65,6 +65,7 @@ def crossed(values: Sequence[np.ndarray]) -> list[np.ndarray]:
 _FLOATS: dict[str, Callable[[np.random.Generator, Shape], Any]] = {
     "normal": lambda rng, shape: rng.standard_normal(shape) * 2,
     "positive": lambda rng, shape: rng.random(shape) * 3 + 0.25,
+    "fraction": lambda rng, shape: rng.random(shape) * 0.98 + 0.01,
     "unit": lambda rng, shape: rng.random(shape) * 1.8 - 0.9,
     "above one": lambda rng, shape: rng.random(shape) * 3 + 1.25,
     "low": lambda rng, shape: rng.random(shape) - 1.5,

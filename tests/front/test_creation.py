@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -204,6 +206,22 @@ def test_random_tensors():
     assert nv.uniform((3,), dtype=nv.float64).dtype is nv.float64
     scaled = nv.uniform("A=2", nv.constant([0.0, 10.0], axes="A=2"), nv.constant([1.0, 11.0], axes="A=2")).numpy()
     assert 0 <= scaled[0] < 1 and 10 <= scaled[1] < 11
+    for low, high in ((1.0, 0.0), (0.0, math.inf), (math.nan, 1.0), (0.0, 1e39), (0, 10**400)):
+        with pytest.raises(InvalidArgument, match="no interval"):
+            nv.uniform((2,), low, high)
+    with pytest.raises(WrongKind):
+        nv.uniform((2,), 0.0, 1j)
+
+
+@pytest.mark.parametrize("dtype, low, high", [
+    (nv.bfloat16, 1.0, 2.0), (nv.float16, -2.0, -1.0), (nv.bfloat16, 0.0, 3.0), (nv.float16, 1.0, 1.0009765625)])
+def test_uniform_numbers_never_reach_the_upper_bound(dtype, low, high):
+    """A194, O47: of few numbers all are drawn, but the upper bound is not."""
+    drawn = nv.uniform((40_000,), low, high, dtype=dtype).numpy().astype(np.float64)
+    assert drawn.min() == low and drawn.max() < high
+    there = nv.constant(np.arange(1 << 16, dtype=np.uint16).view(dtype.numpy)).astype(nv.float64).numpy()
+    inside = there[(there >= low) & (there < high)]
+    assert set(drawn) <= set(inside) and (low == 0 or set(drawn) >= set(inside[:8]) | set(inside[-8:]))
 
 
 def test_fresh_values():
@@ -233,6 +251,7 @@ def test_dropout():
     assert set(np.unique(value)) == {0.0, 4.0} and abs((value == 0).mean() - 0.25) < 0.02
     np.testing.assert_allclose(gradient, value / 3)
     assert nv.dropout(x, 0).numpy().tolist() == x.numpy().tolist() and not nv.dropout(x, 1).numpy().any()
+    assert nv.dropout(np.float32([math.inf, math.nan]), 1).tolist() == [0.0, 0.0]
 
 
 def test_random_errors():

@@ -1,0 +1,59 @@
+"""Where in an interval a fraction lies, so that no rounding leaves the interval.
+
+>>> import nervure as nv
+>>> x, low, high = [nv.Parameter(nv.bfloat16, ()) for _ in range(3)]
+>>> run = nv.transformers.make_transformer("interpreter").compile(nv.Function([Between(x, low, high)], [x, low, high]))
+>>> [run([nv.bfloat16.numpy.type(entry) for entry in (k / 256, 1, 2)])[0].item() for k in (0, 128, 255)]
+[1.0, 1.5, 1.9921875]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.ir.kinds import FLOATS, Composite, Pointwise
+from nervure.ir.op import Value
+from nervure.ops.comparison import Equal, Greater, GreaterEqual, Less
+from nervure.ops.conversion import Bitcast, converted
+from nervure.ops.selection import where
+from nervure.types.dtype import DType, uint16, uint32, uint64
+
+_WORDS: dict[int, DType] = {16: uint16, 32: uint32, 64: uint64}
+
+
+class Between(Pointwise, Composite):
+    """The number of [low, high) that x, from [0, 1), stands for: low + x * (high - low), rounded; low where there is
+    none. The bounds are finite; their distance may be more than the largest number.
+
+    A number that rounds to high becomes the one before it. The derivative does not see that: it is high - low in x,
+    1 - x in low and x in high.
+    """
+
+    operand_names = "x low high"
+    admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
+
+    def decompose(self, *operands: Value) -> Value:
+        _, low, high = operands
+        dtype = low.dtype
+        value = converted(_on_the_line(*[converted(operand, dtype.compute) for operand in operands]), dtype)
+        value = where(GreaterEqual(value, high), _before(high), value)
+        return where(Less(value, low), low, value)
+
+    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+        x, low, high = operands
+        return gradient * (high - low), gradient * (1 - x), gradient * x
+
+
+def _on_the_line(x: Value, low: Value, high: Value) -> Value:
+    """low + x * (high - low), at half the size: halves of finite bounds have a finite distance."""
+    start = low * 0.5
+    return (start + x * (high * 0.5 - start)) * 2.0
+
+
+def _before(x: Value) -> Value:
+    """The largest number below a finite one: the word before where x > 0, the one after where x < 0."""
+    dtype = _WORDS[x.dtype.bits]
+    word = Bitcast(x, dtype).output
+    smallest = word.full((1 << x.dtype.bits - 1) + 1)  # the negative number next to 0
+    word = where(Greater(x, x.full(0)), word - 1, where(Equal(x, x.full(0)), smallest, word + 1))
+    return Bitcast(word, x.dtype).output
