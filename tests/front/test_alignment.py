@@ -224,6 +224,20 @@ def test_names_are_lent_to_nothing_else(shape):
         other + named("HW")[0]
 
 
+def test_names_are_lent_from_the_left():
+    """A258: by all operands on the left together, so that three operands meet as two and then the third do."""
+    x, a = named("HW")
+    column = nv.constant(np.arange(4.0), axes=x.axes[:1])
+    b = np.arange(20.0).reshape(4, 5)
+    clipped = nv.clip(column, x, b)
+    assert names(clipped) == "HW"
+    np.testing.assert_array_equal(clipped.numpy(), np.minimum(np.maximum(np.arange(4.0)[:, None], a), b))
+    with pytest.raises(AxisMismatch, match="operand 3 has no axis names"):
+        nv.clip(column, x, np.arange(4.0))
+    with pytest.raises(AxisMismatch, match="operand 3"):
+        nv.where(x > 1, nv.ones("H=4, W=5, N=2"), b)
+
+
 def test_all_named_or_all_anonymous():
     """A75: no function makes a tensor of both."""
     with pytest.raises(ValueError):

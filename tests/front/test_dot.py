@@ -286,6 +286,27 @@ def test_names_are_lent_to_dot():
         nv.dot(x, nv.zeros((5, 3)))
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (2, 4, 4)], ids=str)
+def test_a_matrix_that_can_be_read_in_two_ways_needs_names(shape):
+    """A257: by position it is a sum of products, for NumPy a matrix product; a vector is one thing for both."""
+    batch = [N] if len(shape) == 3 else []
+    a, y = random(*shape) + 1, random(*shape)
+    x = nv.constant(a, axes=[*batch, H, axis("F", 4)], dtype=nv.float64)
+    for product in (lambda: x @ y, lambda: y @ x, lambda: nv.dot(x, y), lambda: nv.dot(nv.constant(y), x),
+                    lambda: x.dot(y)):
+        with pytest.raises(AxisMismatch, match="two ways") as caught:
+            product()
+        assert "cast_axes" in caught.value.help
+    for product in (nv.matmul, lambda x, y: nv.einsum("H F, F K -> H K", x, y)):
+        with pytest.raises(AxisMismatch):
+            product(x, y)
+    named = nv.cast_axes(nv.constant(y, dtype=nv.float64), x.axes)
+    check(nv.dot(x, named), np.sum(a * y), [])
+    check(nv.dot(x, y, batch="F"), np.sum(a * y, tuple(range(len(shape) - 1))), ["F"])
+    vector = nv.constant([1.0, 2.0], axes="F=2")
+    assert (vector @ np.float32([3, 4])).item() == 11.0
+
+
 def test_gradients():
     """A100, A104, A111: derivatives of every form, twice."""
     nv.testing.check_grads(lambda x, y: nv.dot(x, y), [tensor("HW")[0], tensor("WN")[0]])

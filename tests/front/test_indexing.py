@@ -418,6 +418,8 @@ def test_gather_elements_and_positions():
     other = np.random.default_rng(0).integers(0, 4, (5, 2))
     check(nv.gather_elements(x, nv.constant(other, axes="W=5, H=2"), "H"), np.take_along_axis(a, other.T, 0),
           "H=2, W=5")
+    with pytest.raises(AxisMismatch, match="both be named"):
+        nv.gather_elements(y, nv.constant(index, axes="H=3, W=2"), 1)
     check(nv.gather_nd(y, [[0, 1], [2, 3]]), b[[0, 2], [1, 3]])
     with pytest.raises(AxisMismatch):
         nv.gather_nd(x, [[0, 1]])

@@ -73,6 +73,11 @@ def anonymous_operand():
     matrix() + nv.placeholder((32,))  # here
 
 
+@fails(nv.AxisMismatch)
+def matrix_without_names_in_dot():
+    nv.placeholder("N=3, F=3") @ np.ones((3, 3))  # here
+
+
 @fails(nv.InvalidArgument)
 def axis_given_twice():
     nv.placeholder("H=3, W=4, H=3")  # here
