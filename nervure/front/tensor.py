@@ -28,7 +28,7 @@ from nervure.ir.op import Op, Value, as_value
 from nervure.ops.statistics import Extent
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim, DimLike, product
-from nervure.types.dtype import DType, float32
+from nervure.types.dtype import DType, as_dtype, float32
 
 evaluate: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
@@ -361,11 +361,13 @@ def value_only(operand: Any, op: str, position: int) -> None:
 
 
 def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
-    """A tensor as it is; numbers, lengths, arrays and lists as anonymous constants."""
+    """A tensor as it is; numbers, lengths, arrays (of their own type) and lists as anonymous constants."""
     if isinstance(operand, Tensor):
         return operand
     if isinstance(operand, Dim):
         return Tensor(Extent(operand, dtype or float32, ()))
+    if dtype is None and isinstance(operand, np.ndarray) and operand.dtype.kind == "f":
+        dtype = as_dtype(operand.dtype)  # float64 too, which ``nv.constant`` narrows
     if is_operand(operand) or isinstance(operand, (list, tuple)):
         return _function("creation", "constant")(operand, dtype=dtype)
     value_only(operand, op, position)

@@ -252,6 +252,28 @@ def test_arrays_join_the_graph():
         np.add(x, a, out=a)
 
 
+TENTHS = np.array([0.1, 0.7])
+
+
+@pytest.mark.parametrize(("function", "expected"), [
+    (lambda x, a: x + a, TENTHS), (lambda x, a: a - x, TENTHS), (nv.maximum, TENTHS),
+    (lambda x, a: nv.exp(a), np.exp(TENTHS)),
+    (lambda x, a: nv.where(a > 0, a, x), TENTHS), (lambda x, a: nv.clip(x, a, a), TENTHS),
+    (lambda x, a: nv.dot(x + 1, a), TENTHS.sum()), (lambda x, a: nv.einsum("i,i->i", x + 1, a), TENTHS),
+    (lambda x, a: nv.stack([x, a])[1], TENTHS), (lambda x, a: nv.concatenate([x, a])[2:], TENTHS),
+    (lambda x, a: x.at[:].set(a), TENTHS), (lambda x, a: nv.outer(x + 1, a)[0], TENTHS),
+    (lambda x, a: nv.layer_norm(x, shift=a), TENTHS), (lambda x, a: nv.convert(a, nv.float64), TENTHS),
+    (lambda x, a: nv.sum(a), TENTHS.sum()), (lambda x, a: nv.gather(a, [0, 1], 0), TENTHS),
+    (lambda x, a: nv.reshape(a, (2, 1))[:, 0], TENTHS), (lambda x, a: nv.scatter(x, [0, 1], a, 0), TENTHS),
+    (lambda x, a: nv.evaluate(nv.sequential([nv.assign(w := nv.variable((2,), dtype=nv.float64), a), w + 0])), TENTHS),
+    ], ids=range(19))
+def test_float64_arrays_stay_what_they_are(function, expected):
+    """A259: no digit is lost on the way into the graph."""
+    result = function(nv.constant([0.0, 0.0], dtype=nv.float64), TENTHS)
+    assert np.asarray(result).dtype == np.float64
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize("wrong", ["a", None, [1.0, 2.0], {1: 2}, object, b"a"], ids=repr)
 def test_what_is_no_operand(wrong):
     """A98: what NumPy does not read, and lists, are a TypeError of ours that says what would do."""
