@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from nervure import transformers
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import tensor as front
-from nervure.front.creation import AssignableTensorOp, handle_of
+from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.random_state import SEED, STEP, seed_words
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
@@ -286,6 +286,18 @@ def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
 
 
 front.evaluate = _evaluate
+
+
+@overload
+def evaluate(x: Operand) -> np.ndarray: ...
+
+
+@overload
+def evaluate(x: list[Any] | tuple[Any, ...]) -> tuple[np.ndarray, ...]: ...
+
+
+@overload
+def evaluate(x: Effect) -> None: ...
 
 
 def evaluate(x: Any) -> Any:

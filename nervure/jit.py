@@ -27,10 +27,10 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
-from nervure.front.creation import placeholder
+from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
 from nervure.front.reading import integer, members
-from nervure.front.tensor import Tensor, as_tensor, is_scalar, tracing
+from nervure.front.tensor import Tensor, is_scalar, tracing
 from nervure.ir.provenance import fresh_scope
 from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes

@@ -24,11 +24,11 @@ from nervure.computation import computation
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import nesting
 from nervure.front.alignment import arranged
-from nervure.front.creation import constant, numpy_array, placeholder
+from nervure.front.creation import as_tensor, constant, numpy_array, placeholder
 from nervure.front.elementwise import multiply
 from nervure.front.reading import integer, members, real, shown
 from nervure.front.reductions import sum as sum_over
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor
 from nervure.types.dtype import as_dtype, float64
 
 TOLERANCES = {"float64": (1e-10, 1e-12), "complex128": (1e-10, 1e-12), "float32": (1e-5, 1e-6),

@@ -12,19 +12,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
-from nervure.front.creation import AssignableTensorOp
+from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.elementwise import converted_to
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import below
 from nervure.ops.order import Together
+
+
+@overload
+def deriv(f: TensorLike, x: Tensor, error: TensorLike | None = None) -> Tensor: ...
+
+
+@overload
+def deriv(f: TensorLike, x: Sequence[Tensor], error: TensorLike | None = None) -> list[Tensor]: ...
 
 
 def deriv(f: Any, x: Any, error: Any = None) -> Any:

@@ -8,3 +8,5 @@ that differs a that differs a conversion, a length that is not known to be equal
 >>> rows * columns
 <Tensor f32[H=2, W=3] Multiply>
 """
+
+from nervure.front import methods as methods

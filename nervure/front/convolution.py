@@ -20,16 +20,15 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.choosing import position_of, positions_of
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import common_dtype, converted_to
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed, reordered
 from nervure.front.windows import setting, step, window_settings, with_length
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.dim import equal, product
-
-Operand = Any
 
 
 def convolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, dilations: Any = 1, padding: Any = 0,

@@ -21,12 +21,13 @@ import numpy as np
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
 from nervure.front.alignment import arranged
 from nervure.front.promotion import promote, weak_type
-from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.tensor import Tensor, is_operand, is_scalar, value_only
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import value_operands
+from nervure.ops.statistics import Extent
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
@@ -149,6 +150,17 @@ def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTenso
     if array.ndim == 0:
         return AssignableTensorOp("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
     return AssignableTensorOp("constant", own, Constant(array).value)
+
+
+def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
+    """A tensor as it is; numbers, lengths, arrays and lists as anonymous constants."""
+    if isinstance(operand, Tensor):
+        return operand
+    if isinstance(operand, Dim):
+        return Tensor(Extent(operand, dtype or float32, ()))
+    if is_operand(operand) or isinstance(operand, (list, tuple)):
+        return constant(operand, dtype=dtype)
+    value_only(operand, op, position)
 
 
 def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:

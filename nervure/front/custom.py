@@ -22,7 +22,8 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.alignment import arranged
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.creation import as_tensor
+from nervure.front.tensor import Tensor
 from nervure.ir.op import Value
 
 

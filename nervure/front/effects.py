@@ -17,10 +17,10 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment, reading
-from nervure.front.creation import AssignableTensorOp, received
+from nervure.front.creation import AssignableTensorOp, as_tensor, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import choose
-from nervure.front.tensor import Tensor, as_tensor, is_operand, is_scalar, value_only
+from nervure.front.tensor import Tensor, is_operand, is_scalar, value_only
 from nervure.front.views import base_of
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable

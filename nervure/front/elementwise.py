@@ -17,15 +17,13 @@ import numpy as np
 from nervure import ops
 from nervure.errors import DtypeMismatch, InvalidArgument, WrongKind
 from nervure.front import alignment
+from nervure.front.creation import as_tensor
 from nervure.front.promotion import floating, promote, weak_type
-from nervure.front.tensor import Tensor, as_tensor, compared, is_scalar, value_only
+from nervure.front.tensor import Operand, Tensor, is_scalar, value_only
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, bool_
 from nervure.types.shape import Shape
-
-Operand = Any
-"""A Tensor, a Python or NumPy scalar, a NumPy array, a length of a shape."""
 
 
 def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
@@ -103,16 +101,16 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
     return Tensor(ops.Where(values[0], *[converted_to(value, dtype) for value in values[1:]]), axes)
 
 
-def clip(x: Operand, low: Operand = None, high: Operand = None) -> Tensor:
+def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> Tensor:
     """x limited to [low, high]; a bound of None does not limit. NaN stays."""
-    if low is None and high is None:
-        raise InvalidArgument("clip needs a bound", op="clip", help="nv.clip(x, low, high)", got="no bound",
-                              expected="low, high, or both")
-    if low is None:
-        return operate("clip", ops.Minimum, (x, high))
-    if high is None:
+    if low is not None and high is not None:
+        return operate("clip", ops.Clip, (x, low, high))
+    if low is not None:
         return operate("clip", ops.Maximum, (x, low))
-    return operate("clip", ops.Clip, (x, low, high))
+    if high is not None:
+        return operate("clip", ops.Minimum, (x, high))
+    raise InvalidArgument("clip needs a bound", op="clip", help="nv.clip(x, low, high)", got="no bound",
+                          expected="low, high, or both")
 
 
 def logical_not(x: Operand) -> Tensor:
@@ -184,21 +182,6 @@ def stop_gradient(x: Operand) -> Tensor:
     """x itself; derivatives do not pass."""
     tensor = as_tensor(x, "stop_gradient")
     return Tensor(ops.StopGradient(tensor.value), tensor._axes)
-
-
-def array_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """What ``np.add(array, tensor)`` and ``array + tensor`` do: NumPy's function by its nervure name."""
-    name = _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
-    if ufunc.__name__ == "matmul" and method == "__call__" and not keywords:
-        from nervure.front.contraction import matmul_operator
-        return matmul_operator(*inputs)
-    if name in ("equal", "not_equal"):  # an array on the left of == and != comes here
-        raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
-    if method != "__call__" or keywords or name not in _BY_NAME:
-        raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
-                        help="use the function of nv, or x.numpy() for an array", got="a tensor",
-                        expected="arrays")
-    return _BY_NAME[name](*inputs)
 
 
 def _truth(x: Operand) -> Tensor:
@@ -336,8 +319,3 @@ __all__ = [
     "mish", "mod", "multiply", "negative", "not_equal", "power", "prelu", "reciprocal", "relu", "right_shift",
     "round", "rsqrt", "safelog", "selu", "sigmoid", "sign", "silu", "sin", "sinh", "softplus", "sqrt",
     "square", "squared_difference", "stop_gradient", "subtract", "tan", "tanh", "trunc", "where"]
-_BY_NAME: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in __all__}
-_UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "floordivide", "isnan": "is_nan",
-                "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
-                "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-                "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}

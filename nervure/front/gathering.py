@@ -22,9 +22,9 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.choosing import position_of
-from nervure.front.creation import numpy_array, received
+from nervure.front.creation import as_tensor, numpy_array, received
 from nervure.front.elementwise import converted_to
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, make_axes
@@ -32,13 +32,11 @@ from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis
 from nervure.types.dtype import as_dtype, float32, int64
 
-Operand = Any
-
 MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
          "maximum": "maximum", "max": "maximum"}
 
 
-def gather(x: Operand, index: Operand, axis: Any) -> Tensor:
+def gather(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
     """x with one axis replaced by a choice of its positions.
 
     The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N,
@@ -50,7 +48,7 @@ def gather(x: Operand, index: Operand, axis: Any) -> Tensor:
     return plan.result(plan.gather(own.value))
 
 
-def scatter(x: Operand, index: Operand, updates: Operand, axis: Any, mode: str = "set") -> Tensor:
+def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: Any, mode: str = "set") -> Tensor:
     """x with updates, which have the axes of ``gather(x, index, axis)`` or fewer, written to these positions.
 
     ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
@@ -66,18 +64,14 @@ def scatter(x: Operand, index: Operand, updates: Operand, axis: Any, mode: str =
     return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), MODES[mode]), own._axes)
 
 
-def gather_elements(x: Operand, index: Operand, axis: Any) -> Tensor:
+def gather_elements(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
     """For each element of index the element of x at that position along the axis, and at the same place otherwise.
 
     The index has x's shape but for the axis: NumPy's ``take_along_axis``.
     """
     own, positions = as_tensor(x, "gather_elements"), _index(index, "gather_elements")
     at = position_of(own, axis, "gather_elements")
-    if positions.is_named and not own.is_named:
-        raise AxisMismatch("the tensor and the index must both be named, or neither", op="gather_elements",
-                           operand=1, got=f"{own.axes} and {positions.axes}", expected="names on both, or on none",
-                           help="nv.cast_axes(x, axes) gives it names")
-    if positions.is_named:
+    if positions.is_named and own.is_named:
         shared = alignment.pairing(positions.axes, own.axes)
         others = [here for here in range(positions.ndim) if here not in shared or shared[here] == at]
         if positions.ndim != own.ndim or len(others) > 1:
@@ -92,7 +86,7 @@ def gather_elements(x: Operand, index: Operand, axis: Any) -> Tensor:
     return Tensor(op, Axes([axis.resized(op.shape[d]) if d == at else axis for d, axis in enumerate(own.axes)]))
 
 
-def gather_nd(x: Operand, index: Operand, batch: int = 0) -> Tensor:
+def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
     """The slices of x at positions: the last dimension of index holds coordinates. For anonymous tensors."""
     own, positions = as_tensor(x, "gather_nd"), _index(index, "gather_nd")
     if own.is_named or positions.is_named:
@@ -101,7 +95,7 @@ def gather_nd(x: Operand, index: Operand, batch: int = 0) -> Tensor:
     return Tensor(ops.GatherNd(own.value, positions.value, batch=batch))
 
 
-def one_hot(x: Operand, axis: Any, dtype: Any = float32) -> Tensor:
+def one_hot(x: TensorLike, axis: Any, dtype: Any = float32) -> Tensor:
     """x's integers as vectors along a new first axis: 1 at the position they name, 0 elsewhere.
 
     ``axis`` is an Axis or ``"C=10"``; for an anonymous x a length. Negative integers count from the end, once.
@@ -112,7 +106,7 @@ def one_hot(x: Operand, axis: Any, dtype: Any = float32) -> Tensor:
     return Tensor(op, None if new.is_anonymous else Axes([new, *own.axes]))
 
 
-def lookuptable(table: Operand, index: Operand, axes: Any = None, pad_idx: int | None = None) -> Tensor:
+def lookuptable(table: TensorLike, index: TensorLike, axes: Any = None, pad_idx: int | None = None) -> Tensor:
     """The rows of a table of two axes that index names: index's axes, then the table's second.
 
     The row ``pad_idx`` has gradient zero. ``axes`` are the result's, in its order or another.
@@ -167,7 +161,7 @@ class _Plan(NamedTuple):
         return ops.Broadcast(self.positions, shape, (len(shape) - 1,)).output
 
 
-def _plan(x: Tensor, index: Operand, axis: Any, op: str) -> _Plan:
+def _plan(x: Tensor, index: TensorLike, axis: Any, op: str) -> _Plan:
     at, positions = position_of(x, axis, op), _index(index, op, 2)
     shared: dict[int, int] = {}  # dimensions of the index -> those of x
     if x.is_named and positions.is_named:
@@ -201,7 +195,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
     return Axes([*x.axes[:at], *fresh, *x.axes[at + 1:]])
 
 
-def _index(index: Operand, op: str, position: int = 1) -> Tensor:
+def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     """An index as an integer tensor; a list of Python's integers is one too."""
     if not isinstance(index, Tensor):
         array = index if isinstance(index, np.ndarray) else numpy_array(index, op)

@@ -20,10 +20,10 @@ from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.choosing import position_of
-from nervure.front.creation import numpy_array
+from nervure.front.creation import as_tensor, numpy_array
 from nervure.front.elementwise import converted_to
 from nervure.front.reading import as_integer, integer
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor
 from nervure.front.views import inverse, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes

@@ -22,11 +22,11 @@ from nervure import ops
 from nervure.errors import WrongKind
 from nervure.front import alignment, elementwise
 from nervure.front.choosing import position_of
-from nervure.front.creation import received
+from nervure.front.creation import as_tensor, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import FULL, Choice, choose, is_integer
 from nervure.front.reading import members
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
 

@@ -20,6 +20,7 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
 from nervure.front.choosing import either, positions_of
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import (
     add,
     common_dtype,
@@ -35,13 +36,11 @@ from nervure.front.promotion import floating
 from nervure.front.reading import truth
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
-from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.views import reordered
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes
 from nervure.types.dtype import DType
-
-Operand = Any
 
 
 def softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:

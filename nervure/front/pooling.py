@@ -14,16 +14,15 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.choosing import positions_of
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import converted_to
 from nervure.front.promotion import floating
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.windows import step, window_settings, with_length
 from nervure.types.axes import Axes
 
-Operand = Any
 
-
-def pooling(x: Operand, kind: str, window: Any, strides: Any = None, padding: Any = 0,
+def pooling(x: TensorLike, kind: str, window: Any, strides: Any = None, padding: Any = 0,
             count_padding: bool = False) -> Tensor:
     """The largest element ("max") or the mean ("avg") of each window.
 

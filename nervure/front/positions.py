@@ -18,14 +18,12 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.creation import read_axes
+from nervure.front.creation import as_tensor, read_axes
 from nervure.front.promotion import promote, weak_type
-from nervure.front.tensor import Tensor, as_tensor, is_scalar
+from nervure.front.tensor import Tensor, TensorLike, is_scalar
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, float32, float64, int64
-
-Operand = Any
 
 
 def full(axes: Any, number: Any, dtype: Any = None) -> Tensor:
@@ -46,18 +44,18 @@ def ones(axes: Any = (), dtype: Any = float32) -> Tensor:
     return _filled(read_axes(axes), 1, as_dtype(dtype))
 
 
-def full_like(x: Operand, number: Any, dtype: Any = None) -> Tensor:
+def full_like(x: TensorLike, number: Any, dtype: Any = None) -> Tensor:
     """One number everywhere, with the axes and, unless another is given, the element type of x."""
     own = as_tensor(x, "full_like")
     return full(own.axes, number, own.dtype if dtype is None else dtype)
 
 
-def zeros_like(x: Operand, dtype: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, dtype: Any = None) -> Tensor:
     """Zeros with the axes and, unless another is given, the element type of x."""
     return full_like(x, 0, dtype)
 
 
-def ones_like(x: Operand, dtype: Any = None) -> Tensor:
+def ones_like(x: TensorLike, dtype: Any = None) -> Tensor:
     """Ones with the axes and, unless another is given, the element type of x."""
     return full_like(x, 1, dtype)
 
@@ -121,13 +119,13 @@ def eye(rows: Any, columns: Any = None, offset: int = 0, dtype: Any = float32) -
     return Tensor(ops.Eye(axes.lengths, offset, as_dtype(dtype)), axes)
 
 
-def tril(x: Operand, offset: int = 0) -> Tensor:
+def tril(x: TensorLike, offset: int = 0) -> Tensor:
     """The matrices in the last two axes with zeros above a diagonal (``offset`` > 0: one further up)."""
     own = as_tensor(x, "tril")
     return Tensor(ops.Tril(own.value, offset), own._axes)
 
 
-def triu(x: Operand, offset: int = 0) -> Tensor:
+def triu(x: TensorLike, offset: int = 0) -> Tensor:
     """The matrices in the last two axes with zeros below a diagonal (``offset`` > 0: one further up)."""
     own = as_tensor(x, "triu")
     return Tensor(ops.Triu(own.value, offset), own._axes)

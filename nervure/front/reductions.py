@@ -16,16 +16,15 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.choosing import either, positions_of
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import converted_to
 from nervure.front.promotion import accumulating, floating
 from nervure.front.reading import truth
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes
 from nervure.types.dim import product
 from nervure.types.dtype import DType, bool_, float32
-
-Operand = Any
 
 
 def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -45,7 +44,7 @@ def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple
     return rest, kept_in_order
 
 
-def reduce(name: str, core: Callable[..., Op], x: Operand, reduction_axes: Any, out_axes: Any, axis: Any,
+def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Any, out_axes: Any, axis: Any,
            keepdims: bool, dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
@@ -71,7 +70,7 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
 
 def _reduction(name: str, core: Callable[..., Op],
                dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
-    def reduction(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
+    def reduction(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
                   keepdims: bool = False) -> Tensor:
         return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
     reduction.__name__ = reduction.__qualname__ = name
@@ -99,26 +98,26 @@ L2_norm = _reduction("L2_norm", ops.L2Norm, floating)
 L1_norm = _reduction("L1_norm", ops.L1Norm, floating)
 
 
-def variance(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
-             ddof: int = 0) -> Tensor:
+def variance(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
+             keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32."""
     return reduce("variance", ops.Variance, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
-def std(x: Operand, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
+def std(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
         ddof: int = 0) -> Tensor:
     """The square root of the variance."""
     return reduce("std", ops.Std, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
-def tensor_size(x: Operand, reduction_axes: Any = None, out_axes: Any = None) -> Tensor:
+def tensor_size(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None) -> Tensor:
     """The number of elements that a reduction over these axes would combine, as a float32 scalar."""
     own = as_tensor(x, "tensor_size")
     reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")
     return Tensor(ops.Extent(product([own.shape[at] for at in reduced]), float32, ()))
 
 
-def batch_size(x: Operand) -> Tensor:
+def batch_size(x: TensorLike) -> Tensor:
     """The length of the batch axis, as a float32 scalar; 1 where there is none."""
     own = as_tensor(x, "batch_size")
     return tensor_size(own, reduction_axes=own.axes.batch_axes() if own.is_named else [])

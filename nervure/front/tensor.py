@@ -17,18 +17,17 @@ import importlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.interface import Interface
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op, Value, as_value
-from nervure.ops.statistics import Extent
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim, DimLike, product
-from nervure.types.dtype import DType, as_dtype, float32
+from nervure.types.dtype import DType
 
 evaluate: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
@@ -52,58 +51,7 @@ def tracing(name: str) -> Iterator[None]:
         _state.tracing = before
 
 
-def _function(module: str, name: str) -> Callable[..., Any]:
-    """A function of a later file of the front; methods are spelled with it."""
-    return getattr(importlib.import_module(f"nervure.front.{module}"), name)
-
-
-def _method(module: str, name: str, swap: bool = False, doc: str | None = None) -> Any:
-    """A method that is the function of that name with the tensor first (or second, for reflected operators)."""
-    found: list[Callable[..., Any]] = []
-
-    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Any:
-        function = found[0] if found else _function(module, name)
-        if not found:
-            found.append(function)
-        if swap:
-            return function(arguments[0], self)
-        return function(self, *arguments, **keywords)
-
-    method.__name__ = name
-    method.__doc__ = doc or f"``nv.{name}`` of this tensor."
-    return method
-
-
-def _reduction(name: str) -> Any:
-    """A method that is a reduction, also as NumPy calls it: ``x.sum(axis=None, dtype=None, out=None)``."""
-    inner = _method("reductions", name)
-
-    def method(self: Tensor, *arguments: Any, dtype: Any = None, out: Any = None, **keywords: Any) -> Any:
-        if out is not None:
-            raise WrongKind("a tensor is not computed into an array", op=name, operand="out", got=type(out).__name__,
-                            help="the result is a new tensor; nv.assign writes variables")
-        return inner(self if dtype is None else self.astype(dtype), *arguments, **keywords)
-
-    method.__name__, method.__doc__ = name, f"``nv.{name}`` of this tensor; ``dtype`` converts it first."
-    return method
-
-
-def _operator(name: str, swap: bool = False) -> Any:
-    """A binary operator: NotImplemented for objects of classes that may know tensors, so that Python asks them."""
-    inner = _method("elementwise", name, swap)
-
-    def method(self: Tensor, other: Any) -> Any:
-        if is_operand(other):
-            return inner(self, other)
-        if type(other).__module__ == "builtins" or hasattr(other, "has_no_value"):
-            value_only(other, name, 1 if swap else 2)
-        return NotImplemented
-
-    method.__doc__ = f"``nv.{name}``."
-    return method
-
-
-class Tensor(Identity):
+class Tensor(Interface, Identity):
     """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules)."""
 
     __slots__ = ("_value", "_axes", "__weakref__")
@@ -269,66 +217,12 @@ class Tensor(Identity):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    # -- operators, and functions as methods -------------------------------------------------------
 
-    __add__, __radd__ = _operator("add"), _operator("add", True)
-    __sub__, __rsub__ = _operator("subtract"), _operator("subtract", True)
-    __mul__, __rmul__ = _operator("multiply"), _operator("multiply", True)
-    __truediv__, __rtruediv__ = _operator("divide"), _operator("divide", True)
-    __floordiv__, __rfloordiv__ = _operator("floordivide"), _operator("floordivide", True)
-    __mod__, __rmod__ = _operator("mod"), _operator("mod", True)
-    __pow__, __rpow__ = _operator("power"), _operator("power", True)
-    __and__, __rand__ = _operator("bitwise_and"), _operator("bitwise_and", True)
-    __or__, __ror__ = _operator("bitwise_or"), _operator("bitwise_or", True)
-    __xor__, __rxor__ = _operator("bitwise_xor"), _operator("bitwise_xor", True)
-    __lshift__, __rlshift__ = _operator("left_shift"), _operator("left_shift", True)
-    __rshift__, __rrshift__ = _operator("right_shift"), _operator("right_shift", True)
-    __lt__, __le__ = _operator("less"), _operator("less_equal")
-    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __neg__, __abs__ = _method("elementwise", "negative"), _method("elementwise", "absolute")
-    __invert__ = _method("elementwise", "bitwise_not")
-    __matmul__, __rmatmul__ = _method("contraction", "matmul_operator"), _method("contraction", "matmul_operator", True)
-    __getitem__ = _method("indexing", "get_item")
-    astype = _method("elementwise", "convert")
-    sum, prod, max, min = (_reduction(name) for name in ("sum", "prod", "max", "min"))
-    mean, variance, std = (_reduction(name) for name in ("mean", "variance", "std"))
-    any, all, argmax, argmin = (_reduction(name) for name in ("any", "all", "argmax", "argmin"))
-    var = variance
-    dot = _method("contraction", "dot")
-    reshape = _method("views", "reshape_method", doc="The elements in another shape: ``x.reshape(2, -1)``.")
-    transpose = _method("views", "transpose_method", doc="The axes in another order: ``x.transpose(1, 0)``.")
-    flatten = _method("views", "flatten")
-    broadcast_to = _method("views", "broadcast")
-    squeeze = _method("views", "squeeze")
-    variables = _method("creation", "variables_below", doc="The trainable variables below this tensor.")
+Operand = Tensor | np.ndarray | np.generic | complex | Dim
+"""What may stand in an expression; bool, int and float are complex numbers to a type checker."""
 
-    @property
-    def T(self) -> Tensor:  # NumPy's name
-        """Anonymous axes: reversed, as NumPy's. Named axes: every level l becomes -1 - l, in the same order."""
-        return _function("views", "transposed")(self)
-
-    @property
-    def mT(self) -> Tensor:  # NumPy's name
-        """The last two axes swapped."""
-        return _function("views", "matrix_transposed")(self)
-
-    @property
-    def at(self) -> Any:
-        """``x.at[index].set(y)`` and ``.add(y)``: a new tensor with some elements replaced or increased."""
-        return _function("indexing", "At")(self)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return _function("elementwise", "array_ufunc")(ufunc, method, inputs, keywords)
-
-
-def _name_methods() -> None:
-    """What was made above is found by its name, like what is written out."""
-    for name, method in vars(Tensor).items():
-        if isinstance(method, FunctionType) and "<locals>" in method.__qualname__:
-            method.__name__, method.__qualname__ = name, f"{Tensor.__qualname__}.{name}"
-
-
-_name_methods()
+TensorLike = Operand | list[Any] | tuple[Any, ...]
+"""What a function of tensors takes: nested lists, too."""
 
 
 def is_scalar(value: object) -> bool:
@@ -349,7 +243,7 @@ def compared(other: object) -> WrongKind:
                      help="nv.equal(x, y) compares elements")
 
 
-def value_only(operand: Any, op: str, position: int) -> None:
+def value_only(operand: object, op: str, position: int) -> NoReturn:
     """Raises what tells a user why something cannot be an operand."""
     if hasattr(operand, "has_no_value"):
         raise InvalidArgument(f"{operand} has no value", op=op, operand=position, got="an effect",
@@ -360,18 +254,4 @@ def value_only(operand: Any, op: str, position: int) -> None:
                     expected="a tensor, a number or a NumPy array", help="nv.constant(...) reads lists")
 
 
-def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
-    """A tensor as it is; numbers, lengths, arrays (of their own type) and lists as anonymous constants."""
-    if isinstance(operand, Tensor):
-        return operand
-    if isinstance(operand, Dim):
-        return Tensor(Extent(operand, dtype or float32, ()))
-    if dtype is None and isinstance(operand, np.ndarray) and operand.dtype.kind == "f":
-        dtype = as_dtype(operand.dtype)  # float64 too, which ``nv.constant`` narrows
-    if is_operand(operand) or isinstance(operand, (list, tuple)):
-        return _function("creation", "constant")(operand, dtype=dtype)
-    value_only(operand, op, position)
-    raise AssertionError
-
-
-__all__ = ["Tensor", "as_tensor", "is_operand", "is_scalar", "tracing", "value_only"]
+__all__ = ["Tensor", "is_operand", "is_scalar", "tracing", "value_only"]

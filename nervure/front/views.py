@@ -17,8 +17,8 @@ from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.choosing import position_of, positions_of
-from nervure.front.creation import read_axes
-from nervure.front.tensor import Tensor, as_tensor
+from nervure.front.creation import as_tensor, read_axes
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.kinds import View
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
@@ -28,10 +28,8 @@ from nervure.types.dim import Dim, DimLike, equal, product
 from nervure.types.index_map import IndexMap
 from nervure.types.shape import checked_dim
 
-Operand = Any
 
-
-def broadcast(x: Operand, axes: Any) -> Tensor:
+def broadcast(x: TensorLike, axes: Any) -> Tensor:
     """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
     broadcast_to.
     """
@@ -56,7 +54,7 @@ def broadcast(x: Operand, axes: Any) -> Tensor:
     return Tensor(alignment.move_to(own.value, own.axes, target, "broadcast"), target)
 
 
-def axes_with_order(x: Operand, axes: Any) -> Tensor:
+def axes_with_order(x: TensorLike, axes: Any) -> Tensor:
     """x with its axes in another order: the same set, by axes, names or positions."""
     own = as_tensor(x, "axes_with_order")
     order = positions_of(own, axes.axes if isinstance(axes, Tensor) else axes, "axes_with_order")
@@ -106,7 +104,7 @@ def matrix_transposed(x: Tensor) -> Tensor:
     return permuted(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-def cast_axes(x: Operand, axes: Any) -> Tensor:
+def cast_axes(x: TensorLike, axes: Any) -> Tensor:
     """The same tensor with other axes of the same lengths, position by position. Costs nothing."""
     own = as_tensor(x, "cast_axes")
     target = read_axes(axes)
@@ -117,7 +115,7 @@ def cast_axes(x: Operand, axes: Any) -> Tensor:
     return Tensor(value, None if target.is_anonymous and len(target) else target)
 
 
-def map_roles(x: Operand, roles: Mapping[Any, Any]) -> Tensor:
+def map_roles(x: TensorLike, roles: Mapping[Any, Any]) -> Tensor:
     """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length."""
     own = as_tensor(x, "map_roles")
     if not isinstance(roles, Mapping):
@@ -130,7 +128,7 @@ def map_roles(x: Operand, roles: Mapping[Any, Any]) -> Tensor:
     return cast_axes(own, Axes(axes))
 
 
-def expand_dims(x: Operand, axis: Any = None, dim: Any = 0) -> Tensor:
+def expand_dims(x: TensorLike, axis: Any = None, dim: Any = 0) -> Tensor:
     """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
@@ -153,7 +151,7 @@ def expand_dims(x: Operand, axis: Any = None, dim: Any = 0) -> Tensor:
     return Tensor(value, Axes([*own.axes[:at], axis, *own.axes[at:]]))
 
 
-def squeeze(x: Operand, axes: Any = None) -> Tensor:
+def squeeze(x: TensorLike, axes: Any = None) -> Tensor:
     """x without its axes of length 1, or without those that are listed, which must have length 1."""
     own = as_tensor(x, "squeeze")
     ones = [at for at, length in enumerate(own.shape) if isinstance(length, int) and length == 1]
@@ -168,7 +166,7 @@ def squeeze(x: Operand, axes: Any = None) -> Tensor:
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
-def reshape(x: Operand, shape: Any) -> Tensor:
+def reshape(x: TensorLike, shape: Any) -> Tensor:
     """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
     the result.
     """
@@ -210,11 +208,11 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
 
 
 def reshape_method(x: Tensor, *shape: Any) -> Tensor:
-    """``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
+    """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
     return reshape(x, shape[0] if len(shape) == 1 else shape)
 
 
-def flatten(x: Operand) -> Tensor:
+def flatten(x: TensorLike) -> Tensor:
     """All axes as one, a FlattenedAxis where they are named."""
     own = as_tensor(x, "flatten")
     if not own.is_named:
@@ -223,7 +221,7 @@ def flatten(x: Operand) -> Tensor:
     return Tensor(ops.Reshape(own.value, (axis.length,)), Axes([axis]))
 
 
-def flatten_at(x: Operand, index: int) -> Tensor:
+def flatten_at(x: TensorLike, index: int) -> Tensor:
     """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one."""
     own = as_tensor(x, "flatten_at")
     if not isinstance(index, int) or not 0 <= index <= own.ndim:
@@ -237,7 +235,7 @@ def flatten_at(x: Operand, index: int) -> Tensor:
     return Tensor(ops.Reshape(own.value, shape), axes)
 
 
-def unflatten(x: Operand) -> Tensor:
+def unflatten(x: TensorLike) -> Tensor:
     """Every flattened axis taken apart again."""
     own = as_tensor(x, "unflatten")
     axes: list[Axis] = []
@@ -249,7 +247,7 @@ def unflatten(x: Operand) -> Tensor:
     return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
 
 
-def pad(x: Operand, paddings: Any, axes: Any = None, mode: str = "constant", value: Any = 0) -> Tensor:
+def pad(x: TensorLike, paddings: Any, axes: Any = None, mode: str = "constant", value: Any = 0) -> Tensor:
     """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
 
     ``mode`` is "constant" (``value``), "edge", "reflect", "symmetric" or "wrap". ``axes`` are those of the result.
@@ -292,7 +290,7 @@ def _pair(padding: Any) -> tuple[Any, Any]:
     return before, after
 
 
-def reverse(x: Operand, axes: Any = None) -> Tensor:
+def reverse(x: TensorLike, axes: Any = None) -> Tensor:
     """The elements from the last to the first along some axes (absent: all)."""
     own = as_tensor(x, "reverse")
     chosen = range(own.ndim) if axes is None else positions_of(own, axes, "reverse")

@@ -49,7 +49,7 @@ class Network:
 
     def _weights(self, axes: str, inputs: int, name: str) -> Any:
         """He's initialisation: normal with variance 2 / inputs."""
-        shape = nv.make_axes(axes).lengths
+        shape: Any = nv.make_axes(axes).lengths
         values = self._generator.standard_normal(shape) * np.sqrt(2 / inputs)
         return nv.variable(axes, values.astype(np.float32)).named(name)
 

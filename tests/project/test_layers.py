@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.project.source import PACKAGE, module_name, parse, python_files
@@ -38,6 +39,9 @@ STRANGERS = {"passes": "front", "memory": "front", "kernel": "front", "transform
 # The two calls upward, each loaded when it is first needed: how lazy tensors are evaluated, and the method of a
 # transformer that people expect beside the function.
 HOOKS = {("nervure/front/tensor.py", "nervure.computation"), ("nervure/transformers/base.py", "nervure.computation")}
+
+# What imports modules that a table names: the transformers, each at its first use.
+TABLES = {"nervure/transformers/__init__.py"}
 
 # The command line is a user of the package like any other and may say "import nervure as nv".
 USERS = {"tools"}
@@ -104,6 +108,22 @@ def test_imports_go_one_way():
     upward = [(file, module) for file, _, module in offenders]
     assert len(upward) == len(set(upward)) <= len(HOOKS)
     assert [offender for offender, pair in zip(offenders, upward) if pair not in HOOKS] == []
+
+
+def test_imports_are_written_out():
+    """A module whose name is put together would be hidden from these tests."""
+    computed = {relative(path) for path in inner_files() for _, module, _ in imported_modules(path) if not module}
+    assert computed == TABLES
+
+
+def test_the_front_has_no_circle_of_imports():
+    """Late imports count: tensors know nothing of the functions that become their methods."""
+    files = {module_name(path): path for path in inner_files() if layer(module_name(path)) == "front"}
+    imports = {name: {part for _, module, _ in imported_modules(path) for part in (module, module.rpartition(".")[0])
+                      if part in files and part not in (name, "nervure.front")} for name, path in files.items()}
+    order = list(TopologicalSorter(imports).static_order())
+    assert order.index("nervure.front.tensor") < order.index("nervure.front.methods")
+    assert imports["nervure.front.tensor"] == {"nervure.front.interface"}
 
 
 def test_only_users_import_the_surface():

@@ -1,0 +1,17 @@
+"""What can be done with tensors, as type checkers see it: ``interface.pyi`` declares the operators and methods.
+
+They are functions that make tensors and stand in files above the class of tensors, so that
+:mod:`nervure.front.methods` gives them to it.
+
+>>> import nervure as nv
+>>> issubclass(nv.Tensor, Interface)
+True
+"""
+
+from __future__ import annotations
+
+
+class Interface:
+    """The operators and methods of a Tensor."""
+
+    __slots__ = ()

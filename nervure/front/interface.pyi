@@ -1,0 +1,197 @@
+# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.
+
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.indexing import At
+from nervure.front.tensor import Operand
+from nervure.front.tensor import Tensor
+from nervure.front.tensor import TensorLike
+from typing import Any
+
+class Interface:
+    def __add__(self, other: Operand) -> Tensor:
+        """``nv.add``."""
+
+    def __sub__(self, other: Operand) -> Tensor:
+        """``nv.subtract``."""
+
+    def __mul__(self, other: Operand) -> Tensor:
+        """``nv.multiply``."""
+
+    def __truediv__(self, other: Operand) -> Tensor:
+        """``nv.divide``."""
+
+    def __floordiv__(self, other: Operand) -> Tensor:
+        """``nv.floordivide``."""
+
+    def __mod__(self, other: Operand) -> Tensor:
+        """``nv.mod``."""
+
+    def __pow__(self, other: Operand) -> Tensor:
+        """``nv.power``."""
+
+    def __and__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_and``."""
+
+    def __or__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_or``."""
+
+    def __xor__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_xor``."""
+
+    def __lshift__(self, other: Operand) -> Tensor:
+        """``nv.left_shift``."""
+
+    def __rshift__(self, other: Operand) -> Tensor:
+        """``nv.right_shift``."""
+
+    def __matmul__(self, other: Operand) -> Tensor:
+        """``nv.matmul``."""
+
+    def __lt__(self, other: Operand) -> Tensor:
+        """``nv.less``."""
+
+    def __le__(self, other: Operand) -> Tensor:
+        """``nv.less_equal``."""
+
+    def __gt__(self, other: Operand) -> Tensor:
+        """``nv.greater``."""
+
+    def __ge__(self, other: Operand) -> Tensor:
+        """``nv.greater_equal``."""
+
+    def __radd__(self, other: Operand) -> Tensor:
+        """``nv.add``."""
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        """``nv.subtract``."""
+
+    def __rmul__(self, other: Operand) -> Tensor:
+        """``nv.multiply``."""
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        """``nv.divide``."""
+
+    def __rfloordiv__(self, other: Operand) -> Tensor:
+        """``nv.floordivide``."""
+
+    def __rmod__(self, other: Operand) -> Tensor:
+        """``nv.mod``."""
+
+    def __rpow__(self, other: Operand) -> Tensor:
+        """``nv.power``."""
+
+    def __rand__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_and``."""
+
+    def __ror__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_or``."""
+
+    def __rxor__(self, other: Operand) -> Tensor:
+        """``nv.bitwise_xor``."""
+
+    def __rlshift__(self, other: Operand) -> Tensor:
+        """``nv.left_shift``."""
+
+    def __rrshift__(self, other: Operand) -> Tensor:
+        """``nv.right_shift``."""
+
+    def __rmatmul__(self, other: Operand) -> Tensor:
+        """``nv.matmul``."""
+
+    def __neg__(self) -> Tensor:
+        """-x; integers wrap, the sign of zero flips."""
+
+    def __abs__(self) -> Tensor:
+        """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0."""
+
+    def __invert__(self) -> Tensor:
+        """All bits flipped."""
+
+    def __getitem__(self, item: Any) -> Tensor:
+        """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
+        arrays and masks.
+        """
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Tensor:
+        """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
+
+    def sum(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.sum`` of this tensor; ``dtype`` converts it first."""
+
+    def prod(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.prod`` of this tensor; ``dtype`` converts it first."""
+
+    def max(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.max`` of this tensor; ``dtype`` converts it first."""
+
+    def min(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.min`` of this tensor; ``dtype`` converts it first."""
+
+    def mean(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.mean`` of this tensor; ``dtype`` converts it first."""
+
+    def variance(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.variance`` of this tensor; ``dtype`` converts it first."""
+
+    def var(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.variance`` of this tensor; ``dtype`` converts it first."""
+
+    def std(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.std`` of this tensor; ``dtype`` converts it first."""
+
+    def any(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.any`` of this tensor; ``dtype`` converts it first."""
+
+    def all(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.all`` of this tensor; ``dtype`` converts it first."""
+
+    def argmax(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.argmax`` of this tensor; ``dtype`` converts it first."""
+
+    def argmin(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+        """``nv.argmin`` of this tensor; ``dtype`` converts it first."""
+
+    def astype(self, dtype: Any, mode: str = 'saturate') -> Tensor:
+        """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
+
+    def dot(self, y: Operand, batch: Any = ()) -> Tensor:
+        """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
+
+        The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
+        that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
+        """
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
+
+    def transpose(self, *order: Any) -> Tensor:
+        """NumPy's ``transpose``: reversed without an order."""
+
+    def flatten(self) -> Tensor:
+        """All axes as one, a FlattenedAxis where they are named."""
+
+    def broadcast_to(self, axes: Any) -> Tensor:
+        """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
+        broadcast_to.
+        """
+
+    def squeeze(self, axes: Any = None) -> Tensor:
+        """x without its axes of length 1, or without those that are listed, which must have length 1."""
+
+    def variables(self) -> list[AssignableTensorOp]:
+        """The trainable variables that a tensor is computed from, in the order of the graph.
+
+        What a sequence assigns before its last member is not among them: its readers read what was assigned.
+        """
+
+    @property
+    def T(self) -> Tensor:
+        """``x.T``: anonymous axes reversed; named axes keep their order and every level l becomes -1 - l."""
+
+    @property
+    def mT(self) -> Tensor:
+        """``x.mT``: the last two axes swapped."""
+
+    @property
+    def at(self) -> At:
+        """``x.at``: indexed, it is the place of some elements, where ``set``, ``add``, ... give a new tensor."""

@@ -1,0 +1,122 @@
+"""The operators and methods of tensors: functions of the front with the tensor as an operand.
+
+This file stands above the others of the front, and ``nervure/front/__init__.py`` loads it. What it adds to the class
+is declared in ``interface.pyi``, which is made from the table ``METHODS``.
+
+>>> import nervure as nv
+>>> x = nv.constant([[1., 2.], [3., 4.]])
+>>> (6 / x).tolist(), x.sum(axis=0).tolist(), x.T[0].tolist(), x.at[0, 0].set(9).tolist()
+([[6.0, 3.0], [2.0, 1.5]], [4.0, 6.0], [1.0, 3.0], [[9.0, 2.0], [3.0, 4.0]])
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from nervure.errors import WrongKind
+from nervure.front import contraction, creation, elementwise, indexing, reductions, views
+from nervure.front.tensor import Operand, Tensor, compared, is_operand
+
+OPERATORS: dict[str, Callable[..., Tensor]] = {
+    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
+    "truediv": elementwise.divide, "floordiv": elementwise.floordivide, "mod": elementwise.mod,
+    "pow": elementwise.power, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
+    "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
+    "matmul": contraction.matmul_operator,
+}
+"""Binary operators, which have a reflected form: ``1 - x`` is ``x.__rsub__(1)``."""
+
+COMPARISONS: dict[str, Callable[..., Tensor]] = {
+    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
+}
+
+REDUCTIONS: dict[str, Callable[..., Tensor]] = {
+    "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min,
+    "mean": reductions.mean, "variance": reductions.variance, "var": reductions.variance, "std": reductions.std,
+    "any": reductions.any, "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin,
+}
+
+UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "floordivide", "isnan": "is_nan",
+               "isinf": "is_inf", "isfinite": "is_finite", "rint": "round", "arcsin": "asin", "arccos": "acos",
+               "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+               "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
+"""NumPy's names of functions that have another one here."""
+
+UFUNCS: dict[str, Callable[..., Tensor]] = {
+    "matmul": contraction.matmul_operator, **{name: getattr(elementwise, name) for name in elementwise.__all__}}
+
+
+def _operator(name: str, function: Callable[..., Tensor], reflected: bool = False) -> Callable[..., Tensor]:
+    """A binary operator: NotImplemented for objects of classes that may know tensors, so that Python asks them."""
+    def method(self: Tensor, other: Operand) -> Tensor:
+        if not (is_operand(other) or type(other).__module__ == "builtins" or hasattr(other, "has_no_value")):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    return _called(method, name, f"``nv.{function.__name__.removesuffix('_operator')}``.")
+
+
+def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A reduction that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
+    def method(self: Tensor, *arguments: Any, dtype: Any = None, out: None = None, **keywords: Any) -> Tensor:
+        if out is not None:
+            raise WrongKind("a tensor is not computed into an array", op=name, operand="out", got=type(out).__name__,
+                            help="the result is a new tensor; nv.assign writes variables")
+        return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)
+
+    method.__signature__ = _joined(function, method)  # type: ignore[attr-defined]  # inspect looks for it
+    return _called(method, name, f"``nv.{function.__name__}`` of this tensor; ``dtype`` converts it first.")
+
+
+def _called(method: Callable[..., Tensor], name: str, document: str) -> Callable[..., Tensor]:
+    """A method that is found by its name, like one that is written out."""
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", document
+    return method
+
+
+def _joined(function: Callable[..., Any], method: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a function with the keywords that a method adds."""
+    own = inspect.signature(function)
+    added = [parameter for parameter in inspect.signature(method).parameters.values()
+             if parameter.kind is parameter.KEYWORD_ONLY]
+    return own.replace(parameters=[*own.parameters.values(), *added])
+
+
+def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Tensor:
+    """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
+    name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
+    if name in ("equal", "not_equal"):  # an array on the left of == and != comes here
+        raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
+    if method != "__call__" or keywords or name not in UFUNCS:
+        raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
+                        help="use the function of nv, or x.numpy() for an array", got="a tensor",
+                        expected="arrays")
+    return UFUNCS[name](*inputs)
+
+
+METHODS: dict[str, Callable[..., Any] | property] = {
+    **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
+    **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
+    "__neg__": elementwise.negative,
+    "__abs__": elementwise.absolute,
+    "__invert__": elementwise.bitwise_not,
+    "__getitem__": indexing.get_item,
+    "__array_ufunc__": array_ufunc,
+    **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
+    "astype": elementwise.convert,
+    "dot": contraction.dot,
+    "reshape": views.reshape_method,
+    "transpose": views.transpose_method,
+    "flatten": views.flatten,
+    "broadcast_to": views.broadcast,
+    "squeeze": views.squeeze,
+    "variables": creation.variables_below,
+    "T": property(views.transposed),
+    "mT": property(views.matrix_transposed),
+    "at": property(indexing.At),
+}
+
+for _name, _method in METHODS.items():
+    setattr(Tensor, _name, _method)
