@@ -8,11 +8,12 @@
 #                    with fresh inputs
 #   make test-deep   mutates the package 300 times and counts the mutants that the tests find (ARGS go there); then all
 #                    tests, with what make test repeats a tenth of in full: vector functions on all float32 numbers
+#   make generated   writes what is made from the package: the stubs for type checkers
 #   make python-path prints the Python that a fresh .venv would be made with
 
 PYTHON = .venv/bin/python
 
-.PHONY: run test check bench fuzz test-deep python-path environment-train environment-dev environment-bench
+.PHONY: run test check bench fuzz test-deep generated python-path environment-train environment-dev environment-bench
 .NOTPARALLEL:
 
 run: environment-train
@@ -38,6 +39,9 @@ fuzz: environment-dev
 test-deep: environment-dev
 	$(PYTHON) -m tests.deep.mutate $(ARGS)
 	NERVURE_DEEP=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project
+
+generated: environment-dev
+	$(PYTHON) -m tests.project.generated
 
 python-path:
 	@scripts/environment --python

@@ -30,16 +30,7 @@ def common_axes(tensors: Sequence[Tensor], op: str) -> Axes | None:
 
     AxisMismatch for axes of one role and different lengths, and for anonymous tensors that names cannot be given to.
     """
-    named = next((tensor.axes for tensor in tensors if tensor.is_named), None)
-    if named is None:
-        return None
-    axes = named
-    for position, tensor in enumerate(tensors):
-        if tensor.is_named:
-            axes = axes if tensor.axes is axes else _joined(axes, tensor.axes, op, position + 1)
-        elif tensor.ndim:
-            _check_takes_names(tensor, named, op, position + 1)
-    return axes
+    return _lent(tensors, op)[1]
 
 
 def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
@@ -60,15 +51,11 @@ def both_named(left: Tensor, right: Tensor, op: str) -> tuple[Tensor, Tensor]:
 
 def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | None, Shape]:
     """Core values of one shape for an elementwise op, with the axes (None: anonymous) and shape of its result."""
-    axes = common_axes(tensors, op)
+    own, axes = _lent(tensors, op)
     if axes is None:
         shape = broadcast_shape([tensor.shape for tensor in tensors], op)
         return [broadcast_anonymous(tensor.value, shape, op) for tensor in tensors], None, shape
-    named = next(tensor.axes for tensor in tensors if tensor.is_named)
-    values = []
-    for tensor in tensors:
-        own = tensor.axes if tensor.is_named else named if tensor.ndim else make_axes()
-        values.append(move_to(tensor.value, own, axes, op))
+    values = [move_to(tensor.value, named, axes, op) for tensor, named in zip(tensors, own, strict=True)]
     return values, axes, axes.lengths
 
 
@@ -217,6 +204,27 @@ def _joined(left: Axes, right: Axes, op: str, position: int) -> Axes:
     if len(pairs) == len(left):
         return right
     return Axes([*left, *[axis for at, axis in enumerate(right) if at not in pairs.values()]])
+
+
+def _lent(tensors: Sequence[Tensor], op: str) -> tuple[list[Axes], Axes | None]:
+    """The axes of each operand and of the result, from left to right; (.., None) where no operand has names.
+
+    An anonymous operand takes the names of those before it together, or of the first named one.
+    """
+    axes = next((tensor.axes for tensor in tensors if tensor.is_named), None)
+    if axes is None:
+        return [], None
+    own = []
+    for position, tensor in enumerate(tensors):
+        if tensor.is_named:
+            own.append(tensor.axes)
+            axes = axes if tensor.axes is axes else _joined(axes, tensor.axes, op, position + 1)
+        elif tensor.ndim:
+            _check_takes_names(tensor, axes, op, position + 1)
+            own.append(axes)
+        else:
+            own.append(make_axes())
+    return own, axes
 
 
 def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> None:

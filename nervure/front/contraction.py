@@ -38,10 +38,11 @@ def dot(x: Operand, y: Operand, batch: Any = ()) -> Tensor:
     left, right = _operands(x, y, "dot")
     if not left.is_named and not right.is_named:
         return _numpy_dot(left, right)
-    left, right = alignment.both_named(left, right, "dot")
-    shared = _batch_axes(left, right, batch)
-    pairs = _contracted(left, right, shared)
-    return _contract(left, right, pairs, shared)
+    mine, theirs = alignment.both_named(left, right, "dot")
+    shared = _batch_axes(mine, theirs, batch)
+    if not shared:
+        _check_one_reading(left, right)
+    return _contract(mine, theirs, _contracted(mine, theirs, shared), shared)
 
 
 def outer(x: Operand, y: Operand) -> Tensor:
@@ -98,6 +99,19 @@ def _operands(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
     tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
     left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
     return left, right
+
+
+def _check_one_reading(left: Tensor, right: Tensor) -> None:
+    """AxisMismatch where an anonymous matrix could take the names by position, and could be multiplied as NumPy
+    does.
+    """
+    if left.is_named == right.is_named or left.ndim != right.ndim or left.ndim < 2:
+        return
+    if equal(left.shape[-1], right.shape[-2]) is True:
+        place, (own, named) = (1, (left, right)) if right.is_named else (2, (right, left))
+        raise AxisMismatch(f"operand {place} has no axis names, and there are two ways to read it", op="dot",
+                           operand=place, got=str(own.axes), expected=f"names: those of {named.axes}, or others",
+                           help='nv.cast_axes(y, axes) gives it names: dot contracts those that both operands have')
 
 
 def _batch_axes(left: Tensor, right: Tensor, batch: Any) -> list[Pair]:

@@ -153,11 +153,13 @@ def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTenso
 
 
 def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
-    """A tensor as it is; numbers, lengths, arrays and lists as anonymous constants."""
+    """A tensor as it is; numbers, lengths, arrays (of their own type) and lists as anonymous constants."""
     if isinstance(operand, Tensor):
         return operand
     if isinstance(operand, Dim):
         return Tensor(Extent(operand, dtype or float32, ()))
+    if dtype is None and isinstance(operand, np.ndarray) and operand.dtype.kind == "f":
+        dtype = as_dtype(operand.dtype)  # float64 too, which ``nv.constant`` narrows
     if is_operand(operand) or isinstance(operand, (list, tuple)):
         return constant(operand, dtype=dtype)
     value_only(operand, op, position)

@@ -71,7 +71,11 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
     """
     own, positions = as_tensor(x, "gather_elements"), _index(index, "gather_elements")
     at = position_of(own, axis, "gather_elements")
-    if positions.is_named and own.is_named:
+    if positions.is_named and not own.is_named:
+        raise AxisMismatch("the tensor and the index must both be named, or neither", op="gather_elements",
+                           operand=1, got=f"{own.axes} and {positions.axes}", expected="names on both, or on none",
+                           help="nv.cast_axes(x, axes) gives it names")
+    if positions.is_named:
         shared = alignment.pairing(positions.axes, own.axes)
         others = [here for here in range(positions.ndim) if here not in shared or shared[here] == at]
         if positions.ndim != own.ndim or len(others) > 1:

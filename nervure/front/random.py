@@ -20,11 +20,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.choosing import positions_of
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import add, converted_to, multiply, subtract, where
+from nervure.front.elementwise import add, converted_to, multiply, operate, where
 from nervure.front.promotion import floating
 from nervure.front.random_state import SEED, STEP, next_stream
 from nervure.front.tensor import Tensor, is_scalar
@@ -32,16 +35,19 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
 from nervure.types.axes import Axes
 from nervure.types.dim import Dim
-from nervure.types.dtype import as_dtype, float32
+from nervure.types.dtype import DType, as_dtype, float32
 
 
 def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) -> Tensor:
-    """Numbers drawn evenly from [low, high). The bounds are numbers or tensors."""
-    own = read_axes(axes)
-    numbers = _drawn(ops.RandomUniform, own, dtype=as_dtype(dtype))
+    """Numbers drawn evenly from [low, high), numbers or tensors that are rounded to the element type; low where no
+    number of that type lies between.
+    """
+    numbers = _drawn(ops.RandomUniform, read_axes(axes), dtype=as_dtype(dtype))
     if is_scalar(low) and is_scalar(high):
-        return _scaled(numbers, low, high - low)
-    return add(multiply(numbers, subtract(high, low)), low)
+        _require_interval(low, high, numbers.dtype)
+        if low == 0 and high == 1:
+            return numbers
+    return operate("uniform", ops.Between, (numbers, low, high))
 
 
 def normal(axes: Any, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = float32) -> Tensor:
@@ -63,7 +69,7 @@ def dropout(x: Any, rate: float = 0.5) -> Tensor:
     if chance == 0:
         return own
     if chance == 1:
-        return multiply(own, 0)
+        return where(False, own, 0.0)  # not a product: 0 times an infinity is NaN
     kept = bernoulli(own, 1 - chance)
     return where(kept, own * (1 / (1 - chance)), 0.0)
 
@@ -97,6 +103,18 @@ def _scaled(numbers: Tensor, start: Any, scale: Any) -> Tensor:
     if not (is_scalar(scale) and scale == 1):
         numbers = multiply(numbers, scale)
     return numbers if is_scalar(start) and start == 0 else add(numbers, start)
+
+
+def _require_interval(low: Any, high: Any, dtype: DType) -> None:
+    got = f"[{low!r:.60}, {high!r:.60})"
+    if np.iscomplexobj(low) or np.iscomplexobj(high):
+        raise WrongKind("the bounds are real numbers", op="uniform", got=got, expected="numbers",
+                        help="draw the two parts of complex numbers apart")
+    largest = float(ml_dtypes.finfo(dtype.numpy).max)
+    start, end = [bound if isinstance(bound, int) else float(bound) for bound in (low, high)]
+    if not -largest <= start <= end <= largest:
+        raise InvalidArgument("the bounds make no interval", op="uniform", got=got,
+                              expected=f"low <= high, both finite in {dtype.name}", help="the lower bound comes first")
 
 
 def _probability(p: Any, op: str) -> float:

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.steps import Copy, Host, Loops, Pieces, Scattering, Step
+from nervure.kernel.cluster.storing import dense_base
 
 _LATER = "it also reads what a later step makes"
 

@@ -18,8 +18,8 @@ from nervure.ir.op import Op, Value
 from nervure.ir.traverse import postorder
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
-from nervure.kernel.cluster.clustering import dense_base
 from nervure.kernel.cluster.reasons import Reason, ops_of, reasons, root_name, stored_by
+from nervure.kernel.cluster.storing import dense_base
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.work import work
 from nervure.memory.storage import Storage

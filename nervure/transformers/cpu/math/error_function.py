@@ -24,8 +24,15 @@ from __future__ import annotations
 import math
 
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.math.exponential import expm1_of_small, low_bits_as_power, reduce
-from nervure.transformers.cpu.math.floats import at_most, format_of, is_negative, magnitude, with_sign_of
+from nervure.transformers.cpu.math.exponential import expm1_of_small, reduce
+from nervure.transformers.cpu.math.floats import (
+    at_most,
+    format_of,
+    is_negative,
+    low_bits_as_power,
+    magnitude,
+    with_sign_of,
+)
 from nervure.transformers.cpu.math.logarithm import log
 from nervure.transformers.cpu.math.polynomial import Coefficients, horner, polynomial
 

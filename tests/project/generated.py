@@ -1,0 +1,18 @@
+"""The files that are made from the package itself; ``python -m tests.project.generated`` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.project import stubs
+from tests.project.source import PACKAGE
+
+FILES: dict[Path, Callable[[], str]] = {
+    PACKAGE / "__init__.pyi": stubs.package,
+    PACKAGE / "front" / "interface.pyi": stubs.interface,
+}
+
+if __name__ == "__main__":
+    for path, text in FILES.items():
+        path.write_text(text(), encoding="utf-8")

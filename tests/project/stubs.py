@@ -1,0 +1,106 @@
+"""What type checkers read of what is made while the package runs: the names of ``nervure``, the methods of tensors.
+
+``nervure/__init__.py`` imports a name at its first use, families of functions are made by a function, and
+``front/methods.py`` adds methods to the class of tensors. None of it is seen without running it, so the stubs are
+made from what is there when it has run. What a file declares with ``def`` or ``class`` is imported from there.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import nervure
+from nervure.front.methods import METHODS
+
+HEADER = "# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.\n"
+
+# Where the names that stand in annotations are declared, if they are no classes.
+DECLARING = ("typing", "nervure.front.tensor", "nervure.types.axes", "nervure.types.dtype", "nervure.types.dim")
+
+
+class Plain(str):
+    """An annotation as it was written: the text of a signature shows it without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def package() -> str:
+    """``nervure/__init__.pyi``: every public name with its type."""
+    made: dict[str, Callable[..., Any]] = {}
+    declared = [("nervure", name) for name in nervure._SUBMODULES]
+    for module, name in public_names():
+        value = getattr(nervure, name)
+        if is_made(value):
+            made[name] = value
+        else:
+            declared.append((module, name))
+    exports = imports((module, f"{name} as {name}") for module, name in declared)
+    document = f'"""{inspect.getdoc(nervure)}\n"""'
+    functions = [definition(name, made[name]) for name in sorted(made)]
+    needed = imports({home for function in made.values() for home in homes(function)} - set(public_names()))
+    return "\n".join([HEADER + document, "", needed, exports, "__version__: str", "", *functions])
+
+
+def interface() -> str:
+    """``nervure/front/interface.pyi``: the operators and methods of tensors."""
+    functions = {name: method.fget if isinstance(method, property) else method for name, method in METHODS.items()}
+    needed = imports({home for function in functions.values() for home in homes(function)})
+    lines = []
+    for name, function in functions.items():
+        decorator = "@property\n" if isinstance(METHODS[name], property) else ""
+        lines.append(textwrap.indent(decorator + definition(name, function, is_method=True), "    "))
+    return "\n".join([HEADER, needed, "class Interface:", *lines])
+
+
+def public_names() -> Iterator[tuple[str, str]]:
+    """(module, name) of everything that ``nervure`` makes public, but for its folders."""
+    yield from [(module, name) for name, module in nervure._WHERE.items()]
+    for module in nervure._WHOLE:
+        yield from [(module, name) for name in importlib.import_module(module).__all__]
+
+
+def is_made(value: Any) -> bool:
+    """Whether a function was made by another one: no ``def`` has its name."""
+    return inspect.isfunction(value) and inspect.unwrap(value).__code__.co_name != value.__name__
+
+
+def definition(name: str, function: Callable[..., Any], is_method: bool = False) -> str:
+    """``def name(...)`` with a function's signature and docstring."""
+    signature = inspect.signature(function)
+    parameters = [entry if entry.annotation is entry.empty else entry.replace(annotation=Plain(entry.annotation))
+                  for entry in signature.parameters.values()]
+    if is_method:
+        parameters[0] = parameters[0].replace(name="self", annotation=inspect.Parameter.empty)
+    returned = function.__name__ if inspect.isclass(function) else signature.return_annotation
+    signature = signature.replace(parameters=parameters, return_annotation=Plain(returned))
+    lines = (inspect.getdoc(function) or "").splitlines()
+    document = f'"""{lines[0]}"""' if len(lines) == 1 else '"""' + "\n".join([*lines, '"""'])
+    return f"def {name}{signature}:\n{textwrap.indent(document, '    ')}\n"
+
+
+def imports(homes: Iterable[tuple[str, str]]) -> str:
+    """A statement for each (module, name)."""
+    return "".join(f"from {module} import {name}\n" for module, name in sorted(homes))
+
+
+def homes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
+    """(module, name) of each name in a function's annotations that is not one of Python's own."""
+    if inspect.isclass(function):
+        yield function.__module__, function.__name__
+        return
+    signature = inspect.signature(function)
+    texts = [entry.annotation for entry in signature.parameters.values()] + [signature.return_annotation]
+    known = vars(sys.modules[inspect.unwrap(function).__module__])
+    for text in texts:
+        for node in ast.walk(ast.parse(text)) if isinstance(text, str) else ():
+            if isinstance(node, ast.Name) and node.id in known:
+                value = known[node.id]
+                declaring = [module for module in DECLARING if vars(sys.modules[module]).get(node.id) is value]
+                yield (value.__module__ if inspect.isclass(value) else declaring[0]), node.id

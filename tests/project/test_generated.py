@@ -1,0 +1,36 @@
+"""What is made from the package says what the package is, and type checkers see it as users do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.project import stubs
+from tests.project.generated import FILES
+from tests.project.source import ROOT
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_it_is_up_to_date(path):
+    assert path.read_text(encoding="utf-8") == FILES[path](), "`make generated` writes it anew"
+
+
+def test_mypy_infers_the_types_of_a_user_s_program_and_finds_its_mistakes():
+    """Each mistake of the program stands with the error expected there; one that is not found is an error, too."""
+    run = subprocess.run([sys.executable, "-m", "mypy", "tests/project/user_program.py"], cwd=ROOT, text=True,
+                         capture_output=True)
+    assert run.stdout == "Success: no issues found in 1 source file\n" and not run.stderr
+
+
+def test_functions_made_by_functions_are_declared_with_their_signatures():
+    text = stubs.package()
+    assert 'def exp(x: Operand) -> Tensor:\n    """e ** x."""\n' in text
+    assert "from nervure.front.normalization import softmax as softmax\n" in text and "def softmax" not in text
+
+
+def test_methods_are_declared_as_they_are_called():
+    text = stubs.interface()
+    assert "    def __rsub__(self, other: Operand) -> Tensor:\n" in text
+    assert "    @property\n    def at(self) -> At:\n" in text

@@ -1,0 +1,62 @@
+"""A user's program as a type checker sees it: what it infers, and what it finds wrong.
+
+``mypy --strict`` accepts this file (test_generated.py). A mistake stands with the error that it is; where mypy did
+not find it, the comment would be one too many, and that is an error as well.
+"""
+
+from typing import assert_type
+
+import numpy as np
+
+import nervure as nv
+
+x = nv.placeholder("N=4, F=3")
+w = nv.variable("F=3", initial_value=0.5)
+
+# Functions, operators and methods give tensors.
+assert_type(nv.exp(x), nv.Tensor)
+assert_type(nv.softmax(x, axis=1), nv.Tensor)
+assert_type(nv.sum(x, "F", keepdims=True), nv.Tensor)
+assert_type(nv.maximum(x, 0), nv.Tensor)
+assert_type(nv.sum([[1, 2], [3, 4]]), nv.Tensor)
+assert_type(nv.split(x, 2), list[nv.Tensor])
+assert_type(x + 1, nv.Tensor)
+assert_type(2.0 - x, nv.Tensor)
+assert_type(np.float32(2) * x, nv.Tensor)
+assert_type(-x, nv.Tensor)
+assert_type(x < w, nv.Tensor)
+assert_type(x @ w, nv.Tensor)
+assert_type(x[0], nv.Tensor)
+assert_type(x.sum(), nv.Tensor)
+assert_type(x.sum(axis="F", dtype=nv.float64), nv.Tensor)
+assert_type(x.std(ddof=1), nv.Tensor)
+assert_type(x.astype(nv.float64), nv.Tensor)
+assert_type(x.T.reshape(-1), nv.Tensor)
+assert_type(x.at[0].set(1.0), nv.Tensor)
+assert_type(w.named("w"), nv.AssignableTensorOp)
+assert_type(list(x), list[nv.Tensor])
+
+assert_type(nv.deriv(x.sum(), w), nv.Tensor)
+assert_type(nv.deriv(x.sum(), [w]), list[nv.Tensor])
+
+# Numbers leave the graph as arrays.
+assert_type(x.numpy(), np.ndarray)
+assert_type(nv.evaluate(x), np.ndarray)
+assert_type(nv.evaluate([x, w]), tuple[np.ndarray, ...])
+assert_type(float(w.sum()), float)
+assert_type(x.dtype, nv.DType)
+assert_type(x.axes, nv.Axes)
+assert_type(nv.flags.check_nan, bool)
+
+# Mistakes.
+nv.sofmax(x)  # type: ignore[attr-defined]
+x.sums()  # type: ignore[attr-defined]
+nv.softmax(x, axes=1)  # type: ignore[call-arg]
+x.sum(keep_dims=True)  # type: ignore[call-arg]
+nv.exp(x, 1)  # type: ignore[call-arg]
+nv.exp("x")  # type: ignore[arg-type]
+nv.exp([1.0, 2.0])  # type: ignore[arg-type]
+x + "y"  # type: ignore[operator]
+nv.exp(x).variable  # type: ignore[attr-defined]
+nv.flags.check_nans  # type: ignore[attr-defined]
+nv.optim.Adan(0.1)  # type: ignore[attr-defined]
