@@ -14,7 +14,7 @@ import numpy as np
 from nervure.types.dtype import DType, as_dtype, float32, float64
 from tests.conformance.values import is_tiny
 
-__all__ = ["SCALAR_ROWS", "Row", "Tolerance", "differs", "float32", "flushes_denormals", "scalar_tolerance"]
+__all__ = ["EXACT", "SCALAR_ROWS", "Row", "Tolerance", "differs", "float32", "flushes_denormals", "scalar_tolerance"]
 
 
 class Tolerance(NamedTuple):
