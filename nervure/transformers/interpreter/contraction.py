@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nervure.transformers.interpreter.dense import dense, summed_last
+
 
 class Roles(NamedTuple):
     """What each dimension of the domain is to the product."""
@@ -56,12 +58,16 @@ class Roles(NamedTuple):
 def _alone_summed(array: Any, dims: Sequence[int]) -> Any:
     """The array with the dimensions that neither the other operand nor the result has added up."""
     alone = tuple([d for d, length in enumerate(array.shape) if length != 1 and d not in dims])
-    return np.add.reduce(array, axis=alone, dtype=array.dtype, keepdims=True) if alone else array
+    if not alone:
+        return array
+    total = np.add.reduce(summed_last(array, alone, array.dtype), axis=-1)
+    return total.reshape([1 if d in alone else length for d, length in enumerate(array.shape)])
 
 
 def _as_matrices(array: Any, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Any:
-    """The array as a stack of matrices; a copy only where its layout does not allow a view."""
+    """The array as a stack of dense matrices: the linear algebra has other ways for others."""
     order = (*batch, *rows, *columns)
     rest = [d for d in range(array.ndim) if d not in order]
     shape = [math.prod([array.shape[d] for d in group]) for group in (batch, rows, columns)]
-    return array.transpose([*order, *rest]).reshape(shape if batch else shape[1:])
+    matrices, = dense(array.transpose([*order, *rest]).reshape(shape if batch else shape[1:]))
+    return matrices

@@ -26,38 +26,29 @@ from nervure.ops.scalar import ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter import special
+from nervure.transformers.interpreter.dense import dense
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
 
 _PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 
 
-def _unary(function: Callable[[Any], Any]) -> Any:
-    def method(self: NumPyScalars, x: Any) -> Any:
-        return function(widen(x))
+def _exact(function: Callable[..., Any]) -> Any:
+    """A function that has one right result; of complex numbers it has not, hence dense arrays."""
+    def method(self: NumPyScalars, *operands: Any) -> Any:
+        operands = tuple([widen(x) for x in operands])
+        return function(*dense(*operands) if operands[0].dtype.kind == "c" else operands)
     return method
 
 
-def _binary(function: Callable[[Any, Any], Any]) -> Any:
-    def method(self: NumPyScalars, x: Any, y: Any) -> Any:
-        return function(widen(x), widen(y))
-    return method
-
-
-def _precise(function: Callable[[Any], Any]) -> Any:
-    """A function of one float, computed in twice the width and rounded once."""
-    def method(self: NumPyScalars, x: Any) -> Any:
-        x = widen(x)
-        wide = _PRECISE.get(x.dtype)
-        return function(x) if wide is None else function(x.astype(wide)).astype(x.dtype)
-    return method
-
-
-def _precise_binary(function: Callable[[Any, Any], Any]) -> Any:
-    def method(self: NumPyScalars, x: Any, y: Any) -> Any:
-        x, y = widen(x), widen(y)
-        wide = _PRECISE.get(x.dtype)
-        return function(x, y) if wide is None else function(x.astype(wide), y.astype(wide)).astype(x.dtype)
+def _precise(function: Callable[..., Any]) -> Any:
+    """A function of floats, computed in twice the width and rounded once."""
+    def method(self: NumPyScalars, *operands: Any) -> Any:
+        arrays = dense(*[widen(x) for x in operands])
+        wide = _PRECISE.get(arrays[0].dtype)
+        if wide is None:
+            return function(*arrays)
+        return function(*[x.astype(wide) for x in arrays]).astype(arrays[0].dtype)
     return method
 
 
@@ -110,36 +101,36 @@ class NumPyScalars(ScalarNamespace):
 
     # -- arithmetic --------------------------------------------------------------------------------------
 
-    negative = _unary(np.negative)
-    absolute = _unary(np.abs)
-    add = _binary(np.add)
-    subtract = _binary(np.subtract)
-    multiply = _binary(np.multiply)
-    divide = _binary(np.divide)
-    floordivide = _binary(np.floor_divide)
-    modulo = _binary(np.remainder)
-    maximum = _binary(np.maximum)
-    minimum = _binary(np.minimum)
+    negative = _exact(np.negative)
+    absolute = _exact(np.abs)
+    add = _exact(np.add)
+    subtract = _exact(np.subtract)
+    multiply = _exact(np.multiply)
+    divide = _exact(np.divide)
+    floordivide = _exact(np.floor_divide)
+    modulo = _exact(np.remainder)
+    maximum = _exact(np.maximum)
+    minimum = _exact(np.minimum)
 
     def sign(self, x: Any) -> Any:
         x = widen(x)
-        return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)
+        return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(*dense(x))
 
     def power(self, x: Any, y: Any) -> Any:
         x, y = widen(x), widen(y)
         if x.dtype.kind not in "iu":
-            return self._float_power(x, y)
+            return np.where(y == 1, x, self._float_power(x, y))  # exact, whatever NumPy's power is on this processor
         if x.dtype.kind == "u":
             return np.power(x, y)
         reciprocal = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (y & 1), 0)).astype(x.dtype)
         return np.where(y < 0, reciprocal, np.power(x, np.where(y < 0, 0, y).astype(x.dtype)))
 
-    _float_power = _precise_binary(np.power)
+    _float_power = _precise(np.power)
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         x, y, z = widen(x), widen(y), widen(z)
         if x.dtype.kind != "f":
-            return x * y + z
+            return self.add(self.multiply(x, y), z)
         exact = np.frompyfunc(_FUSED[x.dtype], 3, 1)(x, y, z)
         return np.asarray(exact).astype(x.dtype)
 
@@ -159,7 +150,7 @@ class NumPyScalars(ScalarNamespace):
     log2 = _precise(np.log2)
     log10 = _precise(np.log10)
     log1p = _precise(np.log1p)
-    sqrt = _unary(np.sqrt)
+    sqrt = _exact(np.sqrt)
     rsqrt = _precise(lambda x: 1 / np.sqrt(x))
     cbrt = _precise(np.cbrt)
 
@@ -171,7 +162,7 @@ class NumPyScalars(ScalarNamespace):
     asin = _precise(np.arcsin)
     acos = _precise(np.arccos)
     atan = _precise(np.arctan)
-    atan2 = _precise_binary(np.arctan2)
+    atan2 = _precise(np.arctan2)
     sinh = _precise(np.sinh)
     cosh = _precise(np.cosh)
     tanh = _precise(np.tanh)
@@ -191,28 +182,28 @@ class NumPyScalars(ScalarNamespace):
 
     # -- comparisons -----------------------------------------------------------------------------------------
 
-    equal = _binary(np.equal)
-    not_equal = _binary(np.not_equal)
-    less = _binary(np.less)
-    less_equal = _binary(np.less_equal)
-    is_nan = _unary(np.isnan)
-    is_inf = _unary(np.isinf)
-    is_finite = _unary(np.isfinite)
+    equal = _exact(np.equal)
+    not_equal = _exact(np.not_equal)
+    less = _exact(np.less)
+    less_equal = _exact(np.less_equal)
+    is_nan = _exact(np.isnan)
+    is_inf = _exact(np.isinf)
+    is_finite = _exact(np.isfinite)
 
     # -- bits ------------------------------------------------------------------------------------------------
 
-    bitwise_and = _binary(np.bitwise_and)
-    bitwise_or = _binary(np.bitwise_or)
-    bitwise_xor = _binary(np.bitwise_xor)
-    bitwise_not = _unary(np.invert)
-    shift_left = _binary(np.left_shift)
-    shift_right = _binary(np.right_shift)
+    bitwise_and = _exact(np.bitwise_and)
+    bitwise_or = _exact(np.bitwise_or)
+    bitwise_xor = _exact(np.bitwise_xor)
+    bitwise_not = _exact(np.invert)
+    shift_left = _exact(np.left_shift)
+    shift_right = _exact(np.right_shift)
 
     # -- complex ---------------------------------------------------------------------------------------------
 
-    real = _unary(np.real)
-    imaginary = _unary(np.imag)
-    conjugate = _unary(np.conjugate)
+    real = _exact(np.real)
+    imaginary = _exact(np.imag)
+    conjugate = _exact(np.conjugate)
 
     def complex(self, re: Any, im: Any) -> Any:
         # Not re + 1j * im: the product would turn an infinite part into NaN.

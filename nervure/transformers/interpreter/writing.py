@@ -25,6 +25,7 @@ import numpy as np
 from nervure.ir.kinds import Access
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
+from nervure.transformers.interpreter.dense import summed_last
 from nervure.transformers.interpreter.reading import (
     Coordinate,
     Line,
@@ -52,8 +53,8 @@ class Combiner(NamedTuple):
             return elements
         if self.function is None:
             return elements[tuple([-1 if d in axes else slice(None) for d in range(elements.ndim)])]
-        if self.function is np.add and dtype.kind in "fc":
-            elements, axes = _last_and_dense(elements, axes), (-1,)
+        if dtype.kind in "fc":
+            elements, axes = summed_last(elements, axes, dtype), (-1,)
         return self.function.reduce(elements, axis=axes, dtype=dtype, initial=self.unit(dtype))
 
     def into(self, target: Any, elements: Any) -> None:
@@ -62,15 +63,6 @@ class Combiner(NamedTuple):
             target[...] = elements
         else:
             self.function(target, elements, out=target, casting="unsafe")
-
-
-def _last_and_dense(elements: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """The elements with these axes as one, the last. There NumPy adds pairwise; along others one after the other, which
-    drifts where many are alike.
-    """
-    kept = [d for d in range(elements.ndim) if d not in axes]
-    ordered = elements.transpose([*kept, *sorted(axes)])
-    return np.ascontiguousarray(ordered).reshape(*ordered.shape[:len(kept)], math.prod(ordered.shape[len(kept):]))
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
