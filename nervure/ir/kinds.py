@@ -30,6 +30,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType, all_dtypes
 
+ALL = frozenset(all_dtypes)
 # 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
 ANY = frozenset(entry for entry in all_dtypes if entry.bits > 4 and entry.name != "float8_e8m0fnu")
 FLOATS = frozenset(entry for entry in ANY if entry.kind == "float")
@@ -38,6 +39,7 @@ INTEGERS = frozenset(entry for entry in ANY if entry.kind in ("int", "uint"))
 BOOL = frozenset(entry for entry in ANY if entry.kind == "bool")
 REALS = FLOATS | INTEGERS
 NUMBERS = REALS | COMPLEX
+ORDERED = REALS | BOOL
 
 
 class Pointwise(Op, abstract=True):

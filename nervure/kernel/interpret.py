@@ -46,7 +46,7 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.printer import describe
-from nervure.kernel.scalar_types import TYPED
+from nervure.kernel.scalar_types import carries_type
 from nervure.ops.scalar import ScalarNamespace
 from nervure.types.dim import DimLike, compile_dim
 from nervure.types.dtype import DType
@@ -231,7 +231,7 @@ class _Run:
     def _apply(self, statement: Apply) -> None:
         function = getattr(self._scalars, statement.function)
         operands = [self._scalar(operand) for operand in statement.operands]
-        if statement.function in TYPED:
+        if carries_type(statement.function):
             operands.append(statement.result.dtype)
         self._define(statement, statement.result, function(*operands))
 

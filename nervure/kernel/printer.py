@@ -47,7 +47,7 @@ from nervure.kernel.ir import (
     dims,
     walk,
 )
-from nervure.kernel.scalar_types import TYPED
+from nervure.kernel.scalar_types import carries_type
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols, substitute
 from nervure.types.dtype import bool_
 
@@ -136,7 +136,7 @@ class _Printer:
 
     def _simple(self, statement: Apply | Index | Load | Store | Check) -> str:
         if isinstance(statement, Apply):
-            dtype = f" {statement.result.dtype.short}" if statement.function in TYPED else ""
+            dtype = f" {statement.result.dtype.short}" if carries_type(statement.function) else ""
             operands = self._list(statement.operands)
             return f"{self._scalar(statement.result)} = {statement.function}({operands}){dtype}"
         if isinstance(statement, Index):

@@ -9,34 +9,11 @@ nervure.int8
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 from nervure.errors import InternalError
-from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
-from nervure.types.dtype import DType, bool_, complex64, complex128, float32, float64
-
-TYPED = ("convert", "wrap", "bitcast", "constant")
-"""The functions that carry the type of their result."""
-
-PREDICATES = ("equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite")
-"""The functions that give bool."""
-
-_BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right")
-_ORDERED = ("floordivide", "modulo", "maximum", "minimum", "less", "less_equal", "floor", "ceil", "round", "truncate")
-_EXACT = ("negative", "absolute", "sign", "add", "subtract", "multiply", "power", "fma", "equal", "not_equal", "is_nan",
-          "is_inf", "is_finite", "real", "imaginary", "conjugate")
-_REAL_OF = {complex64: float32, complex128: float64}
-_COMPLEX_OF = {float32: complex64, float64: complex128}
-
-
-def _arity(function: str) -> int:
-    parameters = [name for name in inspect.signature(getattr(ScalarNamespace, function)).parameters if name != "self"]
-    return len(parameters) - (function in TYPED)
-
-
-ARITY = {function: _arity(function) for function in SCALAR_FUNCTIONS if function != "index"}
-"""How many scalars each function takes. ``index`` is a statement of its own."""
+from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.types.dtype import DType, bool_
 
 
 def result_type(function: str, operands: Sequence[DType], carried: DType | None = None) -> DType:
@@ -44,24 +21,26 @@ def result_type(function: str, operands: Sequence[DType], carried: DType | None 
 
     ``carried`` is the type that the statement carries, for the functions that carry one.
     """
-    if function not in ARITY:
+    declared = SCALAR_FUNCTIONS.get(function)
+    if declared is None:
         raise InternalError(f"there is no function {function}")
-    if len(operands) != ARITY[function]:
-        raise InternalError(f"{function} takes {ARITY[function]} operands, not {len(operands)}")
-    if function in TYPED:
+    if len(operands) != len(declared.operands):
+        raise InternalError(f"{function} takes {len(declared.operands)} operands, not {len(operands)}")
+    if declared.carries_type:
         return _carried(function, operands[0], carried)
     if function == "where":
         return _chosen(operands)
     first = operands[0]
     if any([operand is not first for operand in operands]):
         raise InternalError(f"{function} takes operands of one type, not {_listed(operands)}")
-    if not _takes(function, first):
+    if not computes(first) or first not in declared.domain:
         raise InternalError(f"{function} does not take {first}")
-    if function == "complex":
-        return _COMPLEX_OF[first]
-    if function in ("real", "imaginary", "absolute"):
-        return _REAL_OF.get(first, first)
-    return bool_ if function in PREDICATES else first
+    return declared.result(first)
+
+
+def carries_type(function: str) -> bool:
+    """Whether a function carries the type of its result."""
+    return function in SCALAR_FUNCTIONS and SCALAR_FUNCTIONS[function].carries_type
 
 
 def computes(dtype: DType) -> bool:
@@ -84,18 +63,6 @@ def _chosen(operands: Sequence[DType]) -> DType:
     if first is not second:
         raise InternalError(f"where takes two scalars of one type, not {_listed(operands[1:])}")
     return first
-
-
-def _takes(function: str, dtype: DType) -> bool:
-    if not computes(dtype):
-        return False
-    if function == "complex":
-        return dtype in _COMPLEX_OF
-    if function in _BITS:
-        return dtype.is_integer or dtype.kind == "bool"
-    if function in _ORDERED:
-        return not dtype.is_complex
-    return function in _EXACT or dtype.is_float or dtype.is_complex
 
 
 def _listed(dtypes: Sequence[DType]) -> str:

@@ -38,7 +38,7 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.printer import describe
-from nervure.kernel.scalar_types import TYPED, result_type
+from nervure.kernel.scalar_types import carries_type, result_type
 from nervure.kernel.turns import meeting
 from nervure.types.dim import Dim, DimLike, bounds, index, index_symbols, less_equal, substitute
 from nervure.types.dtype import DType, bool_, int64
@@ -117,7 +117,7 @@ class _Verifier:
 
     def _apply(self, statement: Apply) -> None:
         self._read(statement, *statement.operands)
-        carried = statement.result.dtype if statement.function in TYPED else None
+        carried = statement.result.dtype if carries_type(statement.function) else None
         try:
             found = result_type(statement.function, [operand.dtype for operand in statement.operands], carried)
         except InternalError as error:

@@ -23,16 +23,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from nervure.kernel.ir import Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Store
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import DimLike, evaluate, index_symbols
-
-_NONE = ("bitcast", "constant", "real", "imaginary", "complex", "wrap")
-_ONE = ("add", "subtract", "multiply", "divide", "negative", "absolute", "sign", "maximum", "minimum", "floor", "ceil",
-        "round", "truncate", "sqrt", "where", "convert", "equal", "not_equal", "less", "less_equal", "is_nan", "is_inf",
-        "is_finite", "conjugate", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",
-        "shift_right")
-_OPERATIONS = {**dict.fromkeys(_NONE, 0), **dict.fromkeys(_ONE, 1), "fma": 2}
-_FUNCTION = 16
-"""Operations of a function such as exp, about."""
 
 
 class Work(NamedTuple):
@@ -81,7 +73,7 @@ class _Count:
             else:
                 self.operations += turns * len(statement.combine)
         elif isinstance(statement, Apply):
-            self.operations += turns * _OPERATIONS.get(statement.function, _FUNCTION)
+            self.operations += turns * SCALAR_FUNCTIONS[statement.function].operations
             self.width = max(self.width, statement.result.dtype.itemsize if statement.result.dtype.is_float else 4)
         elif isinstance(statement, Load):
             self._touch(statement.buffer, False, turns)

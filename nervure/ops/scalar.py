@@ -11,15 +11,29 @@ All operands of a function have one element type, and so has the result, unless 
 follow IEEE 754: round to nearest even, NaN in gives NaN out (but for ``where`` and the predicates), denormals are
 kept. Elements of float16, bfloat16 and float8 arrive as float32 and are rounded once, when the op's result is
 stored.
+
+The line above a function declares what else there is to know: the element types, the type of the result, what it
+costs, how exact it is (see :class:`nervure.ops.scalar_function.ScalarFunction`).
+
+>>> SCALAR_FUNCTIONS["atan2"].operands, SCALAR_FUNCTIONS["atan2"].ulps
+(('y', 'x'), 4)
 """
+
+# ruff: noqa: B027  # the declarations above the methods make them abstract
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Any
 
+from nervure.ir.kinds import ALL, ANY, BOOL, COMPLEX, FLOATS, INTEGERS, NUMBERS, ORDERED, REALS
+from nervure.ops.scalar_function import SCALAR_FUNCTIONS, ScalarFunction, carried, function, pair, part, truth
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
+
+__all__ = ["SCALAR_FUNCTIONS", "ScalarFunction", "ScalarNamespace"]
+
+PAIRED = frozenset(dtype for dtype in FLOATS if dtype.pair is not None)
 
 
 class ScalarNamespace(ABC):
@@ -35,282 +49,282 @@ class ScalarNamespace(ABC):
     def index(self, expression: DimLike) -> Any:
         """An expression over the domain's indices and the symbols, as int64."""
 
-    @abstractmethod
+    @function(ALL, carried, cost=1)
     def convert(self, x: Any, dtype: DType) -> Any:
         """To another type. Float to integer truncates and saturates, NaN is 0; integer to narrower integer
         saturates; to bool is x != 0; to a narrower float rounds to nearest even (overflow: infinity, or NaN where
         the type has none); complex to real drops the imaginary part.
         """
 
-    @abstractmethod
+    @function(ALL, carried, cost=1, operations=0)
     def wrap(self, x: Any, dtype: DType) -> Any:
         """Integer to integer modulo 2**bits; otherwise as ``convert``."""
 
-    @abstractmethod
+    @function(ALL, carried, cost=0)
     def bitcast(self, x: Any, dtype: DType) -> Any:
         """The same bits as another type of the same width."""
 
-    @abstractmethod
+    @function(ALL, cost=1)
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the bool condition holds, else y, bit for bit."""
 
     # -- arithmetic --------------------------------------------------------------------------------------
 
-    @abstractmethod
+    @function(NUMBERS, cost=1)
     def negative(self, x: Any) -> Any:
         """-x; flips the sign of zero and NaN; integers wrap."""
 
-    @abstractmethod
+    @function(NUMBERS, part, cost=1)
     def absolute(self, x: Any) -> Any:
         """|x|; the smallest integer stays itself; complex gives the real magnitude."""
 
-    @abstractmethod
+    @function(NUMBERS, cost=1, short=False)
     def sign(self, x: Any) -> Any:
         """-1, 0, 1; zeros keep their sign; NaN is NaN; complex: x / |x|, 0 at 0."""
 
-    @abstractmethod
+    @function(ANY, commutative=True, cost=1)
     def add(self, x: Any, y: Any) -> Any:
         """x + y, correctly rounded; integers wrap; bool: or."""
 
-    @abstractmethod
+    @function(NUMBERS, cost=1)
     def subtract(self, x: Any, y: Any) -> Any:
         """x - y, correctly rounded; integers wrap."""
 
-    @abstractmethod
+    @function(ANY, commutative=True, cost=1)
     def multiply(self, x: Any, y: Any) -> Any:
         """x * y, correctly rounded; integers wrap; bool: and."""
 
-    @abstractmethod
+    @function(FLOATS | COMPLEX, cost=5, operations=1, sample=("normal", "positive"))
     def divide(self, x: Any, y: Any) -> Any:
         """x / y for floats and complex, correctly rounded (floats); x/0 is a signed infinity, 0/0 NaN."""
 
-    @abstractmethod
+    @function(REALS, sample=("normal", "positive"))
     def floordivide(self, x: Any, y: Any) -> Any:
         """The floor of x / y, as Python's. Integers: by zero 0, the smallest // -1 is itself. Floats: the floor of
         the exact quotient as NumPy's floor_divide gives it; by zero x / y.
         """
 
-    @abstractmethod
+    @function(REALS, sample=("normal", "positive"))
     def modulo(self, x: Any, y: Any) -> Any:
         """x - y * floor(x / y), with the sign of y, as Python's. Integers: by zero 0. Floats: by zero NaN; finite
         % inf is the finite value or inf, by sign.
         """
 
-    @abstractmethod
+    @function(REALS, cost=50, ulps=4, sample=("positive", "normal"))
     def power(self, x: Any, y: Any) -> Any:
         """x ** y. 0 ** 0 is 1. Integers wrap; to a negative power 0, but 1 ** y is 1 and (-1) ** y is 1 or -1.
         Floats: as IEEE pow.
         """
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def maximum(self, x: Any, y: Any) -> Any:
         """The larger; NaN if either is NaN; +0 over -0 is not promised."""
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def minimum(self, x: Any, y: Any) -> Any:
         """The smaller; NaN if either is NaN."""
 
-    @abstractmethod
+    @function(REALS, cost=2)
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """x * y + z, rounded once (floats)."""
 
     # -- rounding (floats; integers and bool pass) ---------------------------------------------------------
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def floor(self, x: Any) -> Any:
         """Largest integer <= x; infinities and -0.0 stay."""
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def ceil(self, x: Any) -> Any:
         """Smallest integer >= x; (-1, 0) gives -0.0."""
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def round(self, x: Any) -> Any:
         """Nearest integer, half to even."""
 
-    @abstractmethod
+    @function(ORDERED, cost=1)
     def truncate(self, x: Any) -> Any:
         """Toward zero."""
 
     # -- exponentials and roots (floats) ---------------------------------------------------------------------
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def exp(self, x: Any) -> Any:
         """e ** x; -inf gives 0, inf gives inf."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def exp2(self, x: Any) -> Any:
         """2 ** x."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def expm1(self, x: Any) -> Any:
         """e ** x - 1, exact near 0; -0.0 stays."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2, sample="positive")
     def log(self, x: Any) -> Any:
         """Natural logarithm; 0 gives -inf, negative NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2, sample="positive")
     def log2(self, x: Any) -> Any:
         """Logarithm to base 2."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="positive")
     def log10(self, x: Any) -> Any:
         """Logarithm to base 10."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2, sample="positive")
     def log1p(self, x: Any) -> Any:
         """log(1 + x), exact near 0; -1 gives -inf, below NaN; -0.0 stays."""
 
-    @abstractmethod
+    @function(FLOATS, cost=5, operations=1, sample="positive")
     def sqrt(self, x: Any) -> Any:
         """Square root, correctly rounded; negative NaN; -0.0 stays."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2, sample="positive")
     def rsqrt(self, x: Any) -> Any:
         """1 / sqrt(x); 0 gives inf with the sign of the zero, negative NaN, inf 0."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def cbrt(self, x: Any) -> Any:
         """Real cube root, of negative numbers too."""
 
     # -- trigonometric and hyperbolic (floats, radians) --------------------------------------------------------
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def sin(self, x: Any) -> Any:
         """Sine; accurate for huge arguments; infinities NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def cos(self, x: Any) -> Any:
         """Cosine; accurate for huge arguments; infinities NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="unit")
     def tan(self, x: Any) -> Any:
         """Tangent; infinities NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="unit")
     def asin(self, x: Any) -> Any:
         """Arc sine; outside [-1, 1] NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="unit")
     def acos(self, x: Any) -> Any:
         """Arc cosine; outside [-1, 1] NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def atan(self, x: Any) -> Any:
         """Arc tangent; infinities give +-pi/2."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def atan2(self, y: Any, x: Any) -> Any:
         """Angle of the point (x, y), in [-pi, pi], with C's rules for zeros and infinities."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def sinh(self, x: Any) -> Any:
         """Hyperbolic sine."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def cosh(self, x: Any) -> Any:
         """Hyperbolic cosine."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def tanh(self, x: Any) -> Any:
         """Hyperbolic tangent; +-1 at infinities, never overflows."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def asinh(self, x: Any) -> Any:
         """Inverse of sinh."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="above one")
     def acosh(self, x: Any) -> Any:
         """Inverse of cosh; below 1 NaN."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4, sample="unit")
     def atanh(self, x: Any) -> Any:
         """Inverse of tanh; +-1 gives +-inf, outside NaN."""
 
     # -- special functions (floats) ----------------------------------------------------------------------------
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def sigmoid(self, x: Any) -> Any:
         """1 / (1 + e ** -x); never overflows; 0 and 1 at infinities."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def softplus(self, x: Any) -> Any:
         """log(1 + e ** x); never overflows; 0 at -inf, inf at inf."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=2)
     def erf(self, x: Any) -> Any:
         """Error function; +-1 at infinities."""
 
-    @abstractmethod
+    @function(FLOATS, ulps=4)
     def erfc(self, x: Any) -> Any:
         """1 - erf(x), accurate in the right tail."""
 
-    @abstractmethod
+    @function(FLOATS, cost=50, ulps=4, sample="unit")
     def erf_inv(self, x: Any) -> Any:
         """Inverse of erf; +-1 gives +-inf, outside NaN."""
 
-    @abstractmethod
+    @function(FLOATS, cost=300, ulps=4, absolute=1e-14, sample="positive")
     def lgamma(self, x: Any) -> Any:
         """log |gamma(x)|; poles give inf."""
 
-    @abstractmethod
+    @function(FLOATS, cost=300, ulps=4, absolute=1e-14, sample="positive")
     def digamma(self, x: Any) -> Any:
         """Derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
 
     # -- comparisons (result bool; with NaN false, but not_equal true) ------------------------------------------
 
-    @abstractmethod
+    @function(ANY, truth, commutative=True, cost=1)
     def equal(self, x: Any, y: Any) -> Any:
         """x == y; -0.0 equals 0.0."""
 
-    @abstractmethod
+    @function(ANY, truth, commutative=True, cost=1)
     def not_equal(self, x: Any, y: Any) -> Any:
         """x != y."""
 
-    @abstractmethod
+    @function(ORDERED, truth, cost=1)
     def less(self, x: Any, y: Any) -> Any:
         """x < y."""
 
-    @abstractmethod
+    @function(ORDERED, truth, cost=1)
     def less_equal(self, x: Any, y: Any) -> Any:
         """x <= y."""
 
-    @abstractmethod
+    @function(NUMBERS, truth, cost=1)
     def is_nan(self, x: Any) -> Any:
         """Whether x is NaN (bool); integers never."""
 
-    @abstractmethod
+    @function(NUMBERS, truth, cost=1)
     def is_inf(self, x: Any) -> Any:
         """Whether x is an infinity (bool)."""
 
-    @abstractmethod
+    @function(NUMBERS, truth, cost=1)
     def is_finite(self, x: Any) -> Any:
         """Neither NaN nor infinite (bool)."""
 
     # -- bits (bool and integers) ------------------------------------------------------------------------------
 
-    @abstractmethod
+    @function(INTEGERS | BOOL, commutative=True, cost=1)
     def bitwise_and(self, x: Any, y: Any) -> Any:
         """And of the bits; of truth values for bool."""
 
-    @abstractmethod
+    @function(INTEGERS | BOOL, commutative=True, cost=1)
     def bitwise_or(self, x: Any, y: Any) -> Any:
         """Or of the bits."""
 
-    @abstractmethod
+    @function(INTEGERS | BOOL, commutative=True, cost=1)
     def bitwise_xor(self, x: Any, y: Any) -> Any:
         """Exclusive or of the bits."""
 
-    @abstractmethod
+    @function(INTEGERS | BOOL, cost=1)
     def bitwise_not(self, x: Any) -> Any:
         """All bits flipped; not, for bool."""
 
-    @abstractmethod
+    @function(INTEGERS, cost=1)
     def shift_left(self, x: Any, y: Any) -> Any:
         """x * 2**y modulo 2**bits; shifts by the width or more, or by a negative amount, give 0."""
 
-    @abstractmethod
+    @function(INTEGERS, cost=1)
     def shift_right(self, x: Any, y: Any) -> Any:
         """Arithmetic for signed, logical for unsigned; by the width or more, or a negative amount: the sign (0
         or -1).
@@ -318,21 +332,18 @@ class ScalarNamespace(ABC):
 
     # -- complex -----------------------------------------------------------------------------------------------
 
-    @abstractmethod
+    @function(COMPLEX, part, cost=0)
     def real(self, x: Any) -> Any:
         """Real part."""
 
-    @abstractmethod
+    @function(COMPLEX, part, cost=0)
     def imaginary(self, x: Any) -> Any:
         """Imaginary part."""
 
-    @abstractmethod
+    @function(PAIRED, pair, operations=0)
     def complex(self, re: Any, im: Any) -> Any:
         """re + i im, from two floats of one type."""
 
-    @abstractmethod
+    @function(COMPLEX, operations=1)
     def conjugate(self, x: Any) -> Any:
         """The complex conjugate."""
-
-
-SCALAR_FUNCTIONS: tuple[str, ...] = tuple(sorted(ScalarNamespace.__abstractmethods__))

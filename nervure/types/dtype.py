@@ -75,6 +75,16 @@ class DType:
         return float32 if self.is_low_precision else self
 
     @property
+    def part(self) -> DType:
+        """The type of the real and of the imaginary part; a type that is not complex is its own."""
+        return _PARTS.get(self, self)
+
+    @property
+    def pair(self) -> DType | None:
+        """The complex type whose parts have this type; None where there is none."""
+        return next((pair for pair, part in _PARTS.items() if part is self), None)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype, under the name by which NumPy and others find it: ``np.zeros(3, nv.float32)``."""
         return self.numpy
@@ -146,6 +156,8 @@ float32 = DType("float32", "f32", "float", 32, np.float32)
 float64 = DType("float64", "f64", "float", 64, np.float64)
 complex64 = DType("complex64", "c64", "complex", 64, np.complex64)
 complex128 = DType("complex128", "c128", "complex", 128, np.complex128)
+
+_PARTS = {complex64: float32, complex128: float64}
 
 all_dtypes: tuple[DType, ...] = tuple(_BY_SCALAR.values())
 

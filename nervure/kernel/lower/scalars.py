@@ -19,13 +19,7 @@ from nervure.errors import InternalError
 from nervure.kernel.ir import Apply, Index, Literal, Scalar, Statement, Variable
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.types.dim import DimLike
-from nervure.types.dtype import DType, bool_, complex64, complex128, float32, float64, int64
-
-_TO_BOOL = ("equal", "not_equal", "less", "less_equal", "is_nan", "is_inf", "is_finite")
-_OF_FLOATS = ("is_nan", "is_inf", "is_finite")
-_TO_REAL = ("real", "imaginary", "absolute")
-_REAL_OF = {complex64: float32, complex128: float64}
-_COMPLEX_OF = {float32: complex64, float64: complex128}
+from nervure.types.dtype import DType, bool_, int64
 
 
 class Statements:
@@ -97,23 +91,25 @@ class _Scalars(ScalarNamespace):
             x, y = self._wide(x), self._wide(y)
         return self._statements.apply("where", (condition, x, y), x.dtype)
 
-    def complex(self, re: Any, im: Any) -> Scalar:
-        re, im = self._wide(re), self._wide(im)
-        return self._statements.apply("complex", (re, im), _COMPLEX_OF[re.dtype])
+    def is_nan(self, x: Any) -> Scalar:
+        return self._asked("is_nan", x, otherwise=False)
+
+    def is_inf(self, x: Any) -> Scalar:
+        return self._asked("is_inf", x, otherwise=False)
+
+    def is_finite(self, x: Any) -> Scalar:
+        return self._asked("is_finite", x, otherwise=True)
+
+    def _asked(self, function: str, x: Scalar, otherwise: bool) -> Scalar:
+        """A predicate of floats; of what has no infinities the answer is known."""
+        return self._apply(function, (x,)) if x.dtype.is_float or x.dtype.is_complex else Literal(otherwise, bool_)
 
     def _wide(self, x: Scalar) -> Scalar:
         return converted(self._statements, x, x.dtype.compute)
 
     def _apply(self, function: str, operands: tuple[Scalar, ...]) -> Scalar:
         operands = tuple([self._wide(entry) for entry in operands])
-        dtype = operands[0].dtype
-        if function in _OF_FLOATS and not (dtype.is_float or dtype.is_complex):
-            return Literal(function == "is_finite", bool_)
-        if function in _TO_BOOL:
-            dtype = bool_
-        elif function in _TO_REAL:
-            dtype = _REAL_OF.get(dtype, dtype)
-        return self._statements.apply(function, operands, dtype)
+        return self._statements.apply(function, operands, SCALAR_FUNCTIONS[function].result(operands[0].dtype))
 
 
 def _method(function: str) -> Any:

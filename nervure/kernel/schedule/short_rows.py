@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from nervure.kernel.cost import FEW_INSTRUCTIONS
 from nervure.kernel.ir import LANES, Address, Apply, For, Index, Load, Statement, Store, walk
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import index, index_symbols, substitute
 
 _LANES = 8          # elements that rows together make a multiple of
@@ -36,7 +36,7 @@ _LONG = 16          # statements that a function of many instructions counts for
 
 def most_copies(body: Body) -> int:
     """How many copies of a body, one after the other, may take the place of a loop."""
-    count = sum([_LONG if isinstance(entry, Apply) and entry.function not in FEW_INSTRUCTIONS else 1
+    count = sum([_LONG if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short else 1
                  for entry in walk(body)])
     return max(_STATEMENTS // max(count, 1), _COPIES)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from nervure.kernel.ir import Apply, Check, Literal, Load, Scalar, Statement, Store
 from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dtype import DType, bool_, float32, float64
 
 _EXACT_FLOAT = 1 << 24
@@ -35,8 +36,6 @@ _OF_EQUALS: dict[str, bool | None] = {
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "floordivide": 1, "shift_left": 0, "shift_right": 0,
             "bitwise_or": 0, "bitwise_xor": 0}
 """Right operands with which a function of integers gives the left one."""
-
-_COMMUTES = ("add", "multiply", "bitwise_or", "bitwise_xor", "bitwise_and")
 
 
 def with_folded_scalars(body: Body) -> Body:
@@ -126,7 +125,7 @@ def _of_integers(function: str, x: Scalar, y: Scalar, dtype: DType) -> Scalar | 
         compute = _OF_NUMBERS.get(function)
         value = None if compute is None else compute(x.value, y.value)
         return Literal(value, dtype) if value is not None and (dtype is bool_ or _fits(value, dtype)) else None
-    if function in _COMMUTES and isinstance(x, Literal):
+    if SCALAR_FUNCTIONS[function].is_commutative and isinstance(x, Literal):
         x, y = y, x
     if not isinstance(y, Literal) or isinstance(x, Literal):
         return None

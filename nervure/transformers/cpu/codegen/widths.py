@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.kernel.cost import FEW_INSTRUCTIONS
 from nervure.kernel.ir import (
     Address,
     Apply,
@@ -30,6 +29,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.codegen.interleaving import pairs
 from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.types.dim import index_symbols
@@ -83,7 +83,7 @@ def heavy_width(body: tuple[Statement, ...], lanes: int) -> int:
 
 
 def _long_functions(body: tuple[Statement, ...]) -> list[Apply]:
-    return [entry for entry in walk(body) if isinstance(entry, Apply) and entry.function not in FEW_INSTRUCTIONS]
+    return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 
 def _is_row(address: Address, index: str) -> bool:
