@@ -26,8 +26,6 @@ from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
-from nervure.passes.decompose import decompose
-from nervure.passes.pipelines import standard
 from nervure.transformers.cells import Cell, Cells, holding, store_together
 from nervure.transformers.executable import Executable
 
@@ -42,8 +40,6 @@ class Transformer(ABC):
     """
 
     name: ClassVar[str]
-    pipeline: ClassVar[Callable[..., Function]] = staticmethod(standard)
-    """The passes that ``build`` runs."""
 
     def __init__(self) -> None:
         self.cells = Cells(self.name)
@@ -57,6 +53,11 @@ class Transformer(ABC):
     def make_executable(self, function: Function) -> Executable:
         """Compiles a function all of whose ops are supported."""
 
+    def pipeline(self) -> Callable[..., Function]:
+        """The passes that ``build`` runs. They are imported when they run: what is in a cache needs none."""
+        from nervure.passes.pipelines import standard
+        return standard
+
     def build(self, function: Function) -> Executable:
         """The function, after the passes that every function goes through, as a callable."""
         self.check_open()
@@ -65,7 +66,7 @@ class Transformer(ABC):
     def optimised(self, function: Function) -> Function:
         """What ``build`` compiles."""
         evaluate = importlib.import_module("nervure.transformers.interpreter").evaluate
-        return self.pipeline(function, evaluate, self.supports)
+        return self.pipeline()(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:
         """The function as it is, as a callable. NotSupported names an op that it can neither run nor decompose."""
@@ -73,6 +74,7 @@ class Transformer(ABC):
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
                             expected="Function", help="nv.computation builds and compiles one from tensors")
+        from nervure.passes.decompose import decompose
         ready = decompose(function, self.supports)
         for op in ready.operations:
             if not self.supports(type(op)):

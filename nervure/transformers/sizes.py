@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
@@ -47,7 +48,8 @@ def dropped_after(op: Op, last: Mapping[Value, Op]) -> list[Value]:
     return [value for value in dict.fromkeys((*op.operands, *op.outputs)) if last.get(value) is op]
 
 
-class Demand(NamedTuple):
+@dataclass(frozen=True)
+class MemoryEstimate:
     """What a function needs memory for: the types of values by their numbers, and when they begin and end.
 
     ``made`` are the numbers of the values that each op makes, ``dropped`` those that end with it; ``taking`` says of
@@ -84,6 +86,14 @@ class Demand(NamedTuple):
                 return -1, op
         return peak, greatest
 
+    def is_sound(self) -> bool:
+        """Whether every number names a value, a shape or an op: a description off the disk may say anything."""
+        values, shapes, ops = range(len(self.itemsizes)), range(len(self.shapes)), range(len(self.made))
+        named = [number for row in (*self.made, *self.dropped) for number in row]
+        return (len(self.taking) == len(values) == len(shapes) - len(self.choices) and len(self.dropped) == len(ops)
+                and all([number in values for number in named]) and all([0 <= size < 64 for size in self.itemsizes])
+                and all([op in ops and domain in shapes and result in shapes for op, domain, result in self.choices]))
+
     def _bytes(self, number: int, bindings: Mapping[str, int]) -> int:
         size = self.itemsizes[number]
         if not (self.taking[number] or bindings):
@@ -95,7 +105,7 @@ class Demand(NamedTuple):
         return size if self.taking[number] else 0
 
 
-def demand(function: Function, stored: Collection[Value] | None = None) -> Demand:
+def memory_estimate(function: Function, stored: Collection[Value] | None = None) -> MemoryEstimate:
     """What a function needs memory for: the values that are ``stored``; by default all but views and leaves that are
     no results.
     """
@@ -103,7 +113,7 @@ def demand(function: Function, stored: Collection[Value] | None = None) -> Deman
     values = {value: number for number, value in enumerate([each for op in function.operations for each in op.outputs])}
     choices = [(number, op, domain) for number, op in enumerate(function.operations)
                if (domain := _chosen_from(op)) is not None]
-    return Demand(
+    return MemoryEstimate(
         tuple([value._type.dtype.itemsize for value in values]),
         (*[value._type.shape for value in values], *[domain for _, _, domain in choices]),
         tuple([not isinstance(value.op, (View, Leaf)) or value in roots if stored is None else value in stored
@@ -128,12 +138,12 @@ def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
 def needed(function: Function, bindings: Mapping[str, int],
            stored: Collection[Value] | None = None) -> tuple[int, Op | None]:
     """The most bytes that results and intermediate values take at one time, and the op that asks for most; ``stored``
-    as for :func:`demand`.
+    as for :func:`memory_estimate`.
 
     For these values of the symbols: ShapeMismatch if a dimension is negative, InvalidArgument if an op has to choose
     among no elements.
     """
-    peak, number = demand(function, stored).peak(bindings)
+    peak, number = memory_estimate(function, stored).peak(bindings)
     op = None if number is None else function.operations[number]
     if peak < 0 and op is not None:
         raise _impossible(op, bindings)

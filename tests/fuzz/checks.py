@@ -21,7 +21,7 @@ from nervure.errors import IndexOutOfRange, InvalidArgument
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.passes.pipelines import minimal
-from nervure.transformers.cpu import native
+from nervure.transformers.cpu import compile as compiling
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
 from tests.fuzz.work import check_work, optimised
@@ -191,7 +191,7 @@ def check_threads(case: Case) -> None:
 @contextmanager
 def _long_steps() -> Iterator[None]:
     """Steps are taken to last so long that each is cut into as many slices as there may be."""
-    with mock.patch.object(native, "nanoseconds_per_point", lambda kernel: 1e6), mock.patch.object(native, "GRAIN", 1):
+    with mock.patch.multiple(compiling, nanoseconds_per_point=lambda kernel: 1e6, CHUNK_ALIGNMENT=1):
         yield
 
 

@@ -16,7 +16,7 @@ from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.kernel.interpret import interpret
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.base import Transformer
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.host import host_program
@@ -66,12 +66,12 @@ class LoopsExecutable(Executable):
 
     def _array(self, storage: Storage, bindings: Bindings, arguments: Sequence[np.ndarray],
                states: Mapping[Variable, np.ndarray]) -> np.ndarray:
-        if storage.kind == "argument":
+        if storage.kind is StorageKind.ARGUMENT:
             return np.asarray(arguments[storage.number], order="C")
-        if storage.kind == "constant":
-            return np.asarray(storage.source, order="C")
-        if storage.kind == "variable":
-            return np.asarray(states[storage.source], order="C")
+        if storage.kind is StorageKind.CONSTANT:
+            return np.asarray(self.plan.constants[storage.number], order="C")
+        if storage.kind is StorageKind.VARIABLE:
+            return np.asarray(states[self._variables[storage.number]], order="C")
         shape = [evaluate(length, bindings) for length in numbers(storage.shape, bindings)]
         return np.zeros(shape, storage.dtype.numpy)
 

@@ -20,7 +20,7 @@ from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
 from nervure.kernel.points import Coordinates, position
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
@@ -49,7 +49,7 @@ class Memory:
         self.facts, self.readings = facts, readings
         self.places: dict[Value, Storage] = {}
         self.roots: dict[int, Storage] = {}
-        self.temporaries: list[Storage] = []
+        self.temporaries: dict[Storage, Value] = {}
 
     def of(self, value: Value) -> Storage:
         """The memory of a value that has some."""
@@ -58,10 +58,10 @@ class Memory:
             raise InternalError(f"{value.op!r} of {value.op.location} has no memory")
         return storage
 
-    def temporary(self, dtype: DType, shape: Shape, source: Value) -> Storage:
+    def temporary(self, dtype: DType, shape: Shape, value: Value) -> Storage:
         """New memory for the time of a call, for a value or for what it is made of."""
-        storage = Storage("temporary", dtype, shape, len(self.temporaries), source)
-        self.temporaries.append(storage)
+        storage = Storage(StorageKind.TEMPORARY, dtype, shape, len(self.temporaries))
+        self.temporaries[storage] = value
         return storage
 
 

@@ -17,23 +17,25 @@ from nervure.ir.kinds import Element
 from nervure.ir.op import Op
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
-from nervure.kernel.lower import Lowered
 from nervure.transformers.binding import Binder
+from nervure.transformers.cpu.plan import Plan
 from nervure.transformers.cpu.runtime.records import Code, Status
 from nervure.transformers.interpreter.program import Program
 from nervure.types.dim import evaluate
 
 
-def fail(function: Function, lowered: Lowered | None, status: Status, arguments: Sequence[np.ndarray],
+def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
          states: Mapping[Variable, np.ndarray]) -> NoReturn:
     """Raises the error of a call that ended with this status."""
+    function = plan.function
     if status.code == Code.NO_MEMORY:
         raise InvalidArgument("there is not enough memory for this call", op=function.name, got="no memory",
                               expected="enough memory for results and intermediate values",
                               help="nothing was changed by it")
-    if lowered is None or not 0 < status.op <= len(lowered.failures):
+    failures = plan.steps[status.step].failures if 0 <= status.step < len(plan.steps) and status.code > 0 else ()
+    if not 0 < status.op <= len(failures):
         raise InternalError(f"a call ended with code {status.code} in step {status.step}")
-    op, operand = lowered.failures[status.op - 1]
+    op, operand = failures[status.op - 1]
     raise _out_of_range(function, op, operand, int(status.value), arguments, states)
 
 

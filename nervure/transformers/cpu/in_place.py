@@ -12,7 +12,7 @@ from typing import Any
 
 from nervure.ir.function import Function
 from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store, walk
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 
 
 def updates_in_place(function: Function, steps: Sequence[Any],
@@ -46,10 +46,12 @@ def _divided(steps: Sequence[Any], is_chosen: Callable[[Any], bool]) -> tuple[li
 def _found(function: Function, steps: Sequence[Any], new_values: Sequence[Storage],
            first: int) -> dict[Storage, Storage]:
     """The new values that may lie in place, made by the steps from ``first`` on."""
-    places = {storage.source: storage for step in steps for storage in step.read if storage.kind == "variable"}
+    places = {storage.number: storage for step in steps for storage in step.read
+              if storage.kind is StorageKind.VARIABLE}
+    numbers = {variable: number for number, variable in enumerate(function.variables)}
     found: dict[Storage, Storage] = {}
     for root, (variable, _) in zip(new_values, function.updates, strict=True):
-        old = places.get(variable)
+        old = places.get(numbers[variable])
         writers = [number for number, step in enumerate(steps) if root in step.written]
         if old is None or len(writers) != 1 or writers[0] < first:
             continue

@@ -20,12 +20,11 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.transformers.account import Limits
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compile import compile_function
 from nervure.transformers.cpu.jit import compile_kernel
 from nervure.transformers.cpu.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.llvm.types import F32, I64, PTR
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.native import NativePlan
-from nervure.transformers.cpu.plan import make_plan
 from nervure.types.dtype import float32
 
 _ELEMENTS = 1 << 24         # of each tensor: 64 MB, more than a cache's share
@@ -48,7 +47,7 @@ def _bytes_per_second(target: Target) -> float:
     triad, total = Function([3.0 * x + y], [x, y]), Function([ops.Sum(x + y, [0])], [x, y])
     rates = []
     for function, tensors in ((triad, 3), (total, 2)):
-        program = NativePlan(make_plan(function), target).program({})
+        program = compile_function(function, target).loaded.program({})
         results = program.make_results()
         seconds = _best(lambda: program.run(arrays, results))  # noqa: B023  # it is run at once
         rates.append(tensors * _ELEMENTS * 4 / seconds)

@@ -12,7 +12,9 @@ kernel rows: reads argument 0; writes root 0
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from nervure import flags
 from nervure.ir.function import Function
@@ -27,7 +29,7 @@ from nervure.kernel.lower import Lowered, Memory, lower
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.schedule import schedule_kernel
 from nervure.kernel.simplify import simplify_kernel
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.in_place import updates_in_place
 
 
@@ -53,14 +55,18 @@ class KernelStep(NamedTuple):
         return [storage for buffer, storage in self.pairs if buffer.role != "in"]
 
     @property
+    def failures(self) -> tuple[tuple[Op, int], ...]:
+        """The ops, and the numbers of their operands, that its checks speak of."""
+        return self.lowered.failures
+
+    @property
     def pairs(self) -> Iterable[tuple[Buffer, Storage]]:
         """The kernel's buffers, each with its memory."""
         buffers = [buffer for buffer in self.lowered.kernel.buffers if buffer.role != "scratch"]
         return zip(buffers, self.lowered.storages, strict=True)
 
     def __str__(self) -> str:
-        read, written = [", ".join([f"{entry.kind} {entry.number}" for entry in entries])
-                         for entries in (self.read, self.written)]
+        read, written = [", ".join(map(str, entries)) for entries in (self.read, self.written)]
         return f"kernel {self.lowered.kernel.name}: reads {read or 'nothing'}; writes {written}"
 
 
@@ -82,6 +88,16 @@ class HostStep(NamedTuple):
         """The memory that is written."""
         return list(self.outputs)
 
+    @property
+    def storages(self) -> tuple[Storage, ...]:
+        """All of it, once."""
+        return tuple(dict.fromkeys([*self.read, *self.written]))
+
+    @property
+    def failures(self) -> tuple[tuple[Op, int], ...]:
+        """It has no checks; what it raises ends the call."""
+        return ()
+
     def __str__(self) -> str:
         return f"host {type(self.op).__name__}"
 
@@ -89,7 +105,9 @@ class HostStep(NamedTuple):
 class Plan(NamedTuple):
     """Steps in order, and the memory of the roots: results, then new values of variables.
 
-    ``in_place`` are the roots that lie in the memory of the variable whose new value they are.
+    ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
+    arrays of constant storages by their numbers; ``temporaries`` say which value each holds (partial totals of it, if
+    the types differ).
     """
 
     function: Function
@@ -97,22 +115,14 @@ class Plan(NamedTuple):
     roots: tuple[Storage, ...]
     in_place: dict[Storage, Storage]
     clusters: tuple[Step, ...]
+    constants: tuple[np.ndarray, ...]
+    temporaries: dict[Storage, Value]
 
     @property
     def stored(self) -> set[Value]:
         """The values that a call needs memory for."""
-        storages = {storage for step in self.steps for storage in (*step.read, *step.written)}
-        return {*self.function.roots, *[entry.source for entry in storages if entry.kind == "temporary"]}
-
-    @property
-    def lives(self) -> dict[Storage, tuple[int, int]]:
-        """The first and the last step that touches each temporary."""
-        lives: dict[Storage, tuple[int, int]] = {}
-        for number, step in enumerate(self.steps):
-            for storage in (*step.read, *step.written):
-                if storage.kind == "temporary":
-                    lives[storage] = (lives.get(storage, (number, number))[0], number)
-        return lives
+        touched = {storage for step in self.steps for storage in (*step.read, *step.written)}
+        return {*self.function.roots, *[self.temporaries[each] for each in touched if each in self.temporaries]}
 
 
 def make_plan(function: Function) -> Plan:
@@ -121,7 +131,7 @@ def make_plan(function: Function) -> Plan:
     readings = Readings(function, facts)
     clusters = cluster(function, facts, readings)
     memory = Memory(facts, readings)
-    _place_leaves(function, memory)
+    constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
     steps: list[KernelStep | HostStep] = []
@@ -133,7 +143,7 @@ def make_plan(function: Function) -> Plan:
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
-    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters))
+    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.temporaries)
 
 
 def _show(function: Function, clusters: list[Step], steps: list[KernelStep | HostStep]) -> None:
@@ -154,17 +164,25 @@ def _simplified(lowered: Lowered) -> Lowered:
     return lowered._replace(kernel=kernel, storages=kept)
 
 
-def _place_leaves(function: Function, memory: Memory) -> None:
+def _place_leaves(function: Function, memory: Memory) -> tuple[np.ndarray, ...]:
+    """The arrays of constants; they, arguments and variables have their memory."""
     for number, parameter in enumerate(function.parameters):
-        value = parameter.value
-        memory.places[value] = Storage("argument", value.dtype, value.shape, number)
-    variables = {variable: Storage("variable", variable.type.dtype, variable.type.shape, number, variable)
+        memory.places[parameter.value] = _storage(StorageKind.ARGUMENT, parameter.value, number)
+    variables = {variable: _storage(StorageKind.VARIABLE, variable.type, number)
                  for number, variable in enumerate(function.variables)}
+    constants: list[np.ndarray] = []
     for op in function.operations:
         if isinstance(op, Constant):
-            memory.places[op.value] = Storage("constant", op.value.dtype, op.value.shape, 0, op.array)
+            memory.places[op.value] = _storage(StorageKind.CONSTANT, op.value, len(constants))
+            constants.append(op.array)
         elif isinstance(op, ReadVariable):
             memory.places[op.value] = variables[op.variable]
+    return tuple(constants)
+
+
+def _storage(kind: StorageKind, held: Any, number: int) -> Storage:
+    """Memory for what has a type."""
+    return Storage(kind, held.dtype, held.shape, number)
 
 
 def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> list[Storage]:
@@ -172,7 +190,7 @@ def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> li
     copied = {step.root for step in clusters if isinstance(step, Copy)}
     roots = []
     for number, root in enumerate(function.roots):
-        storage = memory.roots[number] = Storage("root", root.dtype, root.shape, number)
+        storage = memory.roots[number] = _storage(StorageKind.ROOT, root, number)
         roots.append(storage)
         if number not in copied:
             memory.places[dense_base(root)] = storage

@@ -14,7 +14,7 @@ import numpy as np
 from nervure.transformers.account import Times
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
-from nervure.transformers.cpu.native import NativeKernel, NativePlan, plain
+from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
 from nervure.transformers.cpu.runtime.records import Kind
 
 _SHORT = 10_000.0  # nanoseconds: what is shorter is drowned by the call itself, so many runs of it are timed as one
@@ -23,21 +23,21 @@ _MANY = 200
 Fail = Callable[[runtime.Status], None]
 
 
-def time_steps(native: NativePlan, bindings: Bindings, arguments: Sequence[np.ndarray],
+def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[np.ndarray],
                results: Sequence[np.ndarray], states: Sequence[np.ndarray], repeat: int, fail: Fail) -> Times:
     """Medians over so many repetitions, after one that is not counted; ``fail`` raises the error of a failed run."""
-    offsets, arena_bytes = native.arena(bindings)
+    offsets, arena_bytes = loaded.compiled.arena(bindings)
     counts = (len(arguments), len(results), len(states))
-    steps, buffers = native.program_steps(bindings), [_given(buffer, counts) for buffer in native.buffers(offsets)]
+    steps, buffers = loaded.steps(bindings), [_given(buffer, counts) for buffer in loaded.buffers(offsets)]
     program = runtime.Program(steps, buffers)
-    written = {storage.number for storage in native.plan.in_place.values()}
+    written = loaded.compiled.written_variables
     variables = [np.array(state, order="C", copy=True) if number in written else plain(state)
                  for number, state in enumerate(states)]
     memory = [*map(plain, arguments), *results, *variables, _aligned(arena_bytes)]
     status = program.run(memory)
     if status.code:
         fail(status)
-    parts = [*[program.part(number, 1) for number in range(len(native.steps))], program.part(0, 0)]
+    parts = [*[program.part(number, 1) for number in range(len(steps))], program.part(0, 0)]
     together, rows = [], []
     for _ in range(repeat):
         for number in written:
@@ -48,8 +48,8 @@ def time_steps(native: NativePlan, bindings: Bindings, arguments: Sequence[np.nd
         together.append(_nanoseconds(program, memory))
     *medians, nothing = np.median(np.array(rows, np.float64), axis=0)
     times = [float(each - nothing) for each in medians]
-    for number, step in enumerate(native.steps):
-        if times[number] < _SHORT and isinstance(step, NativeKernel):
+    for number, code in enumerate(loaded.codes):
+        if times[number] < _SHORT and isinstance(code, KernelCode):
             many = runtime.Program([steps[number]] * _MANY, buffers)
             times[number] = float(np.median([_nanoseconds(many, memory) - nothing for _ in range(repeat)]) / _MANY)
     seconds = [max(each, 1.0) * 1e-9 for each in (*times, float(np.median(together) - nothing))]

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
@@ -18,19 +19,16 @@ from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
-from nervure.passes.pipelines import native
 from nervure.transformers.base import Executable, Transformer
-from nervure.transformers.cpu import kept, runtime
+from nervure.transformers.cpu import executable_cache, runtime
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.interpreter import steps
 
 
 class CpuTransformer(Transformer):
     """Runs every op that has one of the kinds of meaning, and the effects."""
 
     name = "cpu"
-    pipeline = staticmethod(native)
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,21 +38,28 @@ class CpuTransformer(Transformer):
         self.keep_gate()
 
     def supports(self, op_class: type[Op]) -> bool:
+        from nervure.transformers.interpreter import steps
         return issubclass(op_class, Leaf) or steps.supports(op_class)
+
+    def pipeline(self) -> Callable[..., Function]:
+        from nervure.passes.pipelines import native
+        return native
 
     def build(self, function: Function) -> Executable:
         self.check_open()
-        known = kept.find(function, self.target) if type(self) is CpuTransformer else None
-        if known is not None:
-            return CpuExecutable(function, self, self.target, self._gate, known)
+        loaded = executable_cache.find(function, self.target) if type(self) is CpuTransformer else None
+        if loaded is not None:
+            return CpuExecutable(function, self, self._gate, loaded)
         runtime.begin()
         executable = super().build(function)
-        if type(self) is CpuTransformer:
-            kept.keep(function, executable, self.target)
+        if type(self) is CpuTransformer and isinstance(executable, CpuExecutable):
+            executable_cache.keep(function, executable.compilation, self.target)
         return executable
 
     def make_executable(self, function: Function) -> Executable:
-        return CpuExecutable(function, self, self.target, self._gate)
+        from nervure.transformers.cpu.compile import compile_function
+        compilation = compile_function(function, self.target)
+        return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
     def close(self) -> None:
         super().close()

@@ -197,7 +197,7 @@ def test_a_value_that_is_held_stays(cpu, tmp_path):
     step = cpu.computation([nv.assign(w, w * 2 + x)], x)
     zeros = np.zeros(1000, np.float32)
     step(zeros)
-    assert step.executable.plan.in_place
+    assert step.executable.compilation.plan.in_place
     seen = []
     for turn in range(1, 6):
         snapshot = cpu.snapshot([w.variable])[w.variable]

@@ -81,7 +81,7 @@ def test_a_gradient_of_layer_norm_is_one_pass():
     y = nv.layer_norm(x, axes=[1], scale=scale, shift=shift)
     with nv.transformers.make_transformer("cpu") as cpu:
         step = cpu.computation(nv.deriv(y, [x, scale, shift], error=dy), x, scale, shift, dy)
-        assert [made.lowered.kernel.name for made in step.executable.plan.steps] == ["rows", "columns"]
+        assert [made.lowered.kernel.name for made in step.executable.compilation.plan.steps] == ["rows", "columns"]
         given = [numbers(nv.float32, *shape) for shape in ((4096, 64), (64,), (64,), (4096, 64))]
         results = step(*given)
     centred = given[0] - given[0].mean(1, keepdims=True, dtype=np.float64)

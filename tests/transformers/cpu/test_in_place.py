@@ -16,7 +16,7 @@ def cpu():
 
 def places(step) -> list[int]:
     """For each step of a plan, how many variables it writes in place."""
-    plan = step.executable.plan
+    plan = step.executable.compilation.plan
     return [len(plan.in_place.keys() & set(each.written)) for each in plan.steps]
 
 

@@ -113,7 +113,7 @@ def test_what_is_written_in_place_is_written_to_the_end():
         new = nv.sin(new)
     step = cpu.computation([nv.assign(w, new)])
     step(); step()
-    assert step.executable.plan.in_place
+    assert step.executable.compilation.plan.in_place
     before = np.unique(cpu.get(w))
     interrupted = 0
     for turn in range(20):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.transformers.cpu import native
+from nervure.transformers.cpu import compile
 
-LARGE = native.RESULT // 4 + 1001  # elements
+LARGE = compile.RESULT // 4 + 1001  # elements
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,8 @@ def test_variables_written_in_place_stay_in_the_caches(numbers):
         w, x = nv.variable((LARGE,), numbers), nv.placeholder((LARGE,))
         step = cpu.computation([nv.assign(w, w - 0.5 * x), x + 1.0], x)
         step(numbers)
-        plan = step.executable.native.plan
+        plan = step.executable.compilation.plan
         past = [storage for kernel in plan.steps for buffer, storage in kernel.pairs
-                if buffer in native.past_caches_of(kernel, plan)]
+                if buffer in compile.past_caches_of(kernel, plan)]
         assert past == [plan.roots[0]] and list(plan.in_place) == [plan.roots[1]]
         np.testing.assert_array_equal(cpu.get(w), numbers - np.float32(0.5) * numbers)

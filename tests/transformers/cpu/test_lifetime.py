@@ -60,11 +60,11 @@ def test_dropped_means_freed_without_the_collector(make, no_collector):
         step(np.repeat(array, 2, axis=0)[::2])
         step(np.ones((3, 8), np.float32))
     results = [result for result in (results if isinstance(results, tuple) else [results]) if result is not None]
-    native = step.executable._native
-    libraries = [kernel.library for kernel in native.steps if hasattr(kernel, "library")]
-    things = [step, step.executable, native, step.function, array, *results, cpu, *libraries]
+    loaded = step.executable._loaded
+    libraries = [code.library for code in loaded.codes if hasattr(code, "library")]
+    things = [step, step.executable, loaded, step.function, array, *results, cpu, *libraries]
     seen = [weakref.ref(thing) for thing in things]
-    del step, native, array, results, cpu, libraries, things
+    del step, loaded, array, results, cpu, libraries, things
     assert [ref() for ref in seen] == [None] * len(seen)
 
 

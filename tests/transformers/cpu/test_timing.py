@@ -6,10 +6,9 @@ import numpy as np
 
 import nervure as nv
 from nervure import ops
+from nervure.transformers.cpu.compile import compile_function
 from nervure.transformers.cpu.limits import measured_limits
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.native import NativePlan
-from nervure.transformers.cpu.plan import make_plan
 from nervure.transformers.cpu.runtime import Program, Step, argument, result
 from nervure.transformers.cpu.timing import time_steps
 from tests.transformers.cpu.kernels import address
@@ -36,20 +35,20 @@ def test_a_part_outlives_its_program():
 
 
 def timed(results, parameters, arguments, repeat):
-    native = NativePlan(make_plan(nv.Function(results, parameters)), Target.host())
-    made = native.program({}).make_results()
-    times = time_steps(native, {}, arguments, made, [], repeat, lambda status: None)
-    assert len(times.steps) == len(native.steps) and min([times.together, *times.steps]) > 0
-    return native, made
+    loaded = compile_function(nv.Function(results, parameters), Target.host()).loaded
+    made = loaded.program({}).make_results()
+    times = time_steps(loaded, {}, arguments, made, [], repeat, lambda status: None)
+    assert len(times.steps) == len(loaded.codes) and min([times.together, *times.steps]) > 0
+    return loaded, made
 
 
 def test_results_are_those_of_a_call_with_memory_between_the_steps():
     x = nv.Parameter(nv.float32, (64, 128))
     e = ops.Exp(x)
     values = np.linspace(-1, 1, 64 * 128, dtype=np.float32).reshape(64, 128)
-    native, made = timed([ops.Sum(e, [1]), ops.Sum(ops.Reverse(e, [0]), [0])], [x], [values], 3)
-    assert len(native.steps) > 1
-    program = native.program({})
+    loaded, made = timed([ops.Sum(e, [1]), ops.Sum(ops.Reverse(e, [0]), [0])], [x], [values], 3)
+    assert len(loaded.codes) > 1
+    program = loaded.program({})
     expected = program.make_results()
     program.run([values], expected)
     assert [each.tobytes() for each in made] == [each.tobytes() for each in expected]

@@ -22,26 +22,28 @@ from nervure.kernel.cluster.reasons import Reason, ops_of, reasons, root_name, s
 from nervure.kernel.cluster.storing import dense_base
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.work import work
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.account import Account, Line, Place, Step, Temporary, count, line_of, total
 from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu.codegen.generate import Code
+from nervure.transformers.cpu.compile import Compilation
 from nervure.transformers.cpu.jit import assembly
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.native import NativeKernel, NativePlan
-from nervure.transformers.cpu.plan import HostStep
+from nervure.transformers.cpu.plan import KernelStep
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, evaluate
 
 
-def account_of(native: NativePlan, target: Target, bindings: Bindings | None) -> Account:
-    """The account of a compiled plan; ``target`` is what it was compiled for."""
-    return _Accounting(native, target, bindings).account()
+def account_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> Account:
+    """The account of a compiled function; ``target`` is what it was compiled for."""
+    return _Accounting(compilation, target, bindings).account()
 
 
 class _Accounting:
-    def __init__(self, native: NativePlan, target: Target, bindings: Bindings | None) -> None:
-        self._native, self._target, self._bindings = native, target, bindings
-        self._plan = plan = native.plan
+    def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None) -> None:
+        self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
+        self._target, self._bindings = target, bindings
+        self._plan = plan = compilation.plan
         self._function = plan.function
         self._stored = {value for cluster in plan.clusters for value in stored_by(cluster)}
         found = reasons(plan.function, plan.clusters)
@@ -53,9 +55,9 @@ class _Accounting:
         temporaries = self._temporaries()
         return Account(
             self._function.name, "cpu", tuple((bindings or {}).items()),
-            tuple([self._step(number, step) for number, step in enumerate(self._native.steps)]), temporaries,
-            _sum(temporaries), None if bindings is None else self._native.arena(bindings)[1],
-            tuple([variable.source.name for variable in plan.in_place.values()]))
+            tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
+            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings)[1],
+            tuple([self._named(variable)[1] for variable in plan.in_place.values()]))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
         """Why values are in memory; steps are named by the first of their kernels."""
@@ -67,20 +69,24 @@ class _Accounting:
 
     # -- steps -------------------------------------------------------------------------------------------
 
-    def _step(self, number: int, step: NativeKernel | HostStep) -> Step:
-        if isinstance(step, HostStep):
-            reads, writes = self._places(step.read), self._places(step.written, step.cluster)
-            return Step(number, "host", type(step.op).__name__, self._lines(step.cluster), reads, writes,
-                        total([*reads, *writes]))
-        (made, code), bindings = step.source, self._bindings
-        lowered = made.lowered
-        done = None if bindings is None else work(lowered.kernel, bindings)
-        estimate = None if bindings is None else max(step.points(bindings), 0) * step.told.nanoseconds * 1e-9
+    def _step(self, number: int) -> Step:
+        step, code = self._plan.steps[number], self._texts[number]
+        if isinstance(step, KernelStep) and code is not None:
+            return self._kernel(number, step, code)
+        reads, writes = self._places(step.read), self._places(step.written, step.cluster)
+        return Step(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
+                    total([*reads, *writes]))
+
+    def _kernel(self, number: int, step: KernelStep, code: Code) -> Step:
+        kernel, bindings = step.lowered.kernel, self._bindings
+        launch = self._compiled.kernels[number].launch
+        done = None if bindings is None else work(kernel, bindings)
+        estimate = None if bindings is None else max(evaluate(launch.points, bindings), 0) * launch.nanoseconds * 1e-9
         texts: Mapping[str, Callable[[], str]] = {
-            "loops": lambda: print_kernel(lowered.kernel), "llvm": lambda: code.text,
+            "loops": lambda: print_kernel(kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}
-        return Step(number, "kernel", lowered.kernel.name, self._lines(made.cluster, lowered.kernel.origins),
-                    self._places(made.read), self._places(made.written, made.cluster),
+        return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
+                    self._places(step.read), self._places(step.written, step.cluster),
                     done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
                     texts=texts)
 
@@ -111,23 +117,25 @@ class _Accounting:
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
         """Kind and name of memory, and the value that it holds."""
         function, number = self._function, storage.number
-        if storage.kind == "argument":
+        if storage.kind is StorageKind.ARGUMENT:
             op = function.parameters[number]
             return "argument", op.name or str(number), op.value
-        if storage.kind == "variable":
-            return "variable", storage.source.name or "unnamed", None
-        if storage.kind == "root":
+        if storage.kind is StorageKind.VARIABLE:
+            return "variable", function.variables[number].name or "unnamed", None
+        if storage.kind is StorageKind.ROOT:
             kind = "result" if number < len(function.results) else "update"
             return kind, root_name(function, number), dense_base(function.roots[number])
-        if storage.kind == "temporary":
-            return "temporary", f"t{number}", storage.source
+        if storage.kind is StorageKind.TEMPORARY:
+            return "temporary", f"t{number}", self._plan.temporaries[storage]
         return "constant", "constant", None
 
     def _temporaries(self) -> tuple[Temporary, ...]:
-        offsets = {} if self._bindings is None else self._native.arena(self._bindings)[0]
-        return tuple([Temporary(f"t{storage.number}", _type_of(storage, storage.source),
-                                count(byte_count(storage), self._bindings), first, last, offsets.get(storage))
-                      for storage, (first, last) in self._plan.lives.items()])
+        compiled, bindings = self._compiled, self._bindings
+        offsets = {} if bindings is None else compiled.arena(bindings)[0]
+        lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()]
+        return tuple([Temporary(f"t{storage.number}", _type_of(storage, self._plan.temporaries[storage]),
+                                count(byte_count(storage), bindings), first, last, offsets.get(number))
+                      for number, storage, (first, last) in lives])
 
 
 def byte_count(storage: Storage) -> DimLike:
@@ -143,7 +151,7 @@ def _type_of(storage: Storage, value: Value | None) -> str:
 
 def _holds(storage: Storage, value: Value) -> bool:
     """Whether memory holds a value itself, and not what it is made from."""
-    return storage.kind == "root" or (storage.dtype is value.dtype and storage.shape == value.shape)
+    return storage.kind is StorageKind.ROOT or (storage.dtype is value.dtype and storage.shape == value.shape)
 
 
 def _sum(temporaries: Sequence[Temporary]) -> int | str:

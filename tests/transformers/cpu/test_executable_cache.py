@@ -17,8 +17,8 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument, NumericError
 from nervure.ir.kinds import FLOATS, Elementwise
-from nervure.transformers import base
-from nervure.transformers.cpu import compiler, executable, kept, library_cache
+from nervure.passes import pipelines
+from nervure.transformers.cpu import compile, compiler, executable_cache, library_cache
 from nervure.transformers.cpu.code_cache import user_cache
 from nervure.transformers.cpu.machine import Target
 
@@ -38,7 +38,7 @@ def own_cache(tmp_path, monkeypatch):
 def only_warm(monkeypatch):
     """From when it is called on, nothing is compiled."""
     def begin():
-        for module, name in ((base, "standard"), (executable, "make_plan"), (compiler, "_compile")):
+        for module, name in ((pipelines, "standard"), (compile, "make_plan"), (compiler, "_compile")):
             monkeypatch.setattr(module, name, lambda *_, name=name, **__: pytest.fail(f"{name} runs"))
     begin.undo = monkeypatch.undo
     return begin
@@ -101,8 +101,8 @@ def test_a_warm_start_runs_no_pass_and_gives_the_same_bits(graph, only_warm):
     with flags.overriding(cache=False):
         fresh, _ = made(graph)
     assert text == str(fresh.optimised)
-    assert [str(step) for step in computation.executable.plan.steps] == [
-        str(step) for step in fresh.executable.plan.steps]
+    assert [str(step) for step in computation.executable.compilation.plan.steps] == [
+        str(step) for step in fresh.executable.compilation.plan.steps]
 
 
 def test_names_do_not_count_and_structure_does(only_warm):
@@ -196,7 +196,7 @@ class Triple(Elementwise):
 
 def compiled_again(build) -> bool:
     cold, warm = twice(build)
-    return warm.executable._demand is None
+    return not warm.executable.is_from_cache
 
 
 def test_what_python_runs_is_not_kept():
@@ -206,10 +206,10 @@ def test_what_python_runs_is_not_kept():
         for result, is_kept in ((Triple(x), False), (called.outputs[0], False), (nv.ops.Exp(x), True)):
             function = nv.Function([result], [x])
             cpu.build(function)
-            assert (kept.find(function, cpu.target) is not None) is is_kept
+            assert (executable_cache.find(function, cpu.target) is not None) is is_kept
         function = nv.Function([x], [x], effects=[nv.ops.PrintOp(x)])
         cpu.build(function)
-        assert kept.find(function, cpu.target) is None
+        assert executable_cache.find(function, cpu.target) is None
 
 
 def test_large_folded_constants_are_not_kept():
@@ -239,16 +239,17 @@ def function_and_content():
     x, w = nv.Parameter(nv.float32, (N, 6)), nv.ops.Constant(numbers(6))
     total = nv.ops.Sum(nv.ops.Exp(x * nv.ops.Broadcast(w, x.shape, [0])), [1])
     function = nv.Function([total, nv.ops.Negative(total)], [x])
-    return function, kept.describe(function, nv.transformers.make_transformer("cpu").build(function), Target.host())
+    executable = nv.transformers.make_transformer("cpu").build(function)
+    return function, executable_cache.describe(function, executable.compilation)
 
 
 def test_another_target_and_another_package_do_not_find_it(monkeypatch):
     function, _ = function_and_content()
     target = Target.host()
-    assert kept.find(function, target) is not None
-    assert kept.find(function, target._replace(features=target.features[1:])) is None
-    monkeypatch.setattr(kept, "package_fingerprint", lambda: "another")
-    assert kept.find(function, target) is None
+    assert executable_cache.find(function, target) is not None
+    assert executable_cache.find(function, target._replace(features=target.features[1:])) is None
+    monkeypatch.setattr(executable_cache, "package_fingerprint", lambda: "another")
+    assert executable_cache.find(function, target) is None
 
 
 def test_it_is_made_again_when_damaged(own_cache):
@@ -269,8 +270,8 @@ def test_it_is_made_again_without_its_kernels(own_cache):
         if b"\x7fELF" in file.read_bytes()[:100]:
             file.unlink()
     again = nv.transformers.make_transformer("cpu").computation(*build())
-    assert again.executable._demand is None
-    assert nv.transformers.make_transformer("cpu").computation(*build()).executable._demand is not None
+    assert not again.executable.is_from_cache
+    assert nv.transformers.make_transformer("cpu").computation(*build()).executable.is_from_cache
 
 
 def changed(value, chance):
@@ -286,19 +287,19 @@ def changed(value, chance):
 
 def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens():
     function, content = function_and_content()
-    size = kept._LENGTH.size
-    length, = kept._LENGTH.unpack_from(content)
+    size = executable_cache._LENGTH.size
+    length, = executable_cache._LENGTH.unpack_from(content)
     parts, rest = json.loads(content[size:size + length]), content[size + length:]
     chance, refused = random.Random(0), 0
     for _ in range(3_000 if os.environ.get("NERVURE_DEEP") == "1" else 300):
         text = json.dumps(changed(parts, chance)).encode()
-        refused += kept.read(kept._LENGTH.pack(len(text)) + text + rest, function, Target.host()) is None
+        refused += executable_cache.read(executable_cache._LENGTH.pack(len(text)) + text + rest, function) is None
     assert refused > 100
     for end in range(0, len(content), 7):
-        assert kept.read(content[:end], function, Target.host()) is None
-    assert kept.read(content, function, Target.host()) is not None
+        assert executable_cache.read(content[:end], function) is None
+    assert executable_cache.read(content, function) is not None
     other = nv.Function([nv.ops.Exp(x := nv.Parameter(nv.float32, (3,)))], [x])
-    assert kept.read(content, other, Target.host()) is None
+    assert executable_cache.read(content, other) is None
 
 
 PROGRAM = """
@@ -312,8 +313,32 @@ print(total, "libllvmlite" in open("/proc/self/maps").read())
 """
 
 
+LOADED = """
+import sys
+import numpy as np, nervure as nv
+x, t = nv.placeholder({"N": nv.dim("N", min=1), "C": 10}), nv.placeholder({"N": nv.dim("N", min=1), "C": 10})
+loss = nv.sum(nv.cross_entropy_multi(nv.softmax(x, axis=1), t), out_axes=())
+step = nv.computation([loss, nv.deriv(loss, x)], x, t)
+step(np.ones((7, 10), np.float32), np.eye(7, 10, dtype=np.float32))
+print(*[f"{name}." for name in sys.modules])
+"""
+COMPILING = ("nervure.kernel.", "nervure.passes.", "nervure.transformers.interpreter.", "llvmlite.", *[
+    f"nervure.transformers.cpu.{name}." for name in ("codegen", "compile", "compiler", "jit", "llvm", "math")])
+
+
+def environment_with(cache: Path) -> dict[str, str]:
+    return {**os.environ, "NERVURE_CACHE_DIRECTORY": str(cache), "NERVURE_CACHE_EXECUTABLES": "1"}
+
+
+def test_a_warm_start_loads_nothing_that_compiles(own_cache):
+    cold, warm = [subprocess.run([sys.executable, "-c", LOADED], env=environment_with(own_cache), cwd=ROOT, text=True,
+                                 check=True, capture_output=True).stdout.split() for _ in range(2)]
+    assert [name for name in warm if name.startswith(COMPILING)] == []
+    assert len([name for name in cold if name.startswith(COMPILING)]) > 100
+
+
 def test_eight_processes_share_a_cache(own_cache):
-    environment = {**os.environ, "NERVURE_CACHE_DIRECTORY": str(own_cache), "NERVURE_CACHE_EXECUTABLES": "1"}
+    environment = environment_with(own_cache)
     running = [subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, cwd=ROOT, text=True,
                                 stdout=subprocess.PIPE) for _ in range(8)]
     answers = {process.communicate(timeout=300)[0].split()[0] for process in running}

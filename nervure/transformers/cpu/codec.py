@@ -1,0 +1,99 @@
+"""Plain data as JSON and back: tuples and dataclasses of numbers, text, bytes, dimensions and element types.
+
+>>> from dataclasses import dataclass
+>>> from nervure.types.dim import dim
+>>> @dataclass(frozen=True)
+... class Loop:
+...     extent: DimLike
+...     steps: tuple[int, ...]
+>>> encode(Loop(dim("N") + 1, (8, 1)))
+['N + 1', [8, 1]]
+>>> decode(Loop, ['N + 1', [8, 1]]) == Loop(dim("N") + 1, (8, 1))
+True
+
+The types of the fields say how to read, so a new field is a line of its class. What is read is not trusted: a value of
+another kind than its field is a ValueError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from nervure.errors import NervureError
+from nervure.types.dim import Dim, DimLike, parse_dim
+from nervure.types.dtype import DType, as_dtype
+
+_Read = TypeVar("_Read")
+
+
+def encode(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, tuple):
+        return [encode(entry) for entry in value]
+    if is_dataclass(value):
+        return [encode(getattr(value, entry.name)) for entry in fields(value)]
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, DType):
+        return value.name
+    return str(value) if isinstance(value, Dim) else value
+
+
+def decode(kind: type[_Read], data: Any) -> _Read:
+    """A value of this type from its JSON. ValueError if it is none."""
+    try:
+        value: _Read = _reader(kind)(data)  # type: ignore[arg-type]  # types are hashable
+    except (TypeError, NervureError) as error:
+        raise ValueError(str(error)) from None
+    return value
+
+
+def dims_in(value: Any) -> Iterator[Dim]:
+    """The symbolic dimensions in a value, however deep."""
+    if isinstance(value, tuple):
+        for entry in value:
+            yield from dims_in(entry)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from dims_in(getattr(value, field.name))
+    elif isinstance(value, Dim):
+        yield value
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """How values of a type are read."""
+    if kind == DimLike:
+        return _dim
+    if get_origin(kind) is tuple:
+        return _tuple_reader(*get_args(kind))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        read = _tuple_reader(*[hints[field.name] for field in fields(kind)])
+        return lambda data: kind(*read(data))  # type: ignore[operator]  # the class, no instance
+    if issubclass(kind, Enum):
+        return kind
+    return {DType: as_dtype, bytes: bytes.fromhex}.get(kind) or (lambda data: _plain(kind, data))
+
+
+def _tuple_reader(*parts: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """How tuples of these parts are read; a last part of ``...`` stands for any number of the one before."""
+    if parts[-1:] == (...,):
+        each = _reader(parts[0])
+        return lambda data: tuple([each(entry) for entry in _plain(list, data)])
+    readers = [_reader(part) for part in parts]
+    return lambda data: tuple([read(entry) for read, entry in zip(readers, _plain(list, data), strict=True)])
+
+
+def _dim(data: Any) -> DimLike:
+    return data if type(data) is int else _plain(Dim, parse_dim(_plain(str, data)))
+
+
+def _plain(kind: type[_Read], data: Any) -> _Read:
+    if not isinstance(data, kind) or (type(data) is bool) is not (kind is bool):
+        raise ValueError(f"{kind.__name__} is due, not {data!r}")
+    return data

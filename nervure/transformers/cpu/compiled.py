@@ -1,0 +1,114 @@
+"""A compiled function as data: what calls need beside machine code, and all that the cache keeps of it.
+
+>>> from nervure.transformers.cpu.codec import decode, encode
+>>> launch = LaunchParameters((), 8, 8, 0, 64, 0.8, False)
+>>> kernel = CompiledKernel(bytes(32), launch, (0, 1), (0,), (1,))
+>>> decode(CompiledKernel, encode(kernel)) == kernel
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from nervure.memory.arena import Interval, pack
+from nervure.memory.storage import Storage, StorageKind
+from nervure.transformers.binding import Bindings
+from nervure.transformers.sizes import MemoryEstimate, numbers
+from nervure.types.dim import DimLike
+
+
+@dataclass(frozen=True)
+class LaunchParameters:
+    """What a kernel is told, as dimensions, and what is known of it for all of them.
+
+    ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``; ``points`` is
+    how often the innermost statements run, each time for so many ``nanoseconds``; ``scratch`` the bytes that each
+    thread needs for itself. Chunks of what is ``ordered`` run one after the other.
+    """
+
+    sizes: tuple[DimLike, ...] = ()
+    extent: DimLike = 1
+    points: DimLike = 1
+    scratch: DimLike = 0
+    alignment: int = 1
+    nanoseconds: float = 0.0
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A step of a compiled function. ``key`` finds its machine code; without one it is a function of Python.
+
+    ``buffers`` are the numbers of its storages in the order of its arguments; ``reads`` and ``writes`` say what it
+    does with them.
+    """
+
+    key: bytes
+    launch: LaunchParameters
+    buffers: tuple[int, ...]
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """Kernels in order, and the storages that they and the roots name by number.
+
+    ``in_place`` pairs a root that lies in the memory of its variable with the storage of that variable; ``memory`` is
+    what a call needs.
+    """
+
+    kernels: tuple[CompiledKernel, ...]
+    storages: tuple[Storage, ...]
+    roots: tuple[int, ...]
+    in_place: tuple[tuple[int, int], ...]
+    memory: MemoryEstimate
+
+    @property
+    def lives(self) -> dict[int, tuple[int, int]]:
+        """The first and the last kernel that touches each temporary."""
+        lives: dict[int, tuple[int, int]] = {}
+        for number, kernel in enumerate(self.kernels):
+            for storage in (*kernel.reads, *kernel.writes):
+                if self.storages[storage].kind is StorageKind.TEMPORARY:
+                    lives[storage] = (lives.get(storage, (number, number))[0], number)
+        return lives
+
+    @property
+    def written_variables(self) -> set[int]:
+        """The numbers of the variables that are written in place."""
+        return {self.storages[variable].number for _, variable in self.in_place}
+
+    def arena(self, bindings: Bindings) -> tuple[dict[int, int], int]:
+        """The offsets of the temporaries in one block, and the bytes that they take together."""
+        lives = self.lives
+        offsets, total = pack([Interval(first, last, byte_size(self.storages[storage], bindings))
+                               for storage, (first, last) in lives.items()])
+        return dict(zip(lives, offsets, strict=True)), total
+
+    def is_sound(self) -> bool:
+        """Whether every number names something: a description off the disk may say anything."""
+        count = len(self.storages)
+        pairs = [storage for pair in self.in_place for storage in pair]
+        return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
+                and _name(pairs, count) and self.memory.is_sound())
+
+
+def _is_sound(kernel: CompiledKernel, count: int) -> bool:
+    launch = kernel.launch
+    return (_name(kernel.buffers, count) and {*kernel.reads, *kernel.writes} == set(kernel.buffers)
+            and 0 < launch.alignment < 1 << 16 and 0 <= launch.nanoseconds < 1e9)
+
+
+def _name(numbers: Collection[int], count: int) -> bool:
+    return all([0 <= number < count for number in numbers])
+
+
+def byte_size(storage: Storage, bindings: Bindings) -> int:
+    """The bytes that a storage takes."""
+    size = storage.dtype.itemsize
+    for length in numbers(storage.shape, bindings):
+        size *= max(length, 0)
+    return size

@@ -1,0 +1,140 @@
+"""A compiled function with its machine code in memory: it makes the program that runs for each binding of the symbols.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> from nervure.transformers.cpu.compile import compile_function
+>>> from nervure.transformers.cpu.machine import Target
+>>> x = nv.Parameter(nv.float32, (3,))
+>>> loaded = compile_function(nv.Function([nv.ops.Add(x, x)], [x]), Target.host()).loaded
+>>> program = loaded.program({})
+>>> results = program.make_results()
+>>> program.run([np.float32([1, 2, 3])], results).code, results[0].tolist()
+(0, [2.0, 4.0, 6.0])
+
+Nothing here compiles: neither the plan nor what it was made from is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from nervure.ir.function import Function
+from nervure.memory.storage import StorageKind
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel
+from nervure.transformers.cpu.loader import Library
+from nervure.transformers.sizes import numbers
+from nervure.types.dim import compile_dim
+
+_Number = Callable[[Mapping[str, int]], int]
+
+
+class StepCode(Protocol):
+    """What a step runs."""
+
+    def step(self, bindings: Bindings) -> runtime.Step:
+        """The step for these sizes, whose buffers are numbered as the storages are."""
+
+
+class LoadedFunction:
+    """``function`` is what was compiled, as far as calls know it; ``codes`` are what the steps run; ``constants`` are
+    the arrays of constant storages, by their numbers.
+    """
+
+    def __init__(self, compiled: CompiledFunction, function: Function, codes: Sequence[StepCode],
+                 constants: Sequence[np.ndarray]) -> None:
+        self.compiled, self.codes = compiled, tuple(codes)
+        self._function, self._constants = function, [plain(array) for array in constants]
+        self._in_place = dict(compiled.in_place)
+        own = [root for root in compiled.roots if root not in self._in_place]
+        self._results = {root: number for number, root in enumerate(own)}  # the caller's, then new values
+
+    def program(self, bindings: Bindings) -> runtime.Program:
+        """The program for one binding of the symbols."""
+        offsets, arena_bytes = self.compiled.arena(bindings)
+        return runtime.Program(self.steps(bindings), self.buffers(offsets), arena_bytes, self._arguments(bindings),
+                               self._new_arrays(bindings), self._variables())
+
+    def steps(self, bindings: Bindings) -> list[runtime.Step]:
+        """The steps, whose buffers are numbered as in ``buffers``."""
+        return [code.step(bindings) for code in self.codes]
+
+    def buffers(self, offsets: Mapping[int, int]) -> list[runtime.Buffer]:
+        """Where the storages lie, given the offsets of temporaries in the arena."""
+        return [self._buffer(self._in_place.get(number, number), offsets)
+                for number in range(len(self.compiled.storages))]
+
+    def _buffer(self, number: int, offsets: Mapping[int, int]) -> runtime.Buffer:
+        storage = self.compiled.storages[number]
+        if storage.kind is StorageKind.ARGUMENT:
+            return runtime.argument(storage.number)
+        if storage.kind is StorageKind.VARIABLE:
+            return runtime.variable(storage.number)
+        if storage.kind is StorageKind.CONSTANT:
+            return runtime.constant(self._constants[storage.number])
+        if storage.kind is StorageKind.ROOT:
+            return runtime.result(self._results[number])
+        return runtime.arena(offsets[number])
+
+    def values_of_roots(self, results: Sequence[np.ndarray], variables: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The values of the roots in their order, after a run that was given these arrays."""
+        storages, in_place = self.compiled.storages, self._in_place
+        return [variables[storages[in_place[root]].number] if root in in_place else results[self._results[root]]
+                for root in self.compiled.roots]
+
+    # -- arrays ------------------------------------------------------------------------------------------
+
+    def _arguments(self, bindings: Bindings) -> list[runtime.Array]:
+        types = [parameter.value.type for parameter in self._function.parameters]
+        return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
+
+    def _new_arrays(self, bindings: Bindings) -> list[runtime.Array]:
+        """What a call makes: the caller's results, then the new values that variables take."""
+        function, variables = self._function, self._function.variables
+        takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
+        roots = [self.compiled.storages[root] for root in self._results]
+        return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings), takers[root.number]) for root in roots]
+
+    def _variables(self) -> list[runtime.Array]:
+        written = self.compiled.written_variables
+        types = [variable.type for variable in self._function.variables]
+        return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), number if number in written else -1)
+                for number, type in enumerate(types)]
+
+
+class KernelCode(NamedTuple):
+    """Machine code of a kernel, and functions that compute from the symbols what it is told."""
+
+    kernel: CompiledKernel
+    library: Library
+    is_in_place: bool
+    sizes: tuple[_Number, ...]
+    extent: _Number
+    points: _Number
+    scratch: _Number
+
+    def step(self, bindings: Bindings) -> runtime.Step:
+        """The step for these sizes."""
+        launch = self.kernel.launch
+        return runtime.Step(
+            self.library.address("kernel"), self.kernel.buffers, [size(bindings) for size in self.sizes],
+            max(self.extent(bindings), 0), launch.alignment, int(max(self.points(bindings), 0) * launch.nanoseconds),
+            self.scratch(bindings), self.is_in_place, launch.ordered, self.library)
+
+
+def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Library) -> KernelCode:
+    """The code of one kernel of a function."""
+    is_in_place = any([root in kernel.writes for root, _ in compiled.in_place])
+    launch = kernel.launch
+    extent, points, scratch = [compile_dim(entry) for entry in (launch.extent, launch.points, launch.scratch)]
+    return KernelCode(kernel, library, is_in_place, tuple(map(compile_dim, launch.sizes)), extent, points, scratch)
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The array itself if it lies in memory as kernels expect, else a copy that does."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
