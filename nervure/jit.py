@@ -27,7 +27,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
-from nervure.front.creation import as_tensor, placeholder
+from nervure.front.creation import as_tensor, numpy_array, placeholder
 from nervure.front.effects import Effect
 from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, is_scalar, tracing
@@ -37,6 +37,7 @@ from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.dim import dim
 from nervure.types.dtype import as_dtype
+from nervure.types.foreign import is_array
 
 _Compiled = tuple[Computation, Callable[[Sequence[Any]], Any]]
 
@@ -325,7 +326,7 @@ def _owners(named: Mapping[str, Any]) -> list[str]:
 
 
 def _is_traced(leaf: Any) -> bool:
-    return isinstance(leaf, (Tensor, np.ndarray)) or is_scalar(leaf)
+    return isinstance(leaf, Tensor) or is_scalar(leaf) or is_array(leaf)
 
 
 def _has_value(tensor: Tensor) -> bool:
@@ -341,7 +342,7 @@ def _read(leaf: Any, owner: str) -> np.ndarray:
         return leaf.numpy()
     if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
         return as_array(leaf, as_dtype(type(leaf)), "jit", owner)
-    return np.asarray(leaf)
+    return np.asarray(leaf) if type(leaf) is np.ndarray or is_scalar(leaf) else numpy_array(leaf, "jit")
 
 
 def _read_dynamic(dynamic: Any) -> Any:

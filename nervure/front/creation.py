@@ -32,6 +32,7 @@ from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64, is_same_kind
+from nervure.types.foreign import as_numpy, is_array
 from nervure.types.shape import check_room
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
@@ -158,11 +159,15 @@ def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType
         return operand
     if isinstance(operand, Dim):
         return Tensor(Extent(operand, dtype or float32, ()))
-    if dtype is None and isinstance(operand, np.ndarray) and operand.dtype.kind == "f":
-        dtype = as_dtype(operand.dtype)  # float64 too, which ``nv.constant`` narrows
-    if is_operand(operand) or isinstance(operand, (list, tuple)):
+    if not (is_operand(operand) or isinstance(operand, (list, tuple))):
+        value_only(operand, op, position)
+    try:
+        if is_array(operand) and not is_scalar(operand):
+            operand = numpy_array(operand, op)
+            dtype = as_dtype(operand.dtype) if dtype is None else dtype  # float64 too, which constant() narrows
         return constant(operand, dtype=dtype)
-    value_only(operand, op, position)
+    except NervureError as error:
+        raise error.within(op, operand=position) from None
 
 
 def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:
@@ -297,18 +302,33 @@ def numpy_array(value: Any, op: str) -> np.ndarray:
     try:
         if isinstance(value, np.ndarray):  # one may repeat few elements many times
             check_room(value.shape, value.itemsize, "this array", op=op)
-        array = np.array(value, copy=True)
+        array = np.array(as_numpy(value) if is_array(value) else value, copy=True)
     except NervureError:
         raise
-    except Exception:  # whatever a foreign object raises
-        raise InvalidArgument("NumPy makes no array of this", op=op, got=f"{type(value).__name__} {value!r:.60}",
-                              expected="a number, an array, or nested lists that are equally long",
-                              help="pad shorter lists, or make a tensor of each") from None
+    except Exception as error:  # whatever a foreign object raises
+        raise _unreadable(value, op, error) from None
+    check_numbers(array, op, value)
+    return array
+
+
+def check_numbers(array: np.ndarray, op: str, value: Any = None) -> None:
+    """WrongKind for an array, made of a value, of words, dates, records or objects."""
     if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
+        value = array if value is None else value
         raise WrongKind("the elements are not numbers", op=op, got=f"{type(value).__name__} {value!r:.60}",
                         expected="numbers of at most 64 bits, or booleans",
                         help="number words, dates and objects first")
-    return array
+
+
+def _unreadable(value: Any, op: str, error: Exception) -> InvalidArgument:
+    got = f"{type(value).__name__} {value!r:.60}"
+    if is_array(value):
+        return InvalidArgument(f"the array cannot be read: {error}", op=op, got=got,
+                               expected="numbers in this machine's memory",
+                               help="make a NumPy array of it, as its library says")
+    return InvalidArgument("NumPy makes no array of this", op=op, got=got,
+                           expected="a number, an array, or nested lists that are equally long",
+                           help="pad shorter lists, or make a tensor of each")
 
 
 def _default_type(value: Any, own: DType) -> DType:
@@ -324,7 +344,7 @@ def _holds_arrays(value: Any) -> bool:
     """Whether the elements come from NumPy (an array, a scalar, a list of them), which has types of its own."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__")
+    return is_array(value)
 
 
 def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:

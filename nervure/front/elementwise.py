@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
-from nervure.errors import DtypeMismatch, InvalidArgument, WrongKind
+from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, WrongKind
 from nervure.front import alignment
-from nervure.front.creation import as_tensor
+from nervure.front.creation import as_tensor, check_numbers, numpy_array
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, is_scalar, value_only
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, bool_
+from nervure.types.foreign import is_array
 from nervure.types.shape import Shape
 
 
@@ -34,10 +35,8 @@ def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
             strong.append(operand.dtype)
         elif is_weak(operand):
             weak.append(int if isinstance(operand, Dim) else weak_type(operand))
-        elif isinstance(operand, np.ndarray):
-            strong.append(as_dtype(operand.dtype))
         else:
-            value_only(operand, op, position + 1)
+            strong.append(array_type(operand, op, position + 1))
     return promote(strong, weak, op)
 
 
@@ -63,6 +62,18 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
             raise
         raise WrongKind(error.message, op=name, operand=error.operand, got=error.got, expected=error.expected,
                         help="convert it first: x.astype(nv.float32)") from None
+
+
+def array_type(operand: Any, op: str, position: int) -> DType:
+    """The element type of an array; WrongKind for what is none, or has elements that are no numbers."""
+    if not is_array(operand):
+        value_only(operand, op, position)
+    try:
+        own = operand if isinstance(operand, np.ndarray) else numpy_array(operand, op)
+        check_numbers(own, op)
+    except NervureError as error:
+        raise error.within(op, operand=position) from None
+    return as_dtype(own.dtype)
 
 
 def is_weak(operand: object) -> bool:

@@ -30,6 +30,7 @@ from nervure.types.axes import Axes
 from nervure.types.axis import Axis, make_axis
 from nervure.types.dim import Dim, DimLike, equal, less_equal
 from nervure.types.dtype import bool_, int64
+from nervure.types.foreign import is_array
 from nervure.types.view import Range, clip
 
 FULL = slice(None)
@@ -228,7 +229,7 @@ def _read(entry: Any, x: Tensor) -> Any:
         if not (entry.dtype.is_integer or entry.dtype is bool_):
             raise WrongKind("an index is of integers or bool", op="x[...]", got=str(entry.type),
                             help="convert it: index.astype(nv.int64)", expected="integers or booleans")
-    elif isinstance(entry, (np.ndarray, list, range)):
+    elif isinstance(entry, (np.ndarray, list, range)) or (is_array(entry) and not isinstance(entry, np.generic)):
         entry = _array(entry)
     else:
         position = as_integer(entry)

@@ -18,6 +18,7 @@ from typing import Any
 from nervure.errors import WrongKind
 from nervure.front import contraction, creation, elementwise, indexing, reductions, views
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
+from nervure.types.foreign import answers_itself
 
 OPERATORS: dict[str, Callable[..., Tensor]] = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
@@ -49,9 +50,10 @@ UFUNCS: dict[str, Callable[..., Tensor]] = {
 
 
 def _operator(name: str, function: Callable[..., Tensor], reflected: bool = False) -> Callable[..., Tensor]:
-    """A binary operator: NotImplemented for objects of classes that may know tensors, so that Python asks them."""
+    """A binary operator: NotImplemented for what is no operand or wants to answer itself, so that Python asks it."""
     def method(self: Tensor, other: Operand) -> Tensor:
-        if not (is_operand(other) or type(other).__module__ == "builtins" or hasattr(other, "has_no_value")):
+        is_refused = type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
+        if not (is_operand(other) or is_refused) or answers_itself(other, self.__array_priority__):
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
 

@@ -28,6 +28,7 @@ from nervure.ir.op import Op, Value, as_value
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType
+from nervure.types.foreign import is_array
 
 evaluate: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
@@ -57,6 +58,7 @@ class Tensor(Interface, Identity):
     __slots__ = ("_value", "_axes", "__weakref__")
     __hash__ = object.__hash__
     __array_priority__ = 1000
+    __pandas_priority__ = 5000  # above pandas' own classes, which then leave an operator to the methods below
 
     def __init__(self, value: Value | Op, axes: Axes | None = None) -> None:
         value = as_value(value, "Tensor", 1)
@@ -210,9 +212,11 @@ class Tensor(Interface, Identity):
     # -- comparison is identity --------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, (bool, int, float, complex, np.ndarray, np.generic)):
+        if self is other:
+            return True
+        if isinstance(other, (bool, int, float, complex)) or (not isinstance(other, Tensor) and is_array(other)):
             raise compared(other)
-        return self is other
+        return False
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -233,8 +237,8 @@ def is_scalar(value: object) -> bool:
 
 
 def is_operand(value: object) -> bool:
-    """Whether a value may stand in an expression: a tensor, a scalar, an array, a length."""
-    return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value)
+    """Whether a value may stand in an expression: a tensor, a scalar, an array of any library, a length."""
+    return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value) or is_array(value)
 
 
 def compared(other: object) -> WrongKind:

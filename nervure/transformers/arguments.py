@@ -24,6 +24,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.transformers.convert import convert, limits, widen
 from nervure.types.dtype import DType, as_dtype, is_same_kind
+from nervure.types.foreign import as_numpy, is_array
 from nervure.types.shape import check_room
 
 
@@ -57,11 +58,11 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
 def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
     """The value as NumPy reads it, with its element type."""
     try:
-        array = np.asarray(value)
+        array = as_numpy(value) if is_array(value) else np.asarray(value)
         return array, as_dtype(array.dtype)
     except NervureError as error:
         found = f"{type(value).__name__} ({error.message})"
-    except Exception as error:  # whatever __array__ of a foreign object raises
+    except Exception as error:  # whatever a foreign object raises
         found = f"{type(value).__name__} ({error})"
     raise WrongKind("NumPy does not read this as an array of numbers", op=op, operand=operand, got=found,
                     expected="an array, or lists of numbers that are equally long",
@@ -70,7 +71,7 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
 
 def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:
     """Whether a value has no element type of its own: Python's integers, and lists of nothing."""
-    if hasattr(value, "dtype") or hasattr(value, "__array__"):
+    if is_array(value):
         return False
     return array.size == 0 or (source.is_integer and dtype.is_integer)
 

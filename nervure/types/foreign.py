@@ -1,0 +1,54 @@
+"""Arrays of other libraries: how they are known, and how they are read.
+
+An array is what NumPy or the array API standard takes for one: what has ``__array__``, ``__array_interface__`` or
+``__dlpack__``. That it knows nothing of us does not matter.
+
+>>> class Column:
+...     def __array__(self, dtype=None, copy=None):
+...         return np.array([1.0, 2.0], dtype)
+>>> is_array(Column()), as_numpy(Column()), is_array([1.0, 2.0]), is_array(Column)
+(True, array([1., 2.]), False, False)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nervure.types.dlpack import borrow
+
+_BY_NUMPY = ("__array__", "__array_interface__")
+
+
+def is_array(value: object) -> bool:
+    """Whether a value is an array, of NumPy's or of another library."""
+    kind = type(value)
+    return any([hasattr(kind, name) for name in (*_BY_NUMPY, "__dlpack__")])
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """An array as NumPy's, in the same memory where that can be; what NumPy has no types for comes through DLPack.
+
+    Raises whatever the array raises, and ValueError for one of ``numpy.ma`` in which something is masked.
+    """
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):
+        raise ValueError("masked elements have no value; x.filled(0) gives them one")
+    kind = type(value)
+    if any([hasattr(kind, name) for name in _BY_NUMPY]):
+        try:
+            return np.asarray(value)
+        except Exception:  # whatever a foreign object raises
+            if not hasattr(kind, "__dlpack__"):
+                raise
+    return borrow(value)
+
+
+def answers_itself(value: object, priority: float) -> bool:
+    """Whether an operator with an array is for its class to answer, by NumPy's rule: its ``__array_ufunc__`` is None,
+    or it has none and its ``__array_priority__`` is above ours.
+    """
+    kind = type(value)
+    if hasattr(kind, "__array_ufunc__"):
+        return kind.__array_ufunc__ is None and is_array(value)
+    return getattr(value, "__array_priority__", 0.0) > priority and is_array(value)
