@@ -57,10 +57,11 @@ Double every element of x, unless it is negative:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
-from nervure.types.dim import DimLike
+from nervure.types.dim import Dim, DimLike, affine, index_symbols, substitute
 from nervure.types.dtype import DType
 
 LANES = 64
@@ -70,6 +71,8 @@ BLOCK = 4096
 """The points of a block of a reduction, a multiple of LANES."""
 
 COMBINES = ("add", "multiply", "maximum", "minimum", "and", "or")
+
+# -- scalars and memory --------------------------------------------------------------------------------------
 
 
 class Variable:
@@ -100,6 +103,9 @@ class Literal:
 
 Scalar = Variable | Literal
 
+Indices = tuple[tuple[str, DimLike], ...]
+"""Loop indices from the outside in, each with its extent."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
@@ -127,28 +133,195 @@ class Address:
     steps: tuple[tuple[str, DimLike], ...] = ()
     terms: tuple[tuple[DimLike, Scalar], ...] = ()
 
+    @property
+    def dims(self) -> tuple[DimLike, ...]:
+        """The dimensions that it is written with."""
+        return (self.base, *[step for _, step in self.steps], *[stride for stride, _ in self.terms])
+
+    @property
+    def operands(self) -> tuple[Scalar, ...]:
+        """The scalars that it is written with."""
+        return tuple([scalar for _, scalar in self.terms])
+
+    def step(self, index: str) -> DimLike:
+        """How far one turn of a loop moves it, where it is affine in the loop's index; else 0."""
+        return dict(self.steps).get(index, 0)
+
+    def mentions(self, index: str) -> bool:
+        """Whether it depends on a loop index."""
+        return index in dict(self.steps) or index in index_symbols(self.base)
+
+    def replace_operands(self, table: Mapping[Variable, Scalar]) -> Address:
+        """The address with other scalars for some variables."""
+        terms = _replaced(self.terms, table)
+        return self if terms is self.terms else replace(self, terms=terms)
+
+    def substitute(self, indices: Mapping[str, DimLike]) -> Address:
+        """The address where expressions stand for some loop indices; affine in what these are affine in."""
+        if not any([self.mentions(index) for index in indices]):
+            return self
+        base = substitute(self.base, indices)
+        kept: dict[str, DimLike] = {}
+        added: dict[str, DimLike] = {}
+        for index, step in self.steps:
+            if index not in indices:
+                kept[index] = step
+                continue
+            factors, rest = _affine_parts(indices[index])
+            base = base + step * rest
+            for name, factor in factors.items():
+                steps = kept if name == index else added
+                steps[name] = steps.get(name, 0) + step * factor
+        for name, step in added.items():
+            kept[name] = kept.get(name, 0) + step
+        return Address(base, tuple(kept.items()), self.terms)
+
+
+def _affine_parts(x: DimLike) -> tuple[dict[str, DimLike], DimLike]:
+    """(factors, rest) with x == the sum of index * factor, and the rest."""
+    return affine(x, sorted(index_symbols(x))) or ({}, x)
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+
+
+class Statement:
+    """What a kernel is made of.
+
+    Each kind names its fields that hold what it defines, what it reads, the dimensions that it is written with, and its
+    bodies. So a walk or a rewrite need not know the kinds. What changes a statement gives another one.
+    """
+
+    __slots__ = ()
+    RESULTS: ClassVar[tuple[str, ...]] = ()
+    ARGUMENTS: ClassVar[tuple[str, ...]] = ()
+    OPERANDS: ClassVar[tuple[str, ...]] = ()
+    DIMS: ClassVar[tuple[str, ...]] = ()
+    BODIES: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def results(self) -> tuple[Variable, ...]:
+        """The variables that it defines for what follows."""
+        return tuple([getattr(self, name) for name in self.RESULTS])
+
+    @property
+    def arguments(self) -> tuple[Variable, ...]:
+        """The variables that it defines for its bodies."""
+        return tuple([variable for name in self.ARGUMENTS for variable in getattr(self, name)])
+
+    @property
+    def operands(self) -> tuple[Scalar, ...]:
+        """The scalars that it reads itself, those that its bodies read left out."""
+        return tuple([scalar for name in self.OPERANDS for scalar in _scalars(getattr(self, name))])
+
+    @property
+    def dims(self) -> tuple[DimLike, ...]:
+        """The dimensions that it is written with itself."""
+        return tuple([x for name in self.DIMS for x in _dims(getattr(self, name))])
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The statements inside it."""
+        return tuple([getattr(self, name) for name in self.BODIES])
+
+    def mentions(self, index: str) -> bool:
+        """Whether it is written with a loop index itself."""
+        return any([_mentions(getattr(self, name), index) for name in self.DIMS])
+
+    def replace_operands(self, table: Mapping[Variable, Scalar]) -> Self:
+        """The statement that reads other scalars for some variables, its bodies as they are."""
+        return self._map(self.OPERANDS, lambda x: _replaced(x, table)) if table else self
+
+    def replace_results(self, table: Mapping[Variable, Variable]) -> Self:
+        """The statement that defines other variables for some, its bodies as they are."""
+        return self._map((*self.RESULTS, *self.ARGUMENTS), lambda x: _replaced(x, table))
+
+    def substitute(self, indices: Mapping[str, DimLike]) -> Self:
+        """The statement, with all inside it, where expressions stand for some indices of the loops around it."""
+        return self._map((*self.DIMS, *self.BODIES), lambda x: _substituted(x, indices))
+
+    def map_bodies(self, change: Callable[[Body], Body]) -> Self:
+        """The statement with what ``change`` makes of each of its bodies."""
+        return self._map(self.BODIES, change)
+
+    def _map(self, names: tuple[str, ...], change: Callable[[Any], Any]) -> Self:
+        """The statement with other fields; itself where ``change`` gives back what they hold."""
+        fields = {}
+        for name in names:
+            old = getattr(self, name)
+            new = change(old)
+            if new is not old:
+                fields[name] = new
+        return replace(self, **fields) if fields else self  # type: ignore[type-var]  # each kind is a dataclass
+
+
+Body = tuple[Statement, ...]
+
+
+class Simple(Statement):
+    """A statement without others inside it."""
+
+    __slots__ = ()
+
+
+class Definition(Simple):
+    """What does nothing but define a variable."""
+
+    __slots__ = ()
+    RESULTS = ("result",)
+    result: Variable
+
+
+class Access(Simple):
+    """What reads or writes an element of a buffer."""
+
+    __slots__ = ()
+    DIMS = ("address",)
+    buffer: Buffer
+    address: Address
+    valid: Scalar | None
+
+    def at(self, address: Address) -> Self:
+        """The same at another address."""
+        return self if address is self.address else replace(self, address=address)  # type: ignore[type-var]
+
+
+class Loop(Statement):
+    """What runs a body at each point of a domain."""
+
+    __slots__ = ()
+    body: Body
+
+    @property
+    def indices(self) -> Indices:
+        """Its indices from the outside in, each with its extent."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Apply:
+class Apply(Definition):
     """A function of the scalar namespace."""
 
+    OPERANDS = ("operands",)
     result: Variable
     function: str
-    operands: tuple[Scalar, ...]
+    operands: tuple[Scalar, ...] = field()  # a field of its own: what is inherited is no default
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Index:
+class Index(Definition):
     """The value of an expression over loop indices and symbols, int64."""
 
+    DIMS = ("expression",)
     result: Variable
     expression: DimLike
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Load:
+class Load(Definition, Access):
     """An element of a buffer."""
 
+    OPERANDS = ("address", "valid", "fill")
     result: Variable
     buffer: Buffer
     address: Address
@@ -157,9 +330,10 @@ class Load:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Store:
+class Store(Access):
     """Writes an element of a buffer."""
 
+    OPERANDS = ("address", "value", "valid")
     buffer: Buffer
     address: Address
     value: Scalar
@@ -168,57 +342,107 @@ class Store:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Check:
+class Check(Simple):
     """Reports that something does not hold."""
 
+    OPERANDS = ("condition", "value")
     condition: Scalar
     failure: int
     value: Scalar
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class For:
+class For(Loop):
     """A loop."""
 
+    DIMS, BODIES = ("extent",), ("body",)
     index: str
     extent: DimLike
-    body: tuple[Statement, ...]
+    body: Body
     parallel: bool = False
     vector: bool = False
 
+    @property
+    def indices(self) -> Indices:
+        return ((self.index, self.extent),)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Reduce:
+class Reduce(Loop):
     """Combines scalars over the points of a domain, in the one order. Outside of a vector loop its innermost
     index is the one that runs in lanes.
     """
 
-    results: tuple[Variable, ...]
+    RESULTS, OPERANDS, DIMS, BODIES = ("results",), ("values",), ("indices",), ("body",)
+    results: tuple[Variable, ...] = field()
     combine: tuple[str, ...]
-    indices: tuple[tuple[str, DimLike], ...]
-    body: tuple[Statement, ...]
+    indices: Indices = field()
+    body: Body
     values: tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Fold:
+class Fold(Loop):
     """Combines tuples of scalars over the points of a domain that is not empty, one after the other.
 
     ``left`` is what has been combined so far, ``right`` the tuple of the next point, ``combined`` is given by
     ``combine``, which may use variables from outside.
     """
 
-    results: tuple[Variable, ...]
-    indices: tuple[tuple[str, DimLike], ...]
-    body: tuple[Statement, ...]
+    RESULTS, ARGUMENTS, OPERANDS = ("results",), ("left", "right"), ("values", "combined")
+    DIMS, BODIES = ("indices",), ("body", "combine")
+    results: tuple[Variable, ...] = field()
+    indices: Indices = field()
+    body: Body
     values: tuple[Scalar, ...]
     left: tuple[Variable, ...]
     right: tuple[Variable, ...]
-    combine: tuple[Statement, ...]
+    combine: Body
     combined: tuple[Scalar, ...]
 
 
-Statement = For | Reduce | Fold | Apply | Index | Load | Store | Check
+# -- what fields hold ----------------------------------------------------------------------------------------
+
+
+def _scalars(x: Any) -> tuple[Scalar, ...]:
+    if isinstance(x, Address):
+        return x.operands
+    return x if isinstance(x, tuple) else () if x is None else (x,)
+
+
+def _dims(x: Any) -> tuple[DimLike, ...]:
+    if isinstance(x, Address):
+        return x.dims
+    return tuple([extent for _, extent in x]) if isinstance(x, tuple) else (x,)
+
+
+def _mentions(x: Any, index: str) -> bool:
+    return x.mentions(index) if isinstance(x, Address) else any([index in index_symbols(entry) for entry in _dims(x)])
+
+
+def _replaced(x: Any, table: Mapping[Variable, Any]) -> Any:
+    if isinstance(x, Variable):
+        return table.get(x, x)
+    if isinstance(x, tuple):
+        return _mapped(x, lambda entry: _replaced(entry, table))
+    return x.replace_operands(table) if isinstance(x, Address) else x
+
+
+def _substituted(x: Any, indices: Mapping[str, DimLike]) -> Any:
+    if isinstance(x, Dim):
+        return substitute(x, indices)
+    if isinstance(x, tuple):
+        return _mapped(x, lambda entry: _substituted(entry, indices))
+    return x.substitute(indices) if isinstance(x, Address | Statement) else x
+
+
+def _mapped(x: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    """A tuple of other entries; itself where they are the same."""
+    made = tuple([change(entry) for entry in x])
+    return made if any([new is not old for new, old in zip(made, x, strict=True)]) else x
+
+
+# -- kernels -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -231,7 +455,7 @@ class Kernel:
 
     name: str
     buffers: tuple[Buffer, ...]
-    body: tuple[Statement, ...]
+    body: Body
     origins: tuple[object, ...] = field(default=())
 
     @property
@@ -246,26 +470,19 @@ class Kernel:
         return self.sliced if self.sliced is not None and self.sliced.parallel else None
 
 
-def dims(statement: Statement) -> Iterator[DimLike]:
-    """The dimensions that a statement is written with, but for those of the statements inside it."""
-    if isinstance(statement, For):
-        yield statement.extent
-    elif isinstance(statement, (Reduce, Fold)):
-        yield from [extent for _, extent in statement.indices]
-    elif isinstance(statement, Index):
-        yield statement.expression
-    elif isinstance(statement, (Load, Store)):
-        address = statement.address
-        yield address.base
-        yield from [step for _, step in address.steps]
-        yield from [stride for stride, _ in address.terms]
-
-
-def walk(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+def walk(statements: Iterable[Statement]) -> Iterator[Statement]:
     """All statements, an outer one before those inside it."""
     for statement in statements:
         yield statement
-        if isinstance(statement, (For, Reduce, Fold)):
-            yield from walk(statement.body)
-        if isinstance(statement, Fold):
-            yield from walk(statement.combine)
+        for name in statement.BODIES:
+            yield from walk(getattr(statement, name))
+
+
+def used(statements: Iterable[Statement]) -> list[Variable]:
+    """The variables that statements read, at any depth."""
+    return [x for statement in walk(statements) for x in statement.operands if isinstance(x, Variable)]
+
+
+def substituted(body: Iterable[Statement], indices: Mapping[str, DimLike]) -> Body:
+    """A body where expressions stand for some indices of the loops around it."""
+    return tuple([statement.substitute(indices) for statement in body])

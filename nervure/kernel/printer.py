@@ -36,15 +36,17 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
+    Indices,
     Kernel,
     Literal,
     Load,
+    Loop,
     Reduce,
     Scalar,
+    Simple,
     Statement,
     Store,
     Variable,
-    dims,
     walk,
 )
 from nervure.kernel.scalar_types import carries_type
@@ -89,7 +91,7 @@ class _Printer:
         """The symbols by name, with the tightest bounds that any dimension knows."""
         found = [buffer.size for buffer in self._kernel.buffers]
         for statement in walk(self._kernel.body):
-            found.extend(dims(statement))
+            found.extend(statement.dims)
         declared: dict[str, Dim] = {}
         for x in {id(x): x for x in found if isinstance(x, Dim)}.values():  # equal ones may know different bounds
             for symbol in declared_symbols(x):
@@ -112,14 +114,14 @@ class _Printer:
     def _block(self, statements: Sequence[Statement], margin: str) -> Iterator[tuple[Statement | None, str]]:
         for statement in statements:
             if isinstance(statement, For):
-                opened = self._enter([(statement.index, statement.extent)])
+                opened = self._enter(statement.indices)
                 flags = " parallel" * statement.parallel + " vector" * statement.vector
                 yield statement, f"{margin}for {opened}{flags}:"
                 yield from self._block(statement.body, margin + "  ")
-                self._leave([statement.index])
-            elif isinstance(statement, (Reduce, Fold)):
+                self._leave(statement)
+            elif isinstance(statement, Reduce | Fold):
                 yield from self._combination(statement, margin)
-            else:
+            elif isinstance(statement, Simple):
                 yield statement, margin + self._simple(statement)
 
     def _combination(self, loop: Reduce | Fold, margin: str) -> Iterator[tuple[Statement | None, str]]:
@@ -128,13 +130,13 @@ class _Printer:
         yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}:"
         yield from self._block(loop.body, margin + "  ")
         yield None, f"{margin}  give {self._list(loop.values)}"
-        self._leave([index for index, _ in loop.indices])
+        self._leave(loop)
         if isinstance(loop, Fold):
             yield None, f"{margin}combine ({self._list(loop.left)}), ({self._list(loop.right)}):"
             yield from self._block(loop.combine, margin + "  ")
             yield None, f"{margin}  give {self._list(loop.combined)}"
 
-    def _simple(self, statement: Apply | Index | Load | Store | Check) -> str:
+    def _simple(self, statement: Simple) -> str:
         if isinstance(statement, Apply):
             dtype = f" {statement.result.dtype.short}" if carries_type(statement.function) else ""
             operands = self._list(statement.operands)
@@ -144,6 +146,11 @@ class _Printer:
         if isinstance(statement, Check):
             condition, value = self._scalar(statement.condition), self._scalar(statement.value)
             return f"check {condition} else {statement.failure}, {value}"
+        if isinstance(statement, Load | Store):
+            return self._access(statement)
+        raise InternalError(f"there is no text of {statement!r:.80}")
+
+    def _access(self, statement: Load | Store) -> str:
         place = f"{self._buffer(statement.buffer)}[{self._address(statement.address)}]"
         valid = "" if statement.valid is None else f" if {self._scalar(statement.valid)}"
         if isinstance(statement, Load):
@@ -154,7 +161,7 @@ class _Printer:
 
     # -- names -------------------------------------------------------------------------------------------
 
-    def _enter(self, indices: Iterable[tuple[str, DimLike]]) -> str:
+    def _enter(self, indices: Indices) -> str:
         """Names the indices of a loop; ``i < N, j < 4``."""
         opened = []
         for index, extent in indices:
@@ -163,8 +170,8 @@ class _Printer:
             opened.append(f"{name} < {self._dim(extent)}")
         return ", ".join(opened)
 
-    def _leave(self, indices: Iterable[str]) -> None:
-        for index in indices:
+    def _leave(self, loop: Loop) -> None:
+        for index, _ in loop.indices:
             del self._indices[index]
 
     def _buffer(self, buffer: Buffer) -> str:

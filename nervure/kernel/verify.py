@@ -19,7 +19,9 @@ from typing import Any, NoReturn
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS
+from nervure.kernel.dependence import conflicting_accesses
 from nervure.kernel.ir import (
+    Access,
     Address,
     Apply,
     Buffer,
@@ -27,19 +29,19 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
+    Indices,
     Kernel,
     Load,
+    Loop,
     Reduce,
     Scalar,
     Statement,
     Store,
     Variable,
-    dims,
     walk,
 )
 from nervure.kernel.printer import describe
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.kernel.turns import meeting
 from nervure.types.dim import Dim, DimLike, bounds, index, index_symbols, less_equal, substitute
 from nervure.types.dtype import DType, bool_, int64
 
@@ -106,7 +108,7 @@ class _Verifier:
             self._defined.add(variable)
             self._visible.add(variable)
 
-    def _read(self, statement: Statement, *scalars: Scalar | None) -> None:
+    def _read(self, statement: Statement, scalars: Iterable[Scalar]) -> None:
         for scalar in scalars:
             if isinstance(scalar, Variable) and scalar not in self._visible:
                 when = "outside of the loop that defines it" if scalar in self._defined else "before it is defined"
@@ -116,22 +118,22 @@ class _Verifier:
         self._require(scalar.dtype is dtype, statement, f"{what} is of {scalar.dtype}, not of {dtype}")
 
     def _apply(self, statement: Apply) -> None:
-        self._read(statement, *statement.operands)
+        self._read(statement, statement.operands)
         carried = statement.result.dtype if carries_type(statement.function) else None
         try:
             found = result_type(statement.function, [operand.dtype for operand in statement.operands], carried)
         except InternalError as error:
             self._fail(statement, str(error))
         self._typed(statement, statement.result, found, "its result")
-        self._define(statement, [statement.result])
+        self._define(statement, statement.results)
 
     def _index(self, statement: Index) -> None:
         self._check_dims(statement)
         self._typed(statement, statement.result, int64, "its result")
-        self._define(statement, [statement.result])
+        self._define(statement, statement.results)
 
     def _check(self, statement: Check) -> None:
-        self._read(statement, statement.condition, statement.value)
+        self._read(statement, statement.operands)
         self._typed(statement, statement.condition, bool_, "its condition")
         self._require(statement.value.dtype.is_integer, statement, f"its value is of {statement.value.dtype}")
         is_number = type(statement.failure) is int and statement.failure >= 0
@@ -144,15 +146,13 @@ class _Verifier:
         self._require((statement.valid is None) == (statement.fill is None), statement,
                       "it has a condition without another scalar, or another scalar without a condition")
         if statement.fill is not None:
-            self._read(statement, statement.fill)
             self._typed(statement, statement.fill, statement.buffer.dtype, "its other scalar")
         self._require_written(statement)
         self._typed(statement, statement.result, statement.buffer.dtype, "its result")
-        self._define(statement, [statement.result])
+        self._define(statement, statement.results)
 
     def _store(self, statement: Store) -> None:
         self._check_access(statement)
-        self._read(statement, statement.value)
         self._typed(statement, statement.value, statement.buffer.dtype, "its value")
         self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
         if statement.combine is not None:
@@ -160,18 +160,18 @@ class _Verifier:
             self._require_written(statement)
         self._written.add(statement.buffer)
 
-    def _require_written(self, statement: Load | Store) -> None:
+    def _require_written(self, statement: Access) -> None:
         buffer = statement.buffer
         is_readable = buffer.role in ("in", "inout") or buffer in self._written
         self._require(is_readable, statement, f"it reads {buffer.name} before anything is stored there")
 
-    def _check_access(self, statement: Load | Store) -> None:
+    def _check_access(self, statement: Access) -> None:
         buffer, address = statement.buffer, statement.address
         self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
         self._require(buffer.role != "scratch" or self._in_parallel or not self._has_parallel, statement,
                       f"{buffer.name} belongs to a turn of the parallel loop, and this is outside of it")
         self._check_dims(statement)
-        self._read(statement, statement.valid, *[scalar for _, scalar in address.terms])
+        self._read(statement, statement.operands)
         if statement.valid is not None:
             self._typed(statement, statement.valid, bool_, "its condition")
         for _, scalar in address.terms:
@@ -184,7 +184,7 @@ class _Verifier:
         if self._runs and statement.valid is None and not address.terms:
             self._check_place(statement)
 
-    def _check_place(self, statement: Load | Store) -> None:
+    def _check_place(self, statement: Access) -> None:
         """Every place is inside of the buffer, for all values of the loop indices."""
         lowest, highest = self._ends(statement.address)
         size = statement.buffer.size
@@ -192,7 +192,7 @@ class _Verifier:
         if all(inside):
             return
         extents = [self._ranges[name][1] for name, _ in statement.address.steps]
-        is_decided = False in inside or all([isinstance(x, int) for x in (size, *dims(statement), *extents)])
+        is_decided = False in inside or all([isinstance(x, int) for x in (size, *statement.dims, *extents)])
         if is_decided or self._unproved is None:
             name = statement.buffer.name
             self._fail(statement, f"not all of its places are inside of {name}, which has {size} elements")
@@ -211,14 +211,14 @@ class _Verifier:
         return low, high
 
     def _check_dims(self, statement: Statement) -> None:
-        for x in dims(statement):
+        for x in statement.dims:
             unknown = index_symbols(x) - self._ranges.keys() if isinstance(x, Dim) else ()
             self._require(not unknown, statement, f"{x} has an index of no loop around it")
 
     # -- loops -------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _inside(self, statement: Statement, indices: Sequence[tuple[str, DimLike]]) -> Iterator[None]:
+    def _inside(self, statement: Statement, indices: Indices) -> Iterator[None]:
         """Inside of loops; what is defined there is not seen after it."""
         self._check_dims(statement)
         outer = self._visible, self._ranges, self._runs
@@ -234,14 +234,14 @@ class _Verifier:
     def _for(self, loop: For) -> None:
         in_parallel = self._in_parallel
         self._in_parallel = in_parallel or loop.parallel
-        with self._inside(loop, [(loop.index, loop.extent)]):
+        with self._inside(loop, loop.indices):
             self.block(loop.body)
         self._in_parallel = in_parallel
         if loop.parallel or loop.vector:
             self._check_turns(loop)
 
     def _check_turns(self, loop: For) -> None:
-        pair = meeting(loop)
+        pair = conflicting_accesses(loop)
         if pair is not None:
             other = "it" if pair[0] is pair[1] else describe(self._kernel, pair[1]).partition(": ")[2]
             self._fail(pair[0], f"in another turn of a loop {other} touches what it stores in one")
@@ -249,7 +249,7 @@ class _Verifier:
     def _reduce(self, loop: Reduce) -> None:
         with self._inside(loop, loop.indices):
             self.block(loop.body)
-            self._read(loop, *loop.values)
+            self._read(loop, loop.values)
         for name, extent in loop.indices[-1:]:  # the index that may run in lanes
             self._check_turns(For(name, extent, loop.body, vector=True))
         self._check_lengths(loop, loop.results, loop.combine, loop.values)
@@ -262,17 +262,17 @@ class _Verifier:
         self._check_lengths(loop, loop.results, loop.values, loop.left, loop.right, loop.combined)
         with self._inside(loop, loop.indices):
             self.block(loop.body)
-            self._read(loop, *loop.values)
+            self._read(loop, loop.values)
         with self._inside(loop, ()):
-            self._define(loop, (*loop.left, *loop.right))
+            self._define(loop, loop.arguments)
             self.block(loop.combine)
-            self._read(loop, *loop.combined)
+            self._read(loop, loop.combined)
         for value, *others in zip(loop.values, loop.results, loop.left, loop.right, loop.combined, strict=True):
             for other in others:
                 self._typed(loop, other, value.dtype, "what it combines")
         self._define(loop, loop.results)
 
-    def _check_lengths(self, loop: Statement, *lists: Sequence[object]) -> None:
+    def _check_lengths(self, loop: Loop, *lists: Sequence[object]) -> None:
         lengths = {len(entries) for entries in lists}
         self._require(len(lengths) == 1 and 0 not in lengths, loop, "its lists differ in length, or are empty")
 

@@ -3,7 +3,7 @@
 A buffer counts once as read and once as written, however often its elements are: what lies in the cache costs little.
 Where less than the whole of it is touched (a gather), only that counts.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, Variable
+>>> from nervure.kernel.ir import Address, Apply, Buffer, For, Variable
 >>> from nervure.types.dim import dim
 >>> from nervure.types.dtype import float32
 >>> n = dim("N")
@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nervure.kernel.ir import Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Store
+from nervure.kernel.ir import Apply, Buffer, Kernel, Load, Loop, Reduce, Statement, Store
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import DimLike, evaluate, index_symbols
 
@@ -62,15 +62,12 @@ class _Count:
 
     def add(self, statement: Statement, turns: int) -> None:
         """Counts a statement that runs so many times."""
-        if isinstance(statement, For):
-            self._add_body(statement.body, turns * max(self.number(statement.extent), 0))
-        elif isinstance(statement, (Reduce, Fold)):
+        if isinstance(statement, Loop):
             for _, extent in statement.indices:
                 turns *= max(self.number(extent), 0)
-            self._add_body(statement.body, turns)
-            if isinstance(statement, Fold):
-                self._add_body(statement.combine, turns)
-            else:
+            for entry in [entry for body in statement.bodies for entry in body]:
+                self.add(entry, turns)
+            if isinstance(statement, Reduce):
                 self.operations += turns * len(statement.combine)
         elif isinstance(statement, Apply):
             self.operations += turns * SCALAR_FUNCTIONS[statement.function].operations
@@ -82,10 +79,6 @@ class _Count:
             if statement.combine is not None:
                 self._touch(statement.buffer, False, turns)
                 self.operations += turns
-
-    def _add_body(self, body: tuple[Statement, ...], turns: int) -> None:
-        for statement in body:
-            self.add(statement, turns)
 
     def _touch(self, buffer: Buffer, is_written: bool, turns: int) -> None:
         if buffer.role != "scratch":

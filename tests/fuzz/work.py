@@ -21,10 +21,21 @@ from typing import Any
 from nervure.ir.function import Function
 from nervure.ir.kinds import Elementwise, Structured
 from nervure.ir.op import Op
-from nervure.kernel.ir import Apply, Fold, For, Index, Load, Reduce, Scalar, Statement, Store, Variable, walk
+from nervure.kernel.ir import (
+    Apply,
+    Definition,
+    Fold,
+    For,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    walk,
+)
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.passes.pipelines import standard
-from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.transformers.cpu.plan import KernelStep, Plan, make_plan
 from nervure.types.dim import DimLike, evaluate, index
 from nervure.types.shape import Shape
@@ -118,10 +129,10 @@ def _in_loop(body: tuple[Statement, ...], indices: Sequence[tuple[str, DimLike]]
     stored = {entry.buffer for entry in walk(body) if isinstance(entry, Store)}
     varying: set[Scalar] = set()
     for entry in body:
-        if isinstance(entry, Apply | Index | Load):
+        if isinstance(entry, Definition):
             is_changed = isinstance(entry, Load) and entry.buffer in stored
-            is_moved = any([mentions(entry, name) for name, _ in indices])
-            if is_changed or is_moved or not varying.isdisjoint(used_by(entry)):
+            is_moved = any([entry.mentions(name) for name, _ in indices])
+            if is_changed or is_moved or not varying.isdisjoint(entry.operands):
                 varying.add(entry.result)
         else:
             varying.update(getattr(entry, "results", ()))

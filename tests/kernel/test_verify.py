@@ -8,9 +8,9 @@ import random
 import pytest
 
 from nervure.errors import InternalError
+from nervure.kernel.dependence import conflicting_accesses, reaches
 from nervure.kernel.ir import Address, Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Variable
 from nervure.kernel.simplify import simplify_kernel
-from nervure.kernel.turns import meeting, reaches
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_min, index
 from nervure.types.dtype import bfloat16, bool_, complex64, float32, int32, int64, uint8
@@ -441,7 +441,7 @@ def test_meeting_turns_against_all_turns(seed):
     places = [{40 + p * steps[0] + q * steps[1] for q in range(extents[1])} for p in range(extents[0])]
     reads = [{place + offset for place in turn} for turn in places]
     meets = any([places[p] & (places[q] | reads[q]) for p in range(extents[0]) for q in range(extents[0]) if p != q])
-    assert (meeting(loop) is not None) == meets
+    assert (conflicting_accesses(loop) is not None) == meets
 
 
 def test_other_steps_of_a_loop_around_leave_the_question_open():
@@ -449,9 +449,9 @@ def test_other_steps_of_a_loop_around_leave_the_question_open():
     z, outer, body = Buffer("z", float32, 99, "inout"), Block(), Block()
     body.store(z, at(i0=9, i1=1), body.load(z, at(1, i0=8, i1=1)))
     outer.loop("%1", 4, body, parallel=True)
-    assert meeting(outer.list[0]) is None
+    assert conflicting_accesses(outer.list[0]) is None
     loop = For("%1", 4, (*body.body, Load(Variable(float32), z, at(1, i0=9, i1=1))), parallel=True)
-    assert meeting(loop) is not None
+    assert conflicting_accesses(loop) is not None
 
 
 @pytest.mark.parametrize("seed", range(100))

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Fold, For, Reduce
+from nervure.kernel.ir import Body, Fold, For, Reduce
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
-from nervure.kernel.simplify.rewriting import Body
 
 
 def with_lanes_along_memory(body: Body) -> Body:

@@ -11,12 +11,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import For, Load, Statement, Store
+from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_written
+from nervure.kernel.ir import Access, Body, For, Statement
 from nervure.kernel.simplify.loops import has_independent_turns
-from nervure.kernel.simplify.rewriting import Body
-from nervure.kernel.turns import Access, accesses_in, accesses_to_written
 from nervure.types.dim import bounds, index_symbols
 
 
@@ -44,7 +44,7 @@ def _has_places_of_its_own(nest: Nest) -> bool:
     return True
 
 
-def _is_one_to_one(access: Access, outer: set[str]) -> bool:
+def _is_one_to_one(access: NestedAccess, outer: set[str]) -> bool:
     """Whether an access is at another element for each value of its indices, of which those outside must move it."""
     address, extents = access.statement.address, dict(access.inner)
     digits = sorted([(step, index) for index, step in address.steps if isinstance(step, int) and step > 0])
@@ -72,21 +72,20 @@ def nest_of(loop: For) -> Nest:
 
 def nested(loops: Sequence[For], body: Body) -> For:
     """The same loops around a body, in this order. Threads share the outermost one."""
-    *outer, innermost = loops
-    nest = For(innermost.index, innermost.extent, body, not outer, innermost.vector)
-    for depth, loop in reversed(list(enumerate(outer))):
-        nest = For(loop.index, loop.extent, (nest,), depth == 0, loop.vector)
+    for depth, loop in reversed(list(enumerate(loops))):
+        nest = replace(loop, body=body, parallel=depth == 0)
+        body = (nest,)
     return nest
 
 
-def accesses(body: Sequence[Statement]) -> Iterator[Load | Store]:
+def accesses(body: Sequence[Statement]) -> Iterator[Access]:
     """All loads and stores."""
     return (entry.statement for entry in accesses_in(body))
 
 
-def is_row(access: Load | Store, index: str) -> bool:
+def is_row(access: Access, index: str) -> bool:
     """Whether an access goes from element to element of memory with an index."""
-    return index not in index_symbols(access.address.base) and dict(access.address.steps).get(index) in (1, -1)
+    return index not in index_symbols(access.address.base) and access.address.step(index) in (1, -1)
 
 
 def rewritten(body: Body, rewrite: Callable[[Nest], For | None]) -> Body:

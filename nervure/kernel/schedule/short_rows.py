@@ -20,13 +20,13 @@ kernel repeat(in x: f32[3], out y: f32[48]):
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gcd
 
-from nervure.kernel.ir import LANES, Address, Apply, For, Index, Load, Statement, Store, walk
+from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Statement, walk
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
-from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-from nervure.types.dim import index, index_symbols, substitute
+from nervure.types.dim import index, index_symbols
 
 _LANES = 8          # elements that rows together make a multiple of
 _COPIES = 4         # of a body that take the place of a loop
@@ -61,9 +61,9 @@ def _joined(nest: Nest) -> For | None:
         return None
     if not all([_walks(entry, rows.index, columns.index, length) for entry in nest.body]) or not nest.is_free:
         return None
-    body = _Together(rows.index, columns.index, count, length).block(nest.body)
-    joined = For(columns.index, count * length, (), vector=True)
-    return nested([*outer, For(rows.index, rows.extent // count, (), rows.parallel), joined], body)
+    body = tuple([_together(entry, rows.index, columns.index, count, length) for entry in nest.body])
+    groups, joined = replace(rows, extent=rows.extent // count), replace(columns, extent=count * length)
+    return nested([*outer, groups, joined], body)
 
 
 def _walks(entry: Statement, rows: str, columns: str, length: int) -> bool:
@@ -71,29 +71,15 @@ def _walks(entry: Statement, rows: str, columns: str, length: int) -> bool:
     if isinstance(entry, Apply):
         return True
     if isinstance(entry, Index):
-        return rows not in index_symbols(entry.expression)
-    if not isinstance(entry, Load | Store) or index_symbols(entry.address.base).intersection((rows, columns)):
+        return not entry.mentions(rows)
+    if not isinstance(entry, Access) or index_symbols(entry.address.base).intersection((rows, columns)):
         return False
     steps = dict(entry.address.steps)
     return rows not in steps or (steps[rows], steps.get(columns)) == (length, 1)
 
 
-class _Together(Rewrite):
-    """What is done at an element of some rows, of which the old column is what is left after whole rows."""
-
-    def __init__(self, rows: str, columns: str, count: int, length: int) -> None:
-        super().__init__()
-        self._rows, self._columns, self._count = rows, columns, count
-        self._column = index(int(columns[1:])) % length
-
-    def simple(self, statement: Simple, out: list[Statement]) -> None:
-        if isinstance(statement, Index):
-            statement = Index(statement.result, substitute(statement.expression, {self._columns: self._column}))
-        elif isinstance(statement, Load | Store):
-            address, steps = statement.address, dict(statement.address.steps)
-            if self._rows in steps:
-                steps[self._rows] = steps[self._rows] * self._count
-            elif self._columns in steps:
-                address = Address(address.base + steps.pop(self._columns) * self._column, (), address.terms)
-            statement = moved(statement, Address(address.base, tuple(steps.items()), address.terms))
-        out.append(statement)
+def _together(entry: Statement, rows: str, columns: str, count: int, length: int) -> Statement:
+    """What is done at an element of ``count`` rows, where the old column is what is left after whole rows."""
+    if isinstance(entry, Access) and entry.mentions(rows):
+        return entry.substitute({rows: index(int(rows[1:])) * count})
+    return entry.substitute({columns: index(int(columns[1:])) % length})

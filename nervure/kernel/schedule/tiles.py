@@ -4,7 +4,7 @@ Where one operand lies across the result, each element of a row of the result is
 needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
 power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
 
->>> from nervure.kernel.ir import Address, Buffer, Variable
+>>> from nervure.kernel.ir import Address, Buffer, Load, Variable
 >>> from nervure.types.dtype import float32
 >>> x, element = Buffer("x", float32, 1 << 20, "in"), Variable(float32)
 >>> load = Load(element, x, Address(0, (("%0", 1), ("%1", 1024))))
@@ -17,10 +17,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Address, Fold, For, Index, Load, Reduce, Statement, Store
+from nervure.kernel.ir import Body, For, Loop, substituted
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
-from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
-from nervure.types.dim import Dim, DimLike, dim_min, index, index_symbols, substitute
+from nervure.types.dim import Dim, DimLike, dim_min, index
 
 _TILE = 32    # columns
 _LEAST = 256  # columns of which tiles are made, where the next row follows at once
@@ -33,7 +32,7 @@ def with_tiled_transposes(body: Body) -> Body:
 
 def _tiled(nest: Nest) -> For | None:
     *outer, columns = nest.loops
-    if not columns.vector or any([isinstance(entry, For | Reduce | Fold) for entry in nest.body]):
+    if not columns.vector or any([isinstance(entry, Loop) for entry in nest.body]):
         return None
     across = [access for access in accesses(nest.body) if columns.index in dict(access.address.steps)
               and not is_row(access, columns.index)]
@@ -47,7 +46,8 @@ def _tiled(nest: Nest) -> For | None:
     number = index(1 + max([int(loop.index[1:]) for loop in nest.loops]))
     tiles = For(str(number), -(-columns.extent // _TILE), ())
     tile = replace(columns, extent=_in_tile(columns.extent, number))
-    body = _Tiled(columns.index, number).block(nest.body)
+    column = number * _TILE + index(int(columns.index[1:]))
+    body = substituted(nest.body, {columns.index: column})
     return nested([*others, tiles, rows, tile], body)
 
 
@@ -56,24 +56,3 @@ def _in_tile(columns: DimLike, number: Dim) -> DimLike:
     if isinstance(columns, int) and columns % _TILE == 0:
         return _TILE
     return dim_min(_TILE, columns - number * _TILE)
-
-
-class _Tiled(Rewrite):
-    """What is done at a column, of which the old index now is the number in its tile."""
-
-    def __init__(self, column: str, tile: Dim) -> None:
-        super().__init__()
-        self._column, self._tile = column, tile
-        self._table: dict[str, DimLike] = {column: tile * _TILE + index(int(column[1:]))}
-
-    def simple(self, statement: Simple, out: list[Statement]) -> None:
-        if isinstance(statement, Index):
-            statement = Index(statement.result, substitute(statement.expression, self._table))
-        elif isinstance(statement, Load | Store):
-            base, steps, terms = statement.address.base, statement.address.steps, statement.address.terms
-            if self._column in index_symbols(base):
-                base = substitute(base, self._table)
-            if self._column in dict(steps):
-                steps = (*steps, (str(self._tile), dict(steps)[self._column] * _TILE))
-            statement = moved(statement, Address(base, steps, terms))
-        out.append(statement)

@@ -1,6 +1,6 @@
 """Simpler kernels of the same meaning: a list of rewrites, each of which looks at every statement once.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, For, Variable
+>>> from nervure.kernel.ir import Address, Apply, Buffer, For, Load, Store, Variable
 >>> from nervure.kernel.printer import print_kernel
 >>> from nervure.types.dtype import float32
 >>> x, y = Buffer("x", float32, 24, "in"), Buffer("y", float32, 24, "out")
@@ -18,12 +18,15 @@ kernel square(in x: f32[24], out y: f32[24]):
 
 from __future__ import annotations
 
-from nervure.kernel.ir import Kernel, Load, Store, walk
+from dataclasses import replace
+
+from nervure.kernel.ir import Access, Kernel, walk
 from nervure.kernel.simplify.addresses import with_affine_addresses
+from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
+from nervure.kernel.simplify.dead_code import without_dead_statements
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.simplify.hoisting import with_checks_outside
 from nervure.kernel.simplify.loops import with_collapsed_loops, without_unit_loops
-from nervure.kernel.simplify.sharing import with_shared_scalars, without_dead_statements
 
 __all__ = ["REWRITES", "simplify_kernel"]
 
@@ -45,5 +48,5 @@ def simplify_kernel(kernel: Kernel) -> Kernel:
     body = kernel.body
     for rewrite in REWRITES:
         body = rewrite(body)
-    touched = {statement.buffer for statement in walk(body) if isinstance(statement, (Load, Store))}
-    return Kernel(kernel.name, tuple([buffer for buffer in kernel.buffers if buffer in touched]), body, kernel.origins)
+    touched = {statement.buffer for statement in walk(body) if isinstance(statement, Access)}
+    return replace(kernel, buffers=tuple([buffer for buffer in kernel.buffers if buffer in touched]), body=body)

@@ -1,6 +1,6 @@
 """Rewrites of addresses and indices: shorter where the loops bound the indices, affine where they turn out to be.
 
->>> from nervure.kernel.ir import Buffer, Variable
+>>> from nervure.kernel.ir import Buffer, For, Load, Variable
 >>> from nervure.types.dim import index
 >>> from nervure.types.dtype import float32
 >>> x = Buffer("x", float32, 12, "in")
@@ -12,23 +12,22 @@ Address(base=0, steps=(('%0', 4), ('%1', 1)), terms=())
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from nervure.kernel.ir import (
+    Access,
     Address,
-    Fold,
-    For,
+    Body,
     Index,
     Literal,
-    Load,
-    Reduce,
+    Loop,
     Scalar,
+    Simple,
     Statement,
-    Store,
     Variable,
 )
-from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
+from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import DimLike, affine, index_symbols, simplify
 from nervure.types.dtype import int64
 
@@ -47,29 +46,13 @@ class _Addresses(Rewrite):
         self._indices: dict[Variable, DimLike] = {}
         self._shortest: dict[DimLike, DimLike] = {}  # inside the loops around
 
-    @contextmanager
-    def _inside(self, indices: Iterable[tuple[str, DimLike]]) -> Iterator[None]:
+    def rebuilt(self, loop: Loop) -> Loop:
         outer = self._ranges, self._shortest
-        self._ranges = {**self._ranges, **{index: (0, extent - 1) for index, extent in indices}}
+        self._ranges = {**self._ranges, **{index: (0, extent - 1) for index, extent in loop.indices}}
         self._shortest = {}
-        yield
+        inner = super().rebuilt(loop)
         self._ranges, self._shortest = outer
-
-    def for_loop(self, loop: For, out: list[Statement]) -> None:
-        with self._inside([(loop.index, loop.extent)]):
-            out.append(For(loop.index, loop.extent, self.block(loop.body), loop.parallel, loop.vector))
-
-    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        with self._inside(loop.indices):
-            body = self.block(loop.body)
-        out.append(Reduce(loop.results, loop.combine, loop.indices, body, self.scalars(loop.values)))
-
-    def fold(self, loop: Fold, out: list[Statement]) -> None:
-        with self._inside(loop.indices):
-            body = self.block(loop.body)
-        values, combine = self.scalars(loop.values), self.block(loop.combine)
-        out.append(Fold(loop.results, loop.indices, body, values, loop.left, loop.right, combine,
-                        self.scalars(loop.combined)))
+        return inner
 
     def simple(self, statement: Simple, out: list[Statement]) -> None:
         if isinstance(statement, Index):
@@ -78,10 +61,9 @@ class _Addresses(Rewrite):
                 self.replaced[statement.result] = Literal(expression, int64)
                 return
             self._indices[statement.result] = expression
-            statement = Index(statement.result, expression)
-        elif isinstance(statement, (Load, Store)):
-            address = self._address(statement.address)
-            statement = statement if address is statement.address else moved(statement, address)
+            statement = replace(statement, expression=expression)
+        elif isinstance(statement, Access):
+            statement = statement.at(self._address(statement.address))
         out.append(statement)
 
     def _address(self, address: Address) -> Address:
@@ -116,7 +98,7 @@ class _Addresses(Rewrite):
         if len(address.steps) < 2 and all([step != 0 for _, step in address.steps]):
             return address
         ordered = self._in_order(dict(address.steps))
-        return address if ordered == address.steps else Address(address.base, ordered, address.terms)
+        return address if ordered == address.steps else replace(address, steps=ordered)
 
     def _in_order(self, steps: Mapping[str, DimLike]) -> tuple[tuple[str, DimLike], ...]:
         return tuple([(index, steps[index]) for index in self._ranges if steps.get(index, 0) != 0])

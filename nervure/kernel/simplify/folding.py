@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from nervure.kernel.ir import Apply, Check, Literal, Load, Scalar, Statement, Store
-from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple
+from nervure.kernel.ir import Apply, Body, Check, Literal, Load, Scalar, Simple, Statement, Store
+from nervure.kernel.rewriting import Rewrite
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dtype import DType, bool_, float32, float64
 
@@ -53,7 +54,7 @@ class _Folding(Rewrite):
         elif isinstance(statement, Check):
             if isinstance(statement.condition, Literal) and statement.condition.value:
                 return
-        elif isinstance(statement, (Load, Store)) and isinstance(statement.valid, Literal):
+        elif isinstance(statement, Load | Store) and isinstance(statement.valid, Literal):
             self._settled(statement, bool(statement.valid.value), out)
             return
         out.append(statement)
@@ -62,9 +63,9 @@ class _Folding(Rewrite):
         """A load or store whose condition is known."""
         if isinstance(statement, Store):
             if valid:
-                out.append(Store(statement.buffer, statement.address, statement.value, statement.combine))
+                out.append(replace(statement, valid=None))
         elif valid:
-            out.append(Load(statement.result, statement.buffer, statement.address))
+            out.append(replace(statement, valid=None, fill=None))
         else:
             assert statement.fill is not None
             self.replaced[statement.result] = statement.fill

@@ -1,6 +1,6 @@
-"""Checks that are the same in every turn of a loop are made once, before it.
+"""Loop-invariant checks: those that are the same in every turn of a loop are made once, before it.
 
->>> from nervure.kernel.ir import Literal
+>>> from nervure.kernel.ir import Address, Apply, Literal
 >>> from nervure.types.dtype import bool_, int64
 >>> x, y = Buffer("x", int64, 3, "in"), Buffer("y", int64, 12, "out")
 >>> place, fits = Variable(int64), Variable(bool_)
@@ -17,13 +17,15 @@ A loop that may have no turn keeps its checks, and so does the loop that threads
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from nervure.kernel.ir import (
-    Address,
-    Apply,
+    Body,
     Buffer,
     Check,
+    Definition,
     For,
-    Index,
     Load,
     Scalar,
     Statement,
@@ -31,8 +33,8 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.simplify.rewriting import Body, Rewrite
-from nervure.types.dim import index_symbols, less_equal
+from nervure.kernel.rewriting import Rewrite
+from nervure.types.dim import less_equal
 
 
 def with_checks_outside(body: Body) -> Body:
@@ -48,61 +50,40 @@ class _Hoisting(Rewrite):
             out.extend([statement for statement in body if statement in fixed])
             body = tuple([statement for statement in body if statement not in fixed])
         if body:
-            out.append(For(loop.index, loop.extent, body, loop.parallel, loop.vector))
+            out.append(replace(loop, body=body))
 
 
 def _fixed_checks(index: str, body: Body) -> set[Statement]:
     """The checks in a body that do not change with an index, and the statements that define what they look at."""
     written = {statement.buffer for statement in walk(body) if isinstance(statement, Store)}
-    makers: dict[Variable, Statement] = {}
+    makers: dict[Scalar, Definition] = {}
     fixed: set[Statement] = set()
     for statement in body:
-        if isinstance(statement, (Apply, Index, Load)) and _is_fixed(statement, index, written, makers):
+        if isinstance(statement, Definition) and _is_fixed(statement, index, written, makers):
             makers[statement.result] = statement
-        elif isinstance(statement, Check) and _are_known(_scalars(statement), makers):
+        elif isinstance(statement, Check) and _are_known(statement.operands, makers):
             fixed |= {statement, *_needed(statement, makers)}
     return fixed
 
 
-def _is_fixed(statement: Apply | Index | Load, index: str, written: set[Buffer],
-              makers: dict[Variable, Statement]) -> bool:
-    if isinstance(statement, Index):
-        return index not in index_symbols(statement.expression)
-    if isinstance(statement, Load):
-        if statement.buffer in written or not _is_still(statement.address, index):
-            return False
-    return _are_known(_scalars(statement), makers)
+def _is_fixed(statement: Definition, index: str, written: set[Buffer], makers: dict[Scalar, Definition]) -> bool:
+    if statement.mentions(index) or (isinstance(statement, Load) and statement.buffer in written):
+        return False
+    return _are_known(statement.operands, makers)
 
 
-def _is_still(address: Address, index: str) -> bool:
-    return index not in index_symbols(address.base) and all([name != index for name, _ in address.steps])
-
-
-def _are_known(scalars: list[Scalar], makers: dict[Variable, Statement]) -> bool:
+def _are_known(scalars: Iterable[Scalar], makers: dict[Scalar, Definition]) -> bool:
     """Whether all of these are fixed here."""
     return all([scalar in makers for scalar in scalars if isinstance(scalar, Variable)])
 
 
-def _needed(check: Check, makers: dict[Variable, Statement]) -> set[Statement]:
+def _needed(check: Check, makers: dict[Scalar, Definition]) -> set[Statement]:
     """The statements that a check needs, through each other."""
     found: set[Statement] = set()
-    stack = _scalars(check)
+    stack = list(check.operands)
     while stack:
-        scalar = stack.pop()
-        maker = makers.get(scalar) if isinstance(scalar, Variable) else None
+        maker = makers.get(stack.pop())
         if maker is not None and maker not in found:
             found.add(maker)
-            stack.extend(_scalars(maker))
+            stack.extend(maker.operands)
     return found
-
-
-def _scalars(statement: Statement) -> list[Scalar]:
-    """The scalars that a statement reads."""
-    if isinstance(statement, Apply):
-        return list(statement.operands)
-    if isinstance(statement, Check):
-        return [statement.condition, statement.value]
-    if isinstance(statement, Load):
-        terms = [scalar for _, scalar in statement.address.terms]
-        return [*terms, *[scalar for scalar in (statement.valid, statement.fill) if scalar is not None]]
-    return []

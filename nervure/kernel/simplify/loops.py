@@ -12,27 +12,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.dependence import NestedAccess, accesses_to_written
 from nervure.kernel.ir import (
+    Access,
     Address,
     Apply,
+    Body,
     Fold,
     For,
     Index,
-    Load,
+    Indices,
     Reduce,
     Statement,
     Store,
-    dims,
+    substituted,
     walk,
 )
-from nervure.kernel.simplify.rewriting import Body, Rewrite, Simple, moved
-from nervure.kernel.turns import Access, accesses_to_written
-from nervure.types.dim import Dim, DimLike, affine, index_symbols, less_equal, substitute
-
-Indices = tuple[tuple[str, DimLike], ...]
-
+from nervure.kernel.rewriting import Rewrite
+from nervure.types.dim import DimLike, affine, index_symbols, less_equal
 
 # -- loops of one turn ---------------------------------------------------------------------------------------
 
@@ -43,39 +43,30 @@ def without_unit_loops(body: Body) -> Body:
 
 
 class _UnitLoops(Rewrite):
-    def __init__(self) -> None:
-        super().__init__()
-        self._zeros: dict[str, DimLike] = {}  # the indices of the loops around that are gone
-
     def for_loop(self, loop: For, out: list[Statement]) -> None:
-        extent = self._dim(loop.extent)
-        if extent == 0:
+        if loop.extent == 0:
             return
-        if extent == 1:
-            self._zeros[loop.index] = 0
-            out.extend(self.block(loop.body))
-            del self._zeros[loop.index]
-            return
-        out.append(For(loop.index, extent, self.block(loop.body), loop.parallel, loop.vector))
+        if loop.extent == 1:
+            out.extend(self.block(substituted(loop.body, {loop.index: 0})))
+        else:
+            super().for_loop(loop, out)
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
-        indices = [(index, self._dim(extent)) for index, extent in loop.indices]
-        if any([extent == 0 for _, extent in indices]):
+        if any([extent == 0 for _, extent in loop.indices]):
             self.replaced.update({result: unit(combine, result.dtype)
                                   for result, combine in zip(loop.results, loop.combine, strict=True)})
             return
-        kept = tuple([(index, extent) for index, extent in indices if extent != 1])
+        kept = _long(loop.indices)
         if not kept and not any([combine == "multiply" and result.dtype.is_complex
                                  for result, combine in zip(loop.results, loop.combine, strict=True)]):
-            self._inline_reduce(loop, indices, out)
+            self._inline_reduce(loop, out)
             return
-        kept = kept or tuple(indices[-1:])
-        body = self._inner(loop.body, indices, kept)
-        out.append(Reduce(loop.results, loop.combine, kept, body, self.scalars(loop.values)))
+        kept = kept or loop.indices[-1:]
+        out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
 
-    def _inline_reduce(self, loop: Reduce, indices: Sequence[tuple[str, DimLike]], out: list[Statement]) -> None:
+    def _inline_reduce(self, loop: Reduce, out: list[Statement]) -> None:
         """One point: adding it to 0.0 may change the sign of a zero, all other units change nothing."""
-        out.extend(self._inner(loop.body, indices, ()))
+        out.extend(self.block(_without(loop, ())))
         for result, combine, value in zip(loop.results, loop.combine, self.scalars(loop.values), strict=True):
             if combine == "add" and (result.dtype.is_float or result.dtype.is_complex):
                 out.append(Apply(result, FUNCTIONS[combine], (unit(combine, result.dtype), value)))
@@ -83,37 +74,21 @@ class _UnitLoops(Rewrite):
                 self.replaced[result] = value
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
-        indices = [(index, self._dim(extent)) for index, extent in loop.indices]
-        kept = tuple([(index, extent) for index, extent in indices if extent != 1])
-        body = self._inner(loop.body, indices, kept)
-        values = self.scalars(loop.values)
-        if not kept:
-            out.extend(body)
-            self.replaced.update(zip(loop.results, values, strict=True))
+        kept = _long(loop.indices)
+        if kept:
+            out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
             return
-        combine = self.block(loop.combine)
-        out.append(Fold(loop.results, kept, body, values, loop.left, loop.right, combine, self.scalars(loop.combined)))
+        out.extend(self.block(_without(loop, ())))
+        self.replaced.update(zip(loop.results, self.scalars(loop.values), strict=True))
 
-    def _inner(self, body: Body, indices: Sequence[tuple[str, DimLike]], kept: Indices) -> Body:
-        """A body inside indices of which some are kept."""
-        gone = [index for index, _ in indices if index not in dict(kept)]
-        self._zeros.update(dict.fromkeys(gone, 0))
-        inner = self.block(body)
-        for index in gone:
-            del self._zeros[index]
-        return inner
 
-    def simple(self, statement: Simple, out: list[Statement]) -> None:
-        if self._zeros and isinstance(statement, Index):
-            statement = Index(statement.result, self._dim(statement.expression))
-        elif self._zeros and isinstance(statement, (Load, Store)):
-            address = statement.address
-            steps = tuple([(index, step) for index, step in address.steps if index not in self._zeros])
-            statement = moved(statement, Address(self._dim(address.base), steps, address.terms))
-        out.append(statement)
+def _long(indices: Indices) -> Indices:
+    return tuple([(index, extent) for index, extent in indices if extent != 1])
 
-    def _dim(self, x: DimLike) -> DimLike:
-        return substitute(x, self._zeros) if self._zeros and isinstance(x, Dim) else x
+
+def _without(loop: Reduce | Fold, kept: Indices) -> Body:
+    """The body of a loop where the indices that are not kept are 0."""
+    return substituted(loop.body, {index: 0 for index, _ in loop.indices if index not in dict(kept)})
 
 
 # -- loops that walk memory as one ---------------------------------------------------------------------------
@@ -131,16 +106,15 @@ class _Collapse(Rewrite):
         body = self.block(loop.body)
         inner = body[0] if len(body) == 1 else None
         joined = _joined(loop, inner) if isinstance(inner, For) else None
-        out.append(joined or For(loop.index, loop.extent, body, loop.parallel, loop.vector))
+        out.append(joined or replace(loop, body=body))
 
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         indices, body = _joined_indices(loop.indices, self.block(loop.body))
-        out.append(Reduce(loop.results, loop.combine, indices, body, loop.values))
+        out.append(replace(loop, indices=indices, body=body))
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
         indices, body = _joined_indices(loop.indices, self.block(loop.body))
-        combine = self.block(loop.combine)
-        out.append(Fold(loop.results, indices, body, loop.values, loop.left, loop.right, combine, loop.combined))
+        out.append(replace(loop, indices=indices, body=body, combine=self.block(loop.combine)))
 
 
 def _joined(outer: For, inner: For) -> For | None:
@@ -148,12 +122,13 @@ def _joined(outer: For, inner: For) -> For | None:
     if not walks_on(inner.body, outer.index, inner.index, inner.extent):
         return None
     parallel, vector = outer.parallel or inner.parallel, outer.vector or inner.vector
-    body = _Joined(outer.index).block(inner.body)
+    joined = replace(inner, extent=outer.extent * inner.extent, body=substituted(inner.body, {outer.index: 0}),
+                     parallel=parallel, vector=vector)
     if parallel or vector:
         known = [loop.parallel or loop.vector for loop in (outer, inner)]
-        if not all(known) and not has_independent_turns(For(inner.index, outer.extent * inner.extent, body)):
+        if not all(known) and not has_independent_turns(joined):
             return None
-    return For(inner.index, outer.extent * inner.extent, body, parallel, vector)
+    return joined
 
 
 def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
@@ -161,49 +136,25 @@ def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
     for position in reversed(range(len(indices) - 1)):
         (outer, rows), (inner, extent) = kept[position:position + 2]
         if walks_on(body, outer, inner, extent):
-            body = _Joined(outer).block(body)
+            body = substituted(body, {outer: 0})
             kept[position:position + 2] = [(inner, rows * extent)]
     return tuple(kept), body
 
 
 def walks_on(body: Body, outer: str, inner: str, extent: DimLike) -> bool:
     """Whether a turn of the outer index does to everything in a body what ``extent`` turns of the inner one do."""
-    if index_symbols(extent):
-        return False
-    for statement in walk(body):
-        if isinstance(statement, Index):
-            parts = affine(statement.expression, (outer, inner))
-            if parts is None or parts[0][outer] != parts[0][inner] * extent:
-                return False
-        elif isinstance(statement, (Load, Store)):
-            steps = dict(statement.address.steps)
-            if steps.get(outer, 0) != steps.get(inner, 0) * extent or _uses(statement.address.base, outer, inner):
-                return False
-        elif any([_uses(x, outer, inner) for x in dims(statement)]):
-            return False
-    return True
+    return not index_symbols(extent) and all([_walks_on(statement, outer, inner, extent) for statement in walk(body)])
 
 
-def _uses(x: DimLike, outer: str, inner: str) -> bool:
-    return isinstance(x, Dim) and not index_symbols(x).isdisjoint((outer, inner))
-
-
-class _Joined(Rewrite):
-    """What stands inside of both loops, once the inner one counts for both."""
-
-    def __init__(self, outer: str) -> None:
-        super().__init__()
-        self._outer = outer
-
-    def simple(self, statement: Simple, out: list[Statement]) -> None:
-        if isinstance(statement, Index):
-            statement = Index(statement.result, substitute(statement.expression, {self._outer: 0}))
-        elif isinstance(statement, (Load, Store)):
-            address = statement.address
-            steps = tuple([(index, step) for index, step in address.steps if index != self._outer])
-            if len(steps) != len(address.steps):
-                statement = moved(statement, Address(address.base, steps, address.terms))
-        out.append(statement)
+def _walks_on(statement: Statement, outer: str, inner: str, extent: DimLike) -> bool:
+    if isinstance(statement, Index):
+        parts = affine(statement.expression, (outer, inner))
+        return parts is not None and parts[0][outer] == parts[0][inner] * extent
+    if isinstance(statement, Access):
+        address = statement.address
+        is_affine = index_symbols(address.base).isdisjoint((outer, inner))
+        return is_affine and address.step(outer) == address.step(inner) * extent
+    return not statement.mentions(outer) and not statement.mentions(inner)
 
 
 def has_independent_turns(loop: For) -> bool:
@@ -211,7 +162,7 @@ def has_independent_turns(loop: For) -> bool:
     return all([_is_own(loop, entries) for entries in accesses_to_written(loop.body)])
 
 
-def _is_own(loop: For, entries: Sequence[Access]) -> bool:
+def _is_own(loop: For, entries: Sequence[NestedAccess]) -> bool:
     """Whether all accesses to a buffer are at one address, that of an element of this turn."""
     address = entries[0].statement.address
     if any([entry.statement.address != address for entry in entries]) or address.terms or index_symbols(address.base):
@@ -223,7 +174,7 @@ def _is_own(loop: For, entries: Sequence[Access]) -> bool:
     return _is_renewed(entries[0]) if is_scratch else _is_stride(loop, inner, address)
 
 
-def _is_renewed(first: Access) -> bool:
+def _is_renewed(first: NestedAccess) -> bool:
     """Whether the first access stores all of the elements that any later one at the same address can touch."""
     statement = first.statement
     is_plain = isinstance(statement, Store) and statement.valid is None and statement.combine is None
@@ -232,11 +183,10 @@ def _is_renewed(first: Access) -> bool:
 
 def _is_stride(loop: For, inner: Iterable[tuple[str, DimLike]], address: Address) -> bool:
     """Whether an address moves further in each turn of a loop than all loops inside move it."""
-    steps = dict(address.steps)
     reach: DimLike = 1
     for index, extent in inner:
-        reach = reach + steps.get(index, 0) * (extent - 1)
-        if less_equal(0, steps.get(index, 0)) is not True:
+        reach = reach + address.step(index) * (extent - 1)
+        if less_equal(0, address.step(index)) is not True:
             return False
     ranges = {index: (0, extent - 1) for index, extent in (*inner, (loop.index, loop.extent))}
-    return less_equal(reach, steps.get(loop.index, 0), ranges) is True
+    return less_equal(reach, address.step(loop.index), ranges) is True

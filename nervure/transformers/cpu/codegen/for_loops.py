@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from math import gcd
 
-from nervure.kernel.ir import LANES, For
+from nervure.kernel.ir import LANES, For, substituted
+from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.schedule.short_rows import most_copies
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
 from nervure.transformers.cpu.codegen.loops import counted, has_turns, known_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import Places, ask, next_rows
-from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
 from nervure.transformers.cpu.codegen.widths import vector_widths
 from nervure.transformers.cpu.llvm.builder import Register
@@ -30,7 +30,7 @@ from nervure.transformers.cpu.llvm.builder import Register
 def build_for(frame: Frame, loop: For) -> None:
     """A loop from 0 to its extent."""
     if loop.extent == 1:
-        frame.build(frame, at_point(loop.body, (), {loop.index: 0})[0])
+        frame.build(frame, substituted(loop.body, {loop.index: 0}))
         return
     if loop.vector and frame.lanes is None and _takes_one_pass(loop, frame.register_lanes):
         _build_at_once(frame, loop)
@@ -74,7 +74,7 @@ def _build_at_once(frame: Frame, loop: For) -> None:
     front = Front(frame.builder.region(), stored(loop), True)
     frame.loops.append((loop.index, extent))
     for start in range(0, extent, width):
-        body, _ = at_point(loop.body, (), {})  # what is known of these turns holds for no others
+        body, _ = fresh_copy(loop.body)  # what is known of these turns holds for no others
         known_turns(frame, loop.index, front, start, width, extent - start, partial(frame.build, frame, body))
     frame.loops.pop()
 

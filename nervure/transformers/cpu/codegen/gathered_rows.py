@@ -17,10 +17,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Address, Apply, Buffer, For, Index, Load, Scalar, Statement, Store, Variable
+from nervure.kernel.ir import (
+    Access,
+    Address,
+    Buffer,
+    Definition,
+    For,
+    Load,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.codegen.next_rows import Places
-from nervure.transformers.cpu.codegen.points import at_point
-from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.types.dim import dim_min, index
 
 _AHEAD = 4      # rows between the one that is read and the one that is asked for
@@ -32,12 +42,12 @@ def gathered_rows(loop: For) -> tuple[list[Statement], dict[For, Places]]:
     last = loop.body[-1] if loop.body else loop
     if loop.vector or not isinstance(last, For) or not last.vector:
         return [], {}
-    defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Apply | Index | Load)}
+    defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Definition)}
     later = {loop.index: dim_min(index(int(loop.index[1:])) + _AHEAD, loop.extent - 1)}
     found: dict[Statement, None] = {}
     places: list[tuple[Buffer, Address]] = []
     for entry in last.body:
-        if isinstance(entry, Load | Store) and entry.address.terms and dict(entry.address.steps).get(last.index) == 1:
+        if isinstance(entry, Access) and entry.address.terms and entry.address.step(last.index) == 1:
             needed = _needed(entry.address, defined, last.index)
             found.update(dict.fromkeys(needed or ()))
             places += [(entry.buffer, entry.address)] if needed else []
@@ -45,34 +55,34 @@ def gathered_rows(loop: For) -> tuple[list[Statement], dict[For, Places]]:
         return [], {}
     order = [entry for entry in defined.values() if entry in found]
     loads = [Load(Variable(buffer.dtype), buffer, address) for buffer, address in places]
-    body, _ = at_point([*order, *loads], (), later)
+    body, _ = fresh_copy([*order, *loads], (), later)
     split = len(order)
     asked = [(load.buffer, load.address) for load in body[split:] if isinstance(load, Load)]
-    return body[:split], {last: [*asked, *_added_rows(loop, last)]}
+    return list(body[:split]), {last: [*asked, *_added_rows(loop, last)]}
 
 
 def _added_rows(loop: For, last: For) -> list[tuple[Buffer, Address]]:
     """The rows that are to be added up, which may be pieces of longer ones."""
     rows = []
     for load in [entry for entry in last.body if isinstance(entry, Load) and not entry.address.terms]:
-        steps = dict(load.address.steps)
-        if loop.index in steps and steps.get(last.index) == 1 and load.buffer.role == "in":
-            rows.append((load.buffer, replace(load.address, base=load.address.base + steps[loop.index] * _AHEAD)))
+        step = load.address.step(loop.index)
+        if step != 0 and load.address.step(last.index) == 1 and load.buffer.role == "in":
+            rows.append((load.buffer, replace(load.address, base=load.address.base + step * _AHEAD)))
     return rows if any([isinstance(entry, Store) and entry.combine for entry in last.body]) else []
 
 
-def _needed(address: Address, defined: dict[Variable, Apply | Index | Load], inner: str) -> list[Statement] | None:
+def _needed(address: Address, defined: dict[Variable, Definition], inner: str) -> list[Statement] | None:
     """The statements that compute where a row lies; None if one of them is computed anew at each place of the row."""
     found: dict[Statement, None] = {}
-    waiting: list[Scalar] = [x for _, x in address.terms]
+    waiting: list[Scalar] = list(address.operands)
     while waiting:
         x = waiting.pop()
         entry = defined.get(x) if isinstance(x, Variable) else None
         if entry is None or entry in found:
             continue
-        if mentions(entry, inner) or len(found) > _LONGEST:
+        if entry.mentions(inner) or len(found) > _LONGEST:
             return None
         found[entry] = None
-        waiting += used_by(entry)
+        waiting += entry.operands
     return list(found)
 

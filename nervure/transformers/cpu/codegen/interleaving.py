@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.kernel.ir import Load, Statement, Store
+from nervure.kernel.ir import Definition, Load, Statement, Store
 from nervure.transformers.cpu.codegen import access
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame
@@ -39,7 +39,7 @@ def pairs(statements: Sequence[Statement], index: str) -> Pairs:
             found[statement] = ((partner, statement) if _distance(partner, statement) == 1 else (statement, partner))
         elif isinstance(statement, Load):
             waiting = [other for other in waiting if other.buffer is not statement.buffer]
-        elif not hasattr(statement, "result"):
+        elif not isinstance(statement, Definition):
             waiting = []  # loops, other stores and checks keep their order
     return found
 
@@ -57,7 +57,7 @@ def store_pair(frame: Frame, lower: Store, upper: Store) -> None:
 
 def _is_half(store: Store, index: str) -> bool:
     address = store.address
-    return (dict(address.steps).get(index) == 2 and not address.terms and store.combine is None and store.valid is None
+    return (address.step(index) == 2 and not address.terms and store.combine is None and store.valid is None
             and index not in index_symbols(address.base))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nervure.kernel.ir import Buffer, Fold, For, Reduce, Statement, Store, walk
+from nervure.kernel.ir import Buffer, Loop, Store, walk
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
@@ -72,10 +72,9 @@ def has_turns(extent: DimLike) -> bool:
     return (bounds(extent)[0] or 0) >= 1
 
 
-def stored(loop: For | Reduce | Fold) -> frozenset[Buffer]:
+def stored(loop: Loop) -> frozenset[Buffer]:
     """The buffers that a loop writes."""
-    inside: tuple[Statement, ...] = (*loop.body, *loop.combine) if isinstance(loop, Fold) else loop.body
-    return frozenset([entry.buffer for entry in walk(inside) if isinstance(entry, Store)])
+    return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Store)])
 
 
 def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, widths: Widths,

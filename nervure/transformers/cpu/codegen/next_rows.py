@@ -25,7 +25,7 @@ from nervure.transformers.cpu.codegen.past_caches import LINE
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.types import I8
-from nervure.types.dim import index_symbols
+from nervure.types.dim import index, index_symbols
 
 _LONGEST = 65_536  # bytes of a row; a longer one would not stay in the caches
 
@@ -44,18 +44,19 @@ def next_rows(loop: For) -> dict[For, Places]:
     if not isinstance(last, For) or not last.vector:
         return {}
     places: dict[tuple[Buffer, Address], None] = {}
+    last_index = index(int(last.index[1:]))
     for run in [*runs, last]:
         for load, name in _rows_of(run, last):
-            place = _renamed(load.address, name, last.index)
-            step = dict(place.steps).get(loop.index)
-            if step is not None and load.buffer.role == "in" and _is_short(last, load.buffer):
+            place = load.address.substitute({name: last_index})
+            step = place.step(loop.index)
+            if step != 0 and load.buffer.role == "in" and _is_short(last, load.buffer):
                 places[load.buffer, replace(place, base=place.base + step)] = None
     return {last: list(places)} if runs and places else {}
 
 
 def _further(loop: For) -> Places:
     """What a loop will read some lines later."""
-    loads = [entry for entry in loop.body if isinstance(entry, Load) and dict(entry.address.steps).get(loop.index) == 1]
+    loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(loop.index) == 1]
     return [(load.buffer, replace(load.address, base=load.address.base + _DISTANCE // load.buffer.dtype.itemsize))
             for load in loads if not load.address.terms]
 
@@ -78,12 +79,8 @@ def _rows_of(run: Statement, last: For) -> Iterator[tuple[Load, str]]:
         return
     for statement in run.body if extent == last.extent else ():
         if isinstance(statement, Load) and not statement.address.terms and not index_symbols(statement.address.base):
-            if dict(statement.address.steps).get(name) == 1:
+            if statement.address.step(name) == 1:
                 yield statement, name
-
-
-def _renamed(address: Address, old: str, new: str) -> Address:
-    return replace(address, steps=tuple([(new if name == old else name, step) for name, step in address.steps]))
 
 
 def _is_short(last: For, buffer: Buffer) -> bool:

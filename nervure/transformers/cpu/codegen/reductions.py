@@ -22,7 +22,8 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
-from nervure.kernel.ir import BLOCK, LANES, Reduce, walk
+from nervure.kernel.ir import BLOCK, LANES, Reduce, substituted, walk
+from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
     combined,
@@ -34,7 +35,6 @@ from nervure.transformers.cpu.codegen.combining import (
 from nervure.transformers.cpu.codegen.expressions import dimension, product_of_two
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.loops import nest, stored
-from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.reductions_in_lanes import (
     reduce_at_once,
     reduce_in_memory,
@@ -65,8 +65,7 @@ def without_ones(reduce: Reduce) -> Reduce:
     if len(indices) == len(reduce.indices):
         return reduce
     single = {index: 0 for index, _ in reduce.indices if index not in dict(indices)}
-    body, values = at_point(reduce.body, reduce.values, single)
-    return replace(reduce, indices=indices, body=tuple(body), values=tuple(values))
+    return replace(reduce, indices=indices, body=substituted(reduce.body, single))
 
 
 def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
@@ -106,8 +105,8 @@ def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
     lanes = []
     for point in product(*[range(int(str(extent))) for _, extent in reduce.indices]):
         numbers = dict(zip([index for index, _ in reduce.indices], point, strict=True))
-        body, values = at_point(reduce.body, reduce.values, numbers)
-        copy = replace(reduce, body=tuple(body), values=tuple(values))
+        body, values = fresh_copy(reduce.body, reduce.values, numbers)
+        copy = replace(reduce, body=body, values=values)
         lanes.append(combined(reduce, units(frame.builder, reduce, frame.width), point_values(frame, copy)))
     return listed_tree(reduce, lanes)
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from nervure.kernel.ir import BLOCK, LANES, Reduce
+from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
     combined,
@@ -33,7 +34,6 @@ from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored, vector_turns
-from nervure.transformers.cpu.codegen.points import at_point
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Register
@@ -59,8 +59,8 @@ def reduce_at_once(frame: Frame, reduce: Reduce, width: int) -> Elements:
     frame.loops.append((name, extent))
     for start in range(0, extent, width):
         left = b.constant(I64, extent - start) if start + width > extent else None
-        body, given = at_point(reduce.body, reduce.values, {})  # what is known of one group holds for no other
-        group = replace(reduce, body=tuple(body), values=tuple(given))
+        body, given = fresh_copy(reduce.body, reduce.values)  # what is known of one group holds for no other
+        group = replace(reduce, body=body, values=given)
         values, mask = _points(frame, group, front, b.constant(I64, start), width, left)
         groups.append(combined(reduce, units(b, reduce, width), values, mask))
     frame.loops.pop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nervure.kernel.ir import Apply, Check, Fold, For, Index, Load, Reduce, Statement, Store
+from nervure.kernel.ir import Apply, Check, Definition, Fold, For, Index, Load, Reduce, Statement, Store
 from nervure.transformers.cpu.codegen.checks import build_check
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.folds import build_fold
@@ -33,7 +33,7 @@ def build(frame: Frame, statements: Sequence[Statement]) -> None:
 
 
 def _is_known(frame: Frame, statement: Statement) -> bool:
-    return isinstance(statement, Apply | Index | Load) and frame.find(statement.result) is not None
+    return isinstance(statement, Definition) and frame.find(statement.result) is not None
 
 
 def _apply(frame: Frame, statement: Apply) -> None:

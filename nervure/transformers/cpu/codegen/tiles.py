@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from nervure.kernel.ir import BLOCK, LANES, Fold, For, Load, Reduce, Scalar, Statement, Variable, walk
+from nervure.kernel.ir import BLOCK, LANES, For, Load, Loop, Reduce, Scalar, Statement, Variable, used, walk
 from nervure.transformers.cpu.codegen.combining import combined, point_values
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
@@ -30,7 +30,6 @@ from nervure.transformers.cpu.codegen.loops import has_turns, nest, stored, vect
 from nervure.transformers.cpu.codegen.next_rows import ask
 from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
-from nervure.transformers.cpu.codegen.uses import defined, used
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
@@ -49,7 +48,7 @@ _AHEAD = 8           # rows between the one that is read and the one that is ask
 def takes_tiles(loop: For) -> bool:
     """Whether reductions of unknown length stand directly in a vector loop, and nowhere deeper."""
     outer = [entry for entry in loop.body if _is_long(entry)]
-    deeper = [entry for statement in loop.body if isinstance(statement, For | Reduce | Fold)
+    deeper = [entry for statement in loop.body if isinstance(statement, Loop)
               for entry in walk(statement.body) if _is_long(entry)]
     extents = [extent for entry in outer if isinstance(entry, Reduce) for _, extent in entry.indices]
     return bool(outer) and not deeper and not any([loop.index in index_symbols(extent) for extent in extents])
@@ -96,7 +95,7 @@ class _Tiles:
         def body() -> None:
             self._fetch(part, (), start)
             frame.build(frame, part)
-            for variable in [entry for entry in defined(part) if entry in self._memory]:
+            for variable in [entry for entry in _defined(part) if entry in self._memory]:
                 element = frame.spread(frame.scalar(variable), frame.width).element
                 write_lanes(element, self._memory[variable], self._columns, self._place(start))
 
@@ -170,9 +169,9 @@ class _Tiles:
     def _ask_ahead(self, body: Sequence[Statement], name: str, turns: int) -> None:
         """Asks for what the loads in a body will read some turns of its innermost index later."""
         for load in [entry for entry in body if isinstance(entry, Load)]:
-            steps = dict(load.address.steps)
-            if steps.get(self._loop.index) == 1 and name in steps:
-                later = replace(load.address, base=load.address.base + steps[name] * turns)
+            step = load.address.step(name)
+            if load.address.step(self._loop.index) == 1 and step != 0:
+                later = replace(load.address, base=load.address.base + step * turns)
                 ask(self._frame, [(load.buffer, later)])
 
     def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
@@ -189,7 +188,7 @@ class _Tiles:
 
     def _fetch(self, part: Iterable[Statement], values: Iterable[Scalar], start: Register) -> None:
         """Reads what waits for these statements."""
-        frame, own = self._frame, set(defined(part))
+        frame, own = self._frame, set(_defined(part))
         for variable in dict.fromkeys([*used(part), *values]):
             if isinstance(variable, Variable) and variable in self._memory and variable not in own:
                 place = self._memory[variable]
@@ -230,11 +229,15 @@ def _crossing(parts: Sequence[Part]) -> list[Variable]:
             found += part.results
         if isinstance(part, tuple):
             later = {x for other in parts[number + 1:] for x in _used_by(other)}
-            found += [variable for variable in defined(part) if variable in later]
+            found += [variable for variable in _defined(part) if variable in later]
     return found
 
 
-def _used_by(part: Part) -> list[Scalar]:
+def _defined(part: Iterable[Statement]) -> list[Variable]:
+    return [variable for statement in part for variable in statement.results]
+
+
+def _used_by(part: Part) -> Sequence[Scalar]:
     if isinstance(part, Reduce):
         return [*used(part.body), *part.values]
     return used(part.body if isinstance(part, For) else part)

@@ -16,22 +16,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
+    Access,
     Address,
     Apply,
+    Body,
+    Definition,
     Fold,
     For,
-    Index,
-    Load,
     Reduce,
     Scalar,
-    Statement,
-    Store,
     Variable,
     walk,
 )
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.codegen.interleaving import pairs
-from nervure.transformers.cpu.codegen.uses import mentions, used_by
 from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
@@ -65,47 +63,47 @@ def vector_widths(loop: For, lanes: int) -> Widths:
     return Widths((several * lanes, lanes), lanes)
 
 
-def is_light(body: tuple[Statement, ...], index: str) -> bool:
+def is_light(body: Body, index: str) -> bool:
     """Whether each function in it is a few instructions, and it meets rows."""
     return not _long_functions(body) and meets_rows(body, index)
 
 
-def meets_rows(body: tuple[Statement, ...], index: str) -> bool:
+def meets_rows(body: Body, index: str) -> bool:
     """Whether lanes that run along an index meet in rows of memory."""
     rows = {store for row in pairs(body, index).values() for store in row}
     return all([statement in rows or _is_row(statement.address, index)
-                for statement in walk(body) if isinstance(statement, Load | Store)])
+                for statement in walk(body) if isinstance(statement, Access)])
 
 
-def heavy_width(body: tuple[Statement, ...], lanes: int) -> int:
+def heavy_width(body: Body, lanes: int) -> int:
     """The turns at once of a body with functions that are not a few instructions each."""
     return 2 * lanes if lanes > 1 and len(_long_functions(body)) <= _FEW else lanes
 
 
-def _long_functions(body: tuple[Statement, ...]) -> list[Apply]:
+def _long_functions(body: Body) -> list[Apply]:
     return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 
 def _is_row(address: Address, index: str) -> bool:
-    step = dict(address.steps).get(index, 0)
+    step = address.step(index)
     if any([isinstance(x, Variable) for _, x in address.terms]) or index in index_symbols(address.base):
         return False
     return isinstance(step, int) and abs(step) <= 1
 
 
-def most_live(body: tuple[Statement, ...], index: str) -> int:
+def most_live(body: Body, index: str) -> int:
     """The most variables that are in use at once, of those that are not the same in all turns."""
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
-        used = used_by(statement)
-        if isinstance(statement, Apply | Index | Load) and (mentions(statement, index) or varying.intersection(used)):
+        used = statement.operands
+        if isinstance(statement, Definition) and (statement.mentions(index) or varying.intersection(used)):
             varying.add(statement.result)
         last.update(dict.fromkeys(used, number))
     live, most = 0, 1
     for number, statement in enumerate(body):
-        defined = [statement.result] if isinstance(statement, Apply | Index | Load) else []
+        defined = statement.results if isinstance(statement, Definition) else ()
         live += len(varying.intersection(defined))
         most = max(most, live)
-        ended = [x for x in {*used_by(statement), *defined} if last.get(x, number) == number]
+        ended = [x for x in {*statement.operands, *defined} if last.get(x, number) == number]
         live -= len(varying.intersection(ended))
     return most

@@ -1,12 +1,12 @@
-"""Whether two turns of a loop touch one element: what parallel and vector loops must not do.
+"""Dependence between iterations: whether two of one loop touch one element, as parallel and vector loops must not.
 
 >>> from nervure.kernel.ir import Address, Literal
 >>> from nervure.types.dtype import float32
 >>> y = Buffer("y", float32, 40, "out")
 >>> overlapping = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
->>> meeting(For("%0", 9, (For("%1", 5, (overlapping,)),), parallel=True)) == (overlapping, overlapping)
+>>> conflicting_accesses(For("%0", 9, (For("%1", 5, (overlapping,)),), parallel=True)) == (overlapping, overlapping)
 True
->>> meeting(For("%0", 9, (For("%1", 4, (overlapping,)),), parallel=True)) is None
+>>> conflicting_accesses(For("%0", 9, (For("%1", 4, (overlapping,)),), parallel=True)) is None
 True
 """
 
@@ -16,30 +16,30 @@ from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store
+from nervure.kernel.ir import Access, Buffer, Fold, For, Indices, Loop, Statement, Store
 from nervure.types.dim import DimLike, bounds, index_symbols
 
 _EFFORT = 2_000  # sums that are looked at before the question is left open
-_TURNS = 16  # of a loop that are tried one by one where its step differs between the two accesses
+_ITERATIONS = 16  # of a loop that are tried one by one where its step differs between the two accesses
 
-Indices = tuple[tuple[str, DimLike], ...]
 Term = tuple[int, int, int]  # coefficient, lowest and highest value of what it multiplies
 
 
-class Access(NamedTuple):
+class NestedAccess(NamedTuple):
     """A load or store, seen from a loop around it."""
 
-    statement: Load | Store
+    statement: Access
     inner: Indices  # of the loops between that loop and the statement
 
 
-def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
-    """A store and a load or store that certainly touch one element in two turns; None where that is not so or open.
+def conflicting_accesses(loop: For) -> tuple[Access, Access] | None:
+    """A store and a load or store that certainly touch one element in two iterations; None where not, or where that is
+    open.
 
     Accesses that have a condition or whose place is data are not looked at, nor is scratch memory of a loop whose
-    turns each have their own.
+    iterations each have their own.
     """
-    touched: dict[Buffer, list[Access]] = {}
+    touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(loop.body):
         statement = access.statement
         has_own = statement.buffer.role == "scratch" and not loop.vector
@@ -53,29 +53,27 @@ def meeting(loop: For) -> tuple[Load | Store, Load | Store] | None:
     return None
 
 
-def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterator[Access]:
+def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterator[NestedAccess]:
     """All loads and stores, in the order of the text."""
     for statement in statements:
-        if isinstance(statement, (Load, Store)):
-            yield Access(statement, inner)
-        elif isinstance(statement, For):
-            yield from accesses_in(statement.body, (*inner, (statement.index, statement.extent)))
-        elif isinstance(statement, (Reduce, Fold)):
+        if isinstance(statement, Access):
+            yield NestedAccess(statement, inner)
+        elif isinstance(statement, Loop):
             yield from accesses_in(statement.body, (*inner, *statement.indices))
             yield from accesses_in(statement.combine if isinstance(statement, Fold) else (), inner)
 
 
-def accesses_to_written(statements: Sequence[Statement]) -> list[list[Access]]:
+def accesses_to_written(statements: Sequence[Statement]) -> list[list[NestedAccess]]:
     """The loads and stores of each buffer into which something is stored."""
-    touched: dict[Buffer, list[Access]] = {}
+    touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(statements):
         touched.setdefault(access.statement.buffer, []).append(access)
     return [entries for entries in touched.values() if any([isinstance(entry.statement, Store) for entry in entries])]
 
 
-def _meet(loop: For, first: Access, second: Access) -> bool:
+def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
     one, other = first.statement.address, second.statement.address
-    if one == other and dict(one.steps).get(loop.index, 0) == 0 and not index_symbols(one.base):
+    if one == other and one.step(loop.index) == 0 and not index_symbols(one.base):
         return bounds(loop.extent)[1] not in (0, 1)
     difference = one.base - other.base
     if not isinstance(difference, int) or index_symbols(one.base):
@@ -87,36 +85,35 @@ def _meet(loop: For, first: Access, second: Access) -> bool:
             return False
         terms += found
     outer = [_outer_steps(loop, access) for access in (first, second)]
-    steps = [dict(address.steps).get(loop.index, 0) for address in (one, other)]
+    steps = [address.step(loop.index) for address in (one, other)]
     if outer[0] != outer[1] or not isinstance(loop.extent, int) or not all([isinstance(step, int) for step in steps]):
         return False
     return _reach(difference, steps[0], steps[1], loop.extent, terms)  # type: ignore[arg-type]  # they are ints
 
 
-def _terms(loop: For, access: Access, sign: int) -> list[Term] | None:
+def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
     """What the loops inside add to a place, None where that is symbolic."""
-    steps = dict(access.statement.address.steps)
     terms = []
     for index, extent in access.inner:
-        step = steps.get(index, 0)
+        step = access.statement.address.step(index)
         if not isinstance(step, int) or not isinstance(extent, int) or extent < 1:
             return None
         terms.append((sign * step, 0, extent - 1))
     return terms
 
 
-def _outer_steps(loop: For, access: Access) -> dict[str, DimLike]:
+def _outer_steps(loop: For, access: NestedAccess) -> dict[str, DimLike]:
     inside = {loop.index, *[index for index, _ in access.inner]}
     return {index: step for index, step in access.statement.address.steps if index not in inside}
 
 
 def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term]) -> bool:
-    """Whether ``difference + step*p - other*q + terms`` is 0 for two turns p and q that are not the same."""
+    """Whether ``difference + step*p - other*q + terms`` is 0 for two iterations p and q that are not the same."""
     if step == other:
         return any([reaches(-difference, [(step, low, high), *terms])
                     for low, high in ((1, extent - 1), (1 - extent, -1)) if low <= high])
-    turns = range(min(extent, _TURNS))
-    return any([reaches(other * q - step * p - difference, terms) for p in turns for q in turns if p != q])
+    tried = range(min(extent, _ITERATIONS))
+    return any([reaches(other * q - step * p - difference, terms) for p in tried for q in tried if p != q])
 
 
 def reaches(target: int, terms: Sequence[Term]) -> bool:

@@ -1,0 +1,96 @@
+"""The walk that all rewrites share, and copies of bodies.
+
+>>> from nervure.kernel.ir import Apply
+>>> from nervure.types.dtype import float32
+>>> class WithoutCopies(Rewrite):
+...     def simple(self, statement, out):
+...         if getattr(statement, "function", "") == "bitcast":
+...             self.replaced[statement.result] = statement.operands[0]
+...         else:
+...             out.append(statement)
+>>> x, y, z = [Variable(float32) for _ in range(3)]
+>>> body = WithoutCopies().block((Apply(y, "bitcast", (x,)), Apply(z, "negative", (y,))))
+>>> [(statement.function, statement.operands == (x,)) for statement in body]
+[('negative', True)]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping
+
+from nervure.kernel.ir import Body, Fold, For, Loop, Reduce, Scalar, Simple, Statement, Variable, substituted
+from nervure.types.dim import DimLike
+
+
+class Rewrite:
+    """A walk over a body from its first statement to its last. What a statement is replaced by is up to a subclass.
+
+    ``replaced`` are variables whose definition is gone and what stands for them.
+    """
+
+    def __init__(self) -> None:
+        self.replaced: dict[Variable, Scalar] = {}
+
+    def block(self, statements: Body) -> Body:
+        """The statements that stand for these; the same tuple where all of them stay."""
+        out: list[Statement] = []
+        for statement in statements:
+            if isinstance(statement, Simple):
+                self.simple(statement.replace_operands(self.replaced) if self.replaced else statement, out)
+            elif isinstance(statement, For):
+                self.for_loop(statement, out)
+            elif isinstance(statement, Reduce):
+                self.reduce(statement, out)
+            elif isinstance(statement, Fold):
+                self.fold(statement, out)
+        is_same = len(out) == len(statements) and all(map(operator.is_, out, statements))
+        return statements if is_same else tuple(out)
+
+    def simple(self, statement: Simple, out: list[Statement]) -> None:
+        """Appends what stands for a statement, whose operands have been replaced."""
+        out.append(statement)
+
+    def for_loop(self, loop: For, out: list[Statement]) -> None:
+        """Appends what stands for a loop."""
+        out.append(self.rebuilt(loop))
+
+    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
+        """Appends what stands for a reduction."""
+        out.append(self.rebuilt(loop))
+
+    def fold(self, loop: Fold, out: list[Statement]) -> None:
+        """Appends what stands for a fold."""
+        out.append(self.rebuilt(loop))
+
+    def scalars(self, entries: Iterable[Scalar]) -> tuple[Scalar, ...]:
+        """What stands for scalars."""
+        return tuple([self.replaced.get(entry, entry) if isinstance(entry, Variable) else entry for entry in entries])
+
+    def rebuilt(self, loop: Loop) -> Loop:
+        """A loop with what stands for the statements inside it and for the scalars that it reads."""
+        return loop.map_bodies(self.block).replace_operands(self.replaced)
+
+
+def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),
+               indices: Mapping[str, DimLike] | None = None) -> tuple[Body, tuple[Scalar, ...]]:
+    """A body with variables of its own, and what scalars are there; where expressions stand for some loop indices.
+
+    >>> from nervure.kernel.ir import Address, Buffer, Load
+    >>> from nervure.types.dtype import float32
+    >>> x, y = Buffer("x", float32, 12, "in"), Variable(float32)
+    >>> body, values = fresh_copy([Load(y, x, Address(1, (("%0", 4), ("%1", 1))))], [y], {"%1": 2})
+    >>> body[0].address, values[0] is body[0].result, values[0] is y
+    (Address(base=3, steps=(('%0', 4),), terms=()), True, False)
+    """
+    table: dict[Variable, Variable] = {}
+
+    def copied(statements: Iterable[Statement]) -> Body:
+        return tuple([fresh(statement) for statement in statements])
+
+    def fresh(statement: Statement) -> Statement:
+        table.update({entry: Variable(entry.dtype) for entry in (*statement.results, *statement.arguments)})
+        return statement.map_bodies(copied).replace_operands(table).replace_results(table)
+
+    made = copied(substituted(body, indices or {}))
+    return made, tuple([table.get(value, value) if isinstance(value, Variable) else value for value in values])

@@ -1,0 +1,83 @@
+"""Common subexpressions: what is computed or read twice happens once.
+
+>>> from nervure.kernel.ir import Address, Literal
+>>> from nervure.types.dtype import float32
+>>> y, (a, b) = Buffer("y", float32, 1, "out"), [Variable(float32) for _ in range(2)]
+>>> one = Literal(1.0, float32)
+>>> body = with_shared_scalars((Apply(a, "exp", (one,)), Apply(b, "exp", (one,)), Store(y, Address(0), b)))
+>>> [type(statement).__name__ for statement in body], body[1].value is a
+(['Apply', 'Store'], True)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.kernel.ir import (
+    Apply,
+    Body,
+    Buffer,
+    Definition,
+    Load,
+    Loop,
+    Simple,
+    Statement,
+    Store,
+    Variable,
+    walk,
+)
+from nervure.kernel.rewriting import Rewrite
+
+
+def with_shared_scalars(body: Body) -> Body:
+    """Equal functions and indices, and equal loads with no store to their buffer between them, happen once.
+
+    What an outer loop knows is known in the loops inside it.
+    """
+    return _Sharing().block(body)
+
+
+class _Sharing(Rewrite):
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[Any, Variable] = {}
+        self._loads: dict[Buffer, dict[Any, Variable]] = {}
+
+    def simple(self, statement: Simple, out: list[Statement]) -> None:
+        if isinstance(statement, Store):
+            self._loads.pop(statement.buffer, None)
+        if isinstance(statement, Definition):
+            table, key = self._entry(statement)
+            found = table.setdefault(key, statement.result)
+            if found is not statement.result:
+                self.replaced[statement.result] = found
+                return
+        out.append(statement)
+
+    def _entry(self, statement: Definition) -> tuple[dict[Any, Variable], Any]:
+        """Where the variable stands that has the value of a statement, and under which key."""
+        if isinstance(statement, Load):
+            table = self._loads.setdefault(statement.buffer, {})
+            return table, (statement.address, statement.valid, statement.fill)
+        if isinstance(statement, Apply):
+            return self._known, (statement.function, statement.operands, statement.result.dtype)
+        return self._known, statement.dims
+
+    def rebuilt(self, loop: Loop) -> Loop:
+        self._forget(loop)
+        return loop.map_bodies(self._inner).replace_operands(self.replaced)
+
+    def _forget(self, loop: Loop) -> None:
+        """What a loop stores into is not known inside it: another turn of it may have come before."""
+        for statement in walk((loop,)):
+            if isinstance(statement, Store):
+                self._loads.pop(statement.buffer, None)
+
+    def _inner(self, body: Body) -> Body:
+        """A body inside a loop; what is found in it is not known after it."""
+        outer = self._known, self._loads
+        self._known = dict(self._known)
+        self._loads = {buffer: dict(table) for buffer, table in self._loads.items()}
+        inner = self.block(body)
+        self._known, self._loads = outer
+        return inner

@@ -1,0 +1,82 @@
+"""Dead code: what nothing needs is not computed.
+
+>>> from nervure.kernel.ir import Apply, Literal
+>>> from nervure.types.dtype import float32
+>>> without_dead_statements((Apply(Variable(float32), "exp", (Literal(1.0, float32),)),))
+()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nervure.kernel.ir import (
+    Body,
+    Check,
+    Definition,
+    Fold,
+    For,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    walk,
+)
+
+
+def without_dead_statements(body: Body) -> Body:
+    """Statements that have an effect or whose result such a statement needs; so for each result of a reduction."""
+    return _Living().block(body)
+
+
+class _Living:
+    """A walk from the last statement to the first; ``used`` are the variables that are read after it."""
+
+    def __init__(self) -> None:
+        self._used: set[Variable] = set()
+
+    def block(self, statements: Sequence[Statement]) -> Body:
+        """The statements among these that live."""
+        living: list[Statement] = []
+        for statement in reversed(statements):
+            living.extend(reversed(self._living(statement)))
+        return tuple(reversed(living))
+
+    def _living(self, statement: Statement) -> Body:
+        if isinstance(statement, For):
+            loop = statement.map_bodies(self.block)
+            return (loop,) if loop.body else ()
+        if isinstance(statement, Reduce):
+            return self._reduce(statement)
+        if isinstance(statement, Fold):
+            return self._fold(statement)
+        if isinstance(statement, Definition) and statement.result not in self._used:
+            return ()
+        self._read(statement.operands)
+        return (statement,)
+
+    def _reduce(self, loop: Reduce) -> Body:
+        columns = [column for column in zip(loop.results, loop.combine, loop.values, strict=True)
+                   if column[0] in self._used]
+        if columns:
+            results, combine, values = zip(*columns, strict=True)
+            self._read(values)
+            return (replace(loop, results=results, combine=combine, body=self.block(loop.body), values=values),)
+        body = self.block(loop.body)
+        for index, extent in reversed(loop.indices) if body else ():
+            body = (For(index, extent, body),)
+        return body
+
+    def _fold(self, loop: Fold) -> Body:
+        has_effect = any([isinstance(entry, Store | Check) for entry in walk((loop,))])
+        if not has_effect and self._used.isdisjoint(loop.results):
+            return ()
+        self._read(loop.combined)
+        combine = self.block(loop.combine)
+        self._read(loop.values)
+        return (replace(loop, body=self.block(loop.body), combine=combine),)
+
+    def _read(self, scalars: Iterable[Scalar]) -> None:
+        self._used.update([entry for entry in scalars if isinstance(entry, Variable)])
