@@ -1,5 +1,7 @@
 # Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.
 
+from collections.abc import Callable
+from collections.abc import Sequence
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.indexing import At
 from nervure.front.tensor import Operand
@@ -112,8 +114,11 @@ class Interface:
         arrays and masks.
         """
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Tensor:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
+
+    def __array_function__(self, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
 
     def sum(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from nervure.errors import WrongKind
 from nervure.front import contraction, creation, elementwise, indexing, reductions, views
+from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.foreign import answers_itself
 
@@ -64,8 +65,7 @@ def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tens
     """A reduction that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
     def method(self: Tensor, *arguments: Any, dtype: Any = None, out: None = None, **keywords: Any) -> Tensor:
         if out is not None:
-            raise WrongKind("a tensor is not computed into an array", op=name, operand="out", got=type(out).__name__,
-                            help="the result is a new tensor; nv.assign writes variables")
+            raise not_into(out, name)
         return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)
 
     method.__signature__ = _joined(function, method)  # type: ignore[attr-defined]  # inspect looks for it
@@ -86,9 +86,11 @@ def _joined(function: Callable[..., Any], method: Callable[..., Any]) -> inspect
     return own.replace(parameters=[*own.parameters.values(), *added])
 
 
-def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Tensor:
+def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
     """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
     name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
+    if name == "spacing" and not keywords:  # what tests of rounding measure by
+        return ufunc(*[entry.numpy() for entry in inputs])
     if name in ("equal", "not_equal"):  # an array on the left of == and != comes here
         raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
     if method != "__call__" or keywords or name not in UFUNCS:
@@ -106,6 +108,7 @@ METHODS: dict[str, Callable[..., Any] | property] = {
     "__invert__": elementwise.bitwise_not,
     "__getitem__": indexing.get_item,
     "__array_ufunc__": array_ufunc,
+    "__array_function__": array_function,
     **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,

@@ -1,0 +1,314 @@
+"""NumPy's functions of tensors: what has a derivative goes on building the graph; what compares, tests, prints or
+saves computes.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> v = nv.variable((3,), [-1.0, 2.0, 3.0])
+>>> y = np.where(v > 0, v, 0.0)
+>>> y, nv.deriv(nv.sum(y), v).tolist()
+(<Tensor f32[3] Where>, [0.0, 1.0, 1.0])
+>>> np.allclose(y, [0.0, 2.0, 3.0])
+True
+
+They mean what they mean for arrays: ``np.sum(x)`` is over all axes, N too; only products of named tensors go by
+names, as ``@`` does. Every other function is an error that names the one of nv; none gives an array that has
+silently lost its derivative. ``np.asarray(x)`` computes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front import contraction, elementwise, gathering, joining, positions, reductions, views
+from nervure.front.choosing import position_of, positions_of
+from nervure.front.creation import as_tensor
+from nervure.front.reading import as_integer
+from nervure.front.tensor import Operand, Tensor
+
+COMPUTING = frozenset(
+    "allclose isclose array_equal array_equiv isin shares_memory may_share_memory "
+    "array_repr array_str array2string save savez savez_compressed savetxt".split())
+"""What is called for an answer or a file: it gets the numbers."""
+
+INSTEAD = {
+    **dict.fromkeys("vstack hstack append insert delete roll block".split(), "concatenate"),
+    **dict.fromkeys("dstack column_stack".split(), "stack"),
+    **dict.fromkeys("inner vdot tensordot kron trace linalg.tensordot linalg.vecdot".split(), "einsum"),
+    **dict.fromkeys("array_split hsplit vsplit dsplit unstack".split(), "split"),
+    **dict.fromkeys("flipud fliplr rot90".split(), "reverse"),
+    **dict.fromkeys("repeat tile broadcast_arrays meshgrid".split(), "broadcast"),
+    **dict.fromkeys("atleast_1d atleast_2d atleast_3d".split(), "reshape"),
+    **dict.fromkeys("nan_to_num select choose extract piecewise nansum nanmean nanmax nanmin".split(), "where"),
+    "linalg.matmul": "matmul", "linalg.outer": "outer", "linalg.matrix_norm": "L2_norm",
+    "linalg.vector_norm": "L2_norm", "empty_like": "zeros_like", "average": "mean", "ptp": "max"}
+"""Functions that nv writes otherwise, and with which of its own."""
+
+
+def array_function(x: Tensor, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any],
+                   keywords: dict[str, Any]) -> Any:
+    """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
+    if not all([issubclass(kind, (Tensor, np.ndarray)) for kind in types]):
+        return NotImplemented
+    name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
+    if name in COMPUTING:
+        return function(*_numbers(arguments), **_numbers(keywords))
+    if name not in GRAPH:
+        other = INSTEAD.get(name)
+        raise WrongKind("this NumPy function does not know tensors", op=f"np.{name}", got="a tensor", expected="arrays",
+                        help=f"nv.{other} does it in the graph; x.numpy() gives an array, without a derivative"
+                        if other else "x.numpy() gives an array, which has no derivative")
+    bound = _bound(name, arguments, {key: keywords[key] for key in keywords if key != "out"}, keywords.get("out"))
+    return GRAPH[name](*bound.args, **bound.kwargs)
+
+
+def _bound(name: str, arguments: Sequence[Any], keywords: dict[str, Any], out: Any) -> inspect.BoundArguments:
+    """The arguments as the function takes them; WrongKind for those that are not for tensors."""
+    if out is not None:
+        raise not_into(out, f"np.{name}")
+    signature = inspect.signature(GRAPH[name])
+    try:
+        return signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        raise WrongKind(f"this is not for tensors: {error}", op=f"np.{name}",
+                        got=", ".join(keywords) or f"{len(arguments)} arguments",
+                        expected=", ".join(signature.parameters), help="leave it out, or compute x.numpy() first"
+                        ) from None
+
+
+def not_into(out: object, op: str) -> WrongKind:
+    """What an array to write into raises."""
+    return WrongKind("a tensor is not computed into an array", op=op, operand="out", got=type(out).__name__,
+                     expected="no out=", help="the result is a new tensor; nv.assign writes variables")
+
+
+def _numbers(value: Any) -> Any:
+    """Arguments with arrays in the place of tensors."""
+    if isinstance(value, Tensor):
+        return value.numpy()
+    if isinstance(value, dict):
+        return {key: _numbers(entry) for key, entry in value.items()}
+    return type(value)([_numbers(entry) for entry in value]) if type(value) in (list, tuple) else value
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def _reduced(name: str, a: Operand, axis: Any, dtype: Any = None, **settings: Any) -> Tensor:
+    """A reduction whose None for the axes is NumPy's: all of them, those that nv keeps too."""
+    own = as_tensor(a, name)
+    own = own if dtype is None else elementwise.convert(own, dtype)
+    result: Tensor = getattr(reductions, name)(own, axis=_everywhere(own, axis), **settings)
+    return result
+
+
+def _everywhere(x: Tensor, axis: Any) -> Any:
+    return list(range(x.ndim)) if axis is None else axis
+
+
+def _extremum(name: str) -> Callable[..., Tensor]:
+    def reduction(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _reduced(name, a, axis, keepdims=keepdims)
+    return reduction
+
+
+def _total(name: str) -> Callable[..., Tensor]:
+    def reduction(a: Operand, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+        return _reduced(name, a, axis, dtype, keepdims=keepdims)
+    return reduction
+
+
+def _spread(name: str) -> Callable[..., Tensor]:
+    def reduction(a: Operand, axis: Any = None, dtype: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+        return _reduced(name, a, axis, dtype, ddof=ddof, keepdims=keepdims)
+    return reduction
+
+
+def _norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    own = as_tensor(x, "linalg.norm")
+    along = positions_of(own, _everywhere(own, axis), "linalg.norm")
+    if ord is None or (len(along) == 1 and ord == 2) or (len(along) == 2 and ord == "fro"):
+        return reductions.L2_norm(own, axis=along, keepdims=keepdims)
+    if len(along) == 1 and ord == 1:
+        return reductions.L1_norm(own, axis=along, keepdims=keepdims)
+    raise InvalidArgument("this norm is not one of tensors", op="np.linalg.norm", operand="ord", got=repr(ord),
+                          expected="None, 1 or 2 of vectors, 'fro' of matrices", help="x.numpy() gives an array")
+
+
+# -- products and choices --------------------------------------------------------------------------
+
+
+def _where(condition: Operand, x: Operand, y: Operand, /) -> Tensor:
+    return elementwise.where(condition, x, y)
+
+
+def _clip(a: Operand, a_min: Operand | None = None, a_max: Operand | None = None, *, min: Operand | None = None,
+          max: Operand | None = None) -> Tensor:
+    return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def _round(a: Operand, decimals: int = 0) -> Tensor:
+    if as_integer(decimals) != 0:
+        raise InvalidArgument("tensors are rounded to integers", op="np.round", operand="decimals", got=decimals,
+                              expected=0, help="nv.round(x * 100) / 100 keeps two decimals")
+    return elementwise.round(a)
+
+
+def _dot(a: Operand, b: Operand) -> Tensor:
+    return contraction.dot(a, b)
+
+
+def _outer(a: Operand, b: Operand) -> Tensor:
+    return contraction.outer(*[entry if entry.ndim == 1 else views.flatten(entry)
+                               for entry in (as_tensor(a, "outer"), as_tensor(b, "outer", 2))])
+
+
+def _einsum(subscripts: str, *operands: Operand) -> Tensor:
+    return contraction.einsum(subscripts, *operands)
+
+
+def _take(a: Operand, indices: Operand, axis: Any = None) -> Tensor:
+    return gathering.gather(views.flatten(a) if axis is None else a, indices, 0 if axis is None else axis)
+
+
+def _take_along_axis(arr: Operand, indices: Operand, axis: Any = -1) -> Tensor:
+    return gathering.gather_elements(arr, indices, axis)
+
+
+# -- moves -----------------------------------------------------------------------------------------
+
+
+def _concatenate(arrays: Sequence[Operand], /, axis: Any = 0, *, dtype: Any = None) -> Tensor:
+    listed = [views.flatten(entry) for entry in arrays] if axis is None else list(arrays)
+    joined = joining.concatenate(listed, 0 if axis is None else axis)
+    return joined if dtype is None else elementwise.convert(joined, dtype)
+
+
+def _stack(arrays: Sequence[Operand], axis: int = 0) -> Tensor:
+    return joining.stack(list(arrays), pos=axis)
+
+
+def _split(ary: Operand, indices_or_sections: Any, axis: Any = 0) -> list[Tensor]:
+    return joining.split(ary, indices_or_sections, axis)
+
+
+def _reshape(a: Operand, /, shape: Any, order: str = "C") -> Tensor:
+    if order != "C":
+        raise InvalidArgument("tensors are reshaped in row-major order", op="np.reshape", operand="order",
+                              got=repr(order), expected="'C'", help="nv.reshape(x.T, shape[::-1]).T is the other order")
+    return views.reshape(a, shape)
+
+
+def _ravel(a: Operand) -> Tensor:
+    return views.flatten(a)
+
+
+def _transpose(a: Operand, axes: Any = None) -> Tensor:
+    own = as_tensor(a, "transpose")
+    return views.transpose_method(own) if axes is None else views.axes_with_order(own, axes)
+
+
+def _swapaxes(a: Operand, axis1: Any, axis2: Any) -> Tensor:
+    return _moveaxis(a, [axis1, axis2], [axis2, axis1])
+
+
+def _moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
+    own = as_tensor(a, "moveaxis")
+    places = dict(zip(positions_of(own, destination, "moveaxis"), positions_of(own, source, "moveaxis"), strict=False))
+    rest = iter([at for at in range(own.ndim) if at not in places.values()])
+    return views.permuted(own, [places[at] if at in places else next(rest) for at in range(own.ndim)])
+
+
+def _expand_dims(a: Operand, axis: int) -> Tensor:
+    return views.expand_dims(a, axis)
+
+
+def _squeeze(a: Operand, axis: Any = None) -> Tensor:
+    return views.squeeze(a, axis)
+
+
+def _broadcast_to(array: Operand, shape: Any) -> Tensor:
+    return views.broadcast(array, shape)
+
+
+def _flip(m: Operand, axis: Any = None) -> Tensor:
+    return views.reverse(m, axis)
+
+
+def _pad(array: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+    own = as_tensor(array, "pad")
+    if isinstance(pad_width, dict):
+        return views.pad(own, {position_of(own, axis, "pad"): entry for axis, entry in pad_width.items()}, None, mode,
+                         constant_values)
+    try:
+        pairs = np.broadcast_to(pad_width, (own.ndim, 2)).tolist()
+    except ValueError:
+        raise InvalidArgument("a pair (before, after) is needed for each axis", op="np.pad", operand="pad_width",
+                              got=repr(pad_width), expected=f"{own.ndim} pairs, or one for all",
+                              help="((1, 1), (0, 2)) pads two axes") from None
+    return views.pad(own, [tuple(pair) for pair in pairs], None, mode, constant_values)
+
+
+def _triangle(name: str) -> Callable[..., Tensor]:
+    def triangle(m: Operand, k: int = 0) -> Tensor:
+        result: Tensor = getattr(positions, name)(m, k)
+        return result
+    return triangle
+
+
+def _astype(x: Operand, dtype: Any, /) -> Tensor:
+    return elementwise.convert(x, dtype)
+
+
+def _like(name: str) -> Callable[..., Tensor]:
+    def like(a: Operand, dtype: Any = None) -> Tensor:
+        result: Tensor = getattr(positions, name)(a, dtype)
+        return result
+    return like
+
+
+def _full_like(a: Operand, fill_value: Any, dtype: Any = None) -> Tensor:
+    return positions.full_like(a, fill_value, dtype)
+
+
+# -- what is known without numbers -----------------------------------------------------------------
+
+
+def _shape(a: Operand) -> Any:
+    return as_tensor(a, "shape").shape
+
+
+def _ndim(a: Operand) -> int:
+    return as_tensor(a, "ndim").ndim
+
+
+def _size(a: Operand, axis: Any = None) -> Any:
+    own = as_tensor(a, "size")
+    return own.size if axis is None else own.shape[position_of(own, axis, "size")]
+
+
+def _iscomplexobj(x: Operand) -> bool:
+    return as_tensor(x, "iscomplexobj").dtype.is_complex
+
+
+def _isrealobj(x: Operand) -> bool:
+    return not _iscomplexobj(x)
+
+
+GRAPH: dict[str, Callable[..., Any]] = {
+    **{name: _total(name) for name in ("sum", "prod", "mean")}, "std": _spread("std"), "var": _spread("variance"),
+    **{name: _extremum(name) for name in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero")},
+    "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm, "where": _where, "clip": _clip,
+    "round": _round, "around": _round, "dot": _dot, "outer": _outer, "einsum": _einsum, "take": _take,
+    "take_along_axis": _take_along_axis, "concatenate": _concatenate, "stack": _stack, "split": _split,
+    "reshape": _reshape, "ravel": _ravel, "transpose": _transpose, "permute_dims": _transpose,
+    "matrix_transpose": views.matrix_transposed, "swapaxes": _swapaxes, "moveaxis": _moveaxis,
+    "expand_dims": _expand_dims, "squeeze": _squeeze, "broadcast_to": _broadcast_to, "flip": _flip, "pad": _pad,
+    "tril": _triangle("tril"), "triu": _triangle("triu"), "astype": _astype, "zeros_like": _like("zeros_like"),
+    "ones_like": _like("ones_like"), "full_like": _full_like, "shape": _shape, "ndim": _ndim, "size": _size,
+    "iscomplexobj": _iscomplexobj, "isrealobj": _isrealobj}
+"""NumPy's functions, by their names, with NumPy's arguments."""
