@@ -11,7 +11,7 @@ Names are imported at their first use, so that ``import nervure`` costs little m
 
 from nervure.front.tensor import Operand
 from nervure.front.tensor import TensorLike
-from typing import Any
+from nervure.types.axes import AxesLike
 
 from nervure import autodiff as autodiff
 from nervure import data as data
@@ -185,10 +185,10 @@ from nervure.types.dtype import uint8 as uint8
 
 __version__: str
 
-def L1_norm(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def L1_norm(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The sum of the magnitudes."""
 
-def L2_norm(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def L2_norm(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The square root of the sum of the squares. Its derivative at 0 is 0."""
 
 def absolute(x: Operand) -> Tensor:
@@ -203,19 +203,19 @@ def acosh(x: Operand) -> Tensor:
 def add(x: Operand, y: Operand) -> Tensor:
     """x + y; integers wrap; bool: or."""
 
-def all(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Whether all elements hold."""
 
-def any(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Whether an element holds."""
 
-def argmax(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def argmax(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Where the largest element is, int64: its place within the reduced axes, flattened in row-major order.
 
     The first of equal ones; NaN counts as larger than all numbers.
     """
 
-def argmin(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def argmin(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Where the smallest element is, int64: its place within the reduced axes, flattened in row-major order.
 
     The first of equal ones; NaN counts as smaller than all numbers.
@@ -260,7 +260,7 @@ def cos(x: Operand) -> Tensor:
 def cosh(x: Operand) -> Tensor:
     """The hyperbolic cosine."""
 
-def count_nonzero(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """How many elements are not 0, int64; NaN is not."""
 
 def digamma(x: Operand) -> Tensor:
@@ -353,19 +353,19 @@ def logical_or(x: Operand, y: Operand) -> Tensor:
 def logical_xor(x: Operand, y: Operand) -> Tensor:
     """Whether exactly one holds."""
 
-def logsumexp(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0."""
 
-def max(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The largest element; NaN if there is one. Ties share the gradient equally."""
 
 def maximum(x: Operand, y: Operand) -> Tensor:
     """The larger of x and y; NaN if either is NaN. Equal operands share the gradient."""
 
-def mean(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The sum over the number of elements; of none NaN."""
 
-def min(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The smallest element; NaN if there is one. Ties share the gradient equally."""
 
 def minimum(x: Operand, y: Operand) -> Tensor:
@@ -386,7 +386,7 @@ def negative(x: Operand) -> Tensor:
 def not_equal(x: Operand, y: Operand) -> Tensor:
     """x != y; true with NaN."""
 
-def prod(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def prod(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros."""
 
 def reciprocal(x: Operand) -> Tensor:
@@ -431,13 +431,13 @@ def sqrt(x: Operand) -> Tensor:
 def square(x: Operand) -> Tensor:
     """x * x."""
 
-def squared_L2(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def squared_L2(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The sum of the squares."""
 
 def squared_difference(x: Operand, y: Operand) -> Tensor:
     """(x - y) ** 2."""
 
-def sum(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+def sum(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """The sum, in the element type of x; low-precision floats add up in float32, integers wrap."""
 
 def tan(x: Operand) -> Tensor:

@@ -9,16 +9,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
 from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor
-from nervure.types.axes import Axes, make_axes
+from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.axis import Axis, same_role
 
 
-def position_of(x: Tensor, axis: Any, op: str) -> int:
+def position_of(x: Tensor, axis: object, op: str) -> int:
     """The position of one axis, given as an Axis, a name or a position (negative: from the end)."""
     if isinstance(axis, Axis):
         return _find(x, axis, op)
@@ -39,7 +38,7 @@ def position_of(x: Tensor, axis: Any, op: str) -> int:
     return position % x.ndim
 
 
-def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+def positions_of(x: Tensor, axes: object, op: str) -> tuple[int, ...]:
     """The positions of one axis or several, in the order given; InvalidArgument where one is named twice.
 
     A string is a name, or axes with their lengths: ``"H"``, ``"H=3, W=4"``.
@@ -54,7 +53,7 @@ def positions_of(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
     return positions
 
 
-def either(axes: Any, axis: Any, op: str, name: str) -> Any:
+def either(axes: AxesLike | None, axis: AxesLike | None, op: str, name: str) -> AxesLike | None:
     """Axes given as ``name=`` or by NumPy's ``axis=``; InvalidArgument for both."""
     if axes is not None and axis is not None:
         raise InvalidArgument(f"axis= and {name}= say the same", op=op, help="give one of them", got="both",
@@ -62,7 +61,7 @@ def either(axes: Any, axis: Any, op: str, name: str) -> Any:
     return axes if axis is None else axis
 
 
-def _is_list(axes: Any) -> bool:
+def _is_list(axes: object) -> bool:
     return isinstance(axes, Axes) or (isinstance(axes, Iterable) and not isinstance(axes, (str, bytes, Axis, Tensor))
                                          and getattr(axes, "shape", None) != ())
 

@@ -14,7 +14,6 @@ a square matrix can say which of its axes is contracted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
@@ -24,12 +23,12 @@ from nervure.front.creation import as_tensor
 from nervure.front.elementwise import common_dtype, converted_to, multiply
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, match
 from nervure.types.dim import equal
 
 
-def dot(x: Operand, y: Operand, batch: Any = ()) -> Tensor:
+def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
     """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
     The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
@@ -114,11 +113,11 @@ def _check_one_reading(left: Tensor, right: Tensor) -> None:
                            help='nv.cast_axes(y, axes) gives it names: dot contracts those that both operands have')
 
 
-def _batch_axes(left: Tensor, right: Tensor, batch: Any) -> list[Pair]:
+def _batch_axes(left: Tensor, right: Tensor, batch: AxesLike) -> list[Pair]:
     return list(zip(positions_of(left, batch, "dot"), _matching(left, right, batch), strict=True))
 
 
-def _matching(left: Tensor, right: Tensor, batch: Any) -> list[int]:
+def _matching(left: Tensor, right: Tensor, batch: AxesLike) -> list[int]:
     """Where the right operand has the batch axes."""
     found = []
     for at in positions_of(left, batch, "dot"):
@@ -149,7 +148,8 @@ def _contracted(left: Tensor, right: Tensor, batch: Sequence[Pair]) -> list[Pair
     return sorted(chosen)
 
 
-def _pairs(mine: Sequence[Any], theirs: Sequence[Any], shift: int, wanted: bool | None) -> list[Pair]:
+def _pairs(mine: Sequence[tuple[int, Axis]], theirs: Sequence[tuple[int, Axis]], shift: int,
+           wanted: bool | None) -> list[Pair]:
     return [(at, other) for at, axis in mine for other, partner in theirs
             if match(axis.offset(shift) if shift else axis, partner) is wanted]
 

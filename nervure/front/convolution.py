@@ -26,13 +26,13 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed, reordered
 from nervure.front.windows import setting, step, window_settings, with_length
 from nervure.ir.op import Value
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis
 from nervure.types.dim import equal, product
 
 
-def convolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, dilations: Any = 1, padding: Any = 0,
-                groups: int = 1, out_axes: Any = None) -> Tensor:
+def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: Any = 1, dilations: Any = 1,
+                padding: Any = 0, groups: int = 1, out_axes: AxesLike | None = None) -> Tensor:
     """Slides f along the spatial axes of x: at each place the sum of products with the window below it.
 
     ``spatial`` lists one to three axes of x, or maps each to its settings: ``{H: {"stride": 2, "padding": 1}}``.
@@ -54,8 +54,9 @@ def convolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, d
     return renamed(roles.result(op.output, [roles.f.axes[at] for at in roles.out]), out_axes)
 
 
-def deconvolution(x: Operand, f: Operand, spatial: Any = None, strides: Any = 1, dilations: Any = 1, padding: Any = 0,
-                  groups: int = 1, out_axes: Any = None, output_padding: Any = 0) -> Tensor:
+def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: Any = 1, dilations: Any = 1,
+                  padding: Any = 0, groups: int = 1, out_axes: AxesLike | None = None,
+                  output_padding: Any = 0) -> Tensor:
     """The transpose of a convolution: each element of x adds a multiple of f to its window of the result.
 
     Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding +
@@ -131,7 +132,7 @@ class Roles(NamedTuple):
         return Tensor(value, Axes([axes[source] for source in order]))
 
 
-def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
+def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> Roles:
     data, kernel = _same_type(op, x, f)
     divisor = step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, Any]] = {}
@@ -156,7 +157,7 @@ def _roles(op: str, x: Operand, f: Operand, spatial: Any, groups: Any) -> Roles:
     return roles._replace(f=_assumed(op, roles, divisor))
 
 
-def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: Any, settings: Mapping[int, Any]) -> Roles:
+def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None, settings: Mapping[int, Any]) -> Roles:
     """x (N, C, spatial) and f (K, C, spatial), or f (C, K, spatial) for the transpose."""
     if not 3 <= x.ndim <= 5 or f.ndim != x.ndim:
         raise ShapeMismatch("anonymous tensors go by position, with 1 to 3 spatial dimensions", op=op,
@@ -179,7 +180,7 @@ def _same_type(op: str, x: Operand, f: Operand) -> tuple[Tensor, Tensor]:
     return data, kernel
 
 
-def _spatial_places(op: str, x: Tensor, spatial: Any) -> list[int]:
+def _spatial_places(op: str, x: Tensor, spatial: AxesLike) -> list[int]:
     places = list(positions_of(x, spatial, op))
     if not 1 <= len(places) <= 3:
         raise InvalidArgument("there are 1 to 3 spatial axes", op=op, operand="spatial", got=f"{len(places)}",

@@ -28,10 +28,19 @@ from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import value_operands
 from nervure.ops.statistics import Extent
-from nervure.types.axes import Axes, make_axes
+from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, complex64, complex128, float32, float64, is_same_kind
+from nervure.types.dtype import (
+    DType,
+    DTypeLike,
+    as_dtype,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    is_same_kind,
+)
 from nervure.types.foreign import as_numpy, is_array
 from nervure.types.shape import check_room
 
@@ -130,7 +139,7 @@ def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads) if variable.trainable]
 
 
-def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp:
+def constant(value: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """An immutable tensor from a number, nested lists or an array.
 
     Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
@@ -153,7 +162,7 @@ def constant(value: Any, axes: Any = None, dtype: Any = None) -> AssignableTenso
     return AssignableTensorOp("constant", own, Constant(array).value)
 
 
-def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
+def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
     """A tensor as it is; numbers, lengths, arrays (of their own type) and lists as anonymous constants."""
     if isinstance(operand, Tensor):
         return operand
@@ -170,29 +179,30 @@ def as_tensor(operand: Any, op: str = "operand", position: int = 1, dtype: DType
         raise error.within(op, operand=position) from None
 
 
-def placeholder(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:
+def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``."""
     return _place("placeholder", axes, dtype, None)
 
 
-def persistent_tensor(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensorOp:
+def persistent_tensor(axes: AxesLike = (), initial_value: Any = None,
+                      dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A tensor that keeps its value between computations, such as the velocity of an optimiser."""
     return _place("persistent", axes, dtype, initial_value)
 
 
-def variable(axes: Any = (), initial_value: Any = None, dtype: Any = None) -> AssignableTensorOp:
+def variable(axes: AxesLike = (), initial_value: Any = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
     or a constant.
     """
     return _place("variable", axes, dtype, initial_value)
 
 
-def temporary(axes: Any = (), dtype: Any = None) -> AssignableTensorOp:
+def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """Scratch: assigned and read inside one computation, forgotten at its end."""
     return _place("temporary", axes, dtype, None)
 
 
-def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp:
+def tensor(data: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A persistent tensor from anything that NumPy reads."""
     if isinstance(data, Tensor):
         axes = data._axes if axes is None else axes
@@ -201,7 +211,7 @@ def tensor(data: Any, axes: Any = None, dtype: Any = None) -> AssignableTensorOp
     return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
 
 
-def _place(role: str, axes: Any, dtype: Any, initial: Any) -> AssignableTensorOp:
+def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: Any) -> AssignableTensorOp:
     own = read_axes(axes)
     if isinstance(initial, Tensor):
         initial = _elements(initial, own, role)
@@ -245,20 +255,20 @@ def _initializer(initial: Any, axes: Axes, role: str) -> Any:
     return compute
 
 
-def _elements(value: Tensor, axes: Any, op: str) -> np.ndarray:
+def _elements(value: Tensor, axes: AxesLike | None, op: str) -> np.ndarray:
     """The elements of a tensor on the axes of a place, as users write these (None: its own)."""
     own = value.axes if axes is None else read_axes(axes)
     return arranged(value, own, op, "value").numpy()
 
 
-def read_axes(axes: Any) -> Axes:
+def read_axes(axes: AxesLike) -> Axes:
     """Axes from what users write: Axes, a list, a dict, a string, a plain shape, a single length, another tensor's."""
     if isinstance(axes, Tensor):
         return axes.axes
     return make_axes(axes)
 
 
-def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
+def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
     """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
     element: DType | None = None if dtype is None else as_dtype(dtype)
     array = numpy_array(value, op)
@@ -276,7 +286,7 @@ def read_array(value: Any, dtype: Any, op: str) -> np.ndarray:
         return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
 
 
-def received(value: Any, dtype: DType, op: str, position: int = 2) -> Tensor:
+def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:
     """What is written to a place of this element type: a tensor that converts to it, else WrongKind.
 
     A conversion is allowed where NumPy calls it ``same_kind``. Scalars are weak, and so are known integers where
@@ -290,14 +300,14 @@ def received(value: Any, dtype: DType, op: str, position: int = 2) -> Tensor:
     return own
 
 
-def _is_weak(value: Any, dtype: DType, op: str) -> bool:
+def _is_weak(value: object, dtype: DType, op: str) -> bool:
     if is_scalar(value):
         return promote([dtype], [weak_type(value)], op) is dtype
     is_known = isinstance(value, (np.ndarray, list, tuple)) and dtype.is_integer
     return is_known and numpy_array(value, op).dtype.kind in "iu"
 
 
-def numpy_array(value: Any, op: str) -> np.ndarray:
+def numpy_array(value: object, op: str) -> np.ndarray:
     """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
     try:
         if isinstance(value, np.ndarray):  # one may repeat few elements many times
@@ -331,7 +341,7 @@ def _unreadable(value: Any, op: str, error: Exception) -> InvalidArgument:
                            help="pad shorter lists, or make a tensor of each")
 
 
-def _default_type(value: Any, own: DType) -> DType:
+def _default_type(value: object, own: DType) -> DType:
     """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep
     their type.
     """
@@ -340,7 +350,7 @@ def _default_type(value: Any, own: DType) -> DType:
     return complex64 if own is complex128 and not _holds_arrays(value) else own
 
 
-def _holds_arrays(value: Any) -> bool:
+def _holds_arrays(value: object) -> bool:
     """Whether the elements come from NumPy (an array, a scalar, a list of them), which has types of its own."""
     while isinstance(value, (list, tuple)) and value:
         value = value[0]

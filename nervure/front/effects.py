@@ -20,11 +20,12 @@ from nervure.front import alignment, reading
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import choose
-from nervure.front.tensor import Tensor, is_operand, is_scalar, value_only
+from nervure.front.tensor import Number, Tensor, TensorLike, is_operand, is_scalar, value_only
 from nervure.front.views import base_of
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ir.variable import Variable
 from nervure.ops.order import Assign, DoAll, Sequential
 from nervure.types.index_map import IndexMap
 
@@ -68,7 +69,7 @@ for _name, _op in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "gre
     setattr(Effect, f"__{_name}__", _refusal(_op))
 
 
-def assign(target: Tensor, value: Any) -> Effect:
+def assign(target: Tensor, value: TensorLike) -> Effect:
     """Writes ``value`` to a variable, persistent tensor, placeholder or temporary, or through a view to its base.
 
     The value's axes are a subset of the target's (AxisMismatch); it is broadcast and converted to the target's type.
@@ -78,7 +79,7 @@ def assign(target: Tensor, value: Any) -> Effect:
     return Effect(Assign(converted_to(alignment.fitted(own, target, "assign"), target.dtype), variable, index_map))
 
 
-def fill(target: Tensor, number: Any) -> Effect:
+def fill(target: Tensor, number: Number) -> Effect:
     """Writes one number to every element of a variable or view."""
     if not is_scalar(number):
         raise WrongKind("fill takes a number", op="fill", operand=2, got=type(number).__name__, expected="a number",
@@ -86,7 +87,7 @@ def fill(target: Tensor, number: Any) -> Effect:
     return assign(target, number)
 
 
-def set_item(target: Tensor, item: Any, value: Any) -> Effect:
+def set_item(target: Tensor, item: Any, value: TensorLike) -> Effect:
     """``target[item] = value``: an assignment through the view ``target[item]``.
 
     Where index arrays choose the elements, the whole target is written.
@@ -119,7 +120,7 @@ def value_of(x: Tensor) -> Tensor:
     return Tensor(own.value, own._axes)
 
 
-def print_op(x: Any, prefix: str | None = None) -> Tensor:
+def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
     """Prints x to standard output at each run, and passes it on."""
     own = as_tensor(x, "print_op")
     return Tensor(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
@@ -154,7 +155,7 @@ def _members(members: Iterable[Any], op: str) -> list[Any]:
     return listed
 
 
-def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
+def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
     """The variable below a target, and the index map of the views between (None: all of it)."""
     if not isinstance(target, Tensor):
         raise _no_place("assign", target)
@@ -172,6 +173,6 @@ def _place_of(target: Any) -> tuple[Any, IndexMap | None]:
     return base.op.variable, index_map
 
 
-def _no_place(op: str, target: Any) -> WrongKind:
+def _no_place(op: str, target: object) -> WrongKind:
     return WrongKind("only a tensor can be assigned", op=op, operand=1, got=reading.shown(target),
                      expected="a variable or a view of one", help="nv.variable and nv.persistent_tensor make places")

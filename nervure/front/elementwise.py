@@ -22,7 +22,7 @@ from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, is_scalar, value_only
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, bool_
+from nervure.types.dtype import DType, DTypeLike, as_dtype, bool_
 from nervure.types.foreign import is_array
 from nervure.types.shape import Shape
 
@@ -91,13 +91,13 @@ def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
     return value if value.type.dtype is dtype else ops.Convert(value, dtype, mode).output
 
 
-def convert(x: Operand, dtype: Any, mode: str = "saturate") -> Tensor:
+def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
     """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
     tensor = as_tensor(x, "convert")
     return Tensor(converted_to(tensor.value, as_dtype(dtype), mode), tensor._axes)
 
 
-def bitcast(x: Operand, dtype: Any) -> Tensor:
+def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:
     """The same bits as elements of another type of the same width."""
     tensor = as_tensor(x, "bitcast")
     return Tensor(ops.Bitcast(tensor.value, as_dtype(dtype)), tensor._axes)

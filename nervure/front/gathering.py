@@ -27,16 +27,16 @@ from nervure.front.elementwise import converted_to
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
-from nervure.types.axes import Axes, make_axes
+from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis
-from nervure.types.dtype import as_dtype, float32, int64
+from nervure.types.dtype import DTypeLike, as_dtype, float32, int64
 
 MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
          "maximum": "maximum", "max": "maximum"}
 
 
-def gather(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
+def gather(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     """x with one axis replaced by a choice of its positions.
 
     The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N,
@@ -48,7 +48,7 @@ def gather(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
     return plan.result(plan.gather(own.value))
 
 
-def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: Any, mode: str = "set") -> Tensor:
+def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLike, mode: str = "set") -> Tensor:
     """x with updates, which have the axes of ``gather(x, index, axis)`` or fewer, written to these positions.
 
     ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
@@ -64,7 +64,7 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: Any, mo
     return Tensor(plan.scatter(own.value, converted_to(fresh, own.dtype), MODES[mode]), own._axes)
 
 
-def gather_elements(x: TensorLike, index: TensorLike, axis: Any) -> Tensor:
+def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     """For each element of index the element of x at that position along the axis, and at the same place otherwise.
 
     The index has x's shape but for the axis: NumPy's ``take_along_axis``.
@@ -99,7 +99,7 @@ def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
     return Tensor(ops.GatherNd(own.value, positions.value, batch=batch))
 
 
-def one_hot(x: TensorLike, axis: Any, dtype: Any = float32) -> Tensor:
+def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor:
     """x's integers as vectors along a new first axis: 1 at the position they name, 0 elsewhere.
 
     ``axis`` is an Axis or ``"C=10"``; for an anonymous x a length. Negative integers count from the end, once.
@@ -110,7 +110,8 @@ def one_hot(x: TensorLike, axis: Any, dtype: Any = float32) -> Tensor:
     return Tensor(op, None if new.is_anonymous else Axes([new, *own.axes]))
 
 
-def lookuptable(table: TensorLike, index: TensorLike, axes: Any = None, pad_idx: int | None = None) -> Tensor:
+def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = None,
+                pad_idx: int | None = None) -> Tensor:
     """The rows of a table of two axes that index names: index's axes, then the table's second.
 
     The row ``pad_idx`` has gradient zero. ``axes`` are the result's, in its order or another.
@@ -165,7 +166,7 @@ class _Plan(NamedTuple):
         return ops.Broadcast(self.positions, shape, (len(shape) - 1,)).output
 
 
-def _plan(x: Tensor, index: TensorLike, axis: Any, op: str) -> _Plan:
+def _plan(x: Tensor, index: TensorLike, axis: AxisLike, op: str) -> _Plan:
     at, positions = position_of(x, axis, op), _index(index, op, 2)
     shared: dict[int, int] = {}  # dimensions of the index -> those of x
     if x.is_named and positions.is_named:

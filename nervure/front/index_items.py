@@ -245,7 +245,7 @@ def _read(entry: Any, x: Tensor) -> Any:
     return entry
 
 
-def is_integer(entry: Any) -> bool:
+def is_integer(entry: object) -> bool:
     """Whether an entry is a position: a Python or NumPy integer."""
     return not isinstance(entry, (np.ndarray, Tensor)) and as_integer(entry) is not None
 
@@ -285,7 +285,7 @@ def _consumed(entry: Any) -> int:
     return entry.ndim if _is_mask(entry) else 1
 
 
-def _is_mask(entry: Any) -> bool:
+def _is_mask(entry: object) -> bool:
     if isinstance(entry, Tensor):
         return entry.dtype is bool_
     return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"

@@ -26,9 +26,10 @@ from nervure.front.creation import as_tensor, received
 from nervure.front.elementwise import converted_to
 from nervure.front.index_items import FULL, Choice, choose, is_integer
 from nervure.front.reading import members
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
+from nervure.types.axes import AxesLike, AxisLike
 
 
 def get_item(x: Tensor, item: Any) -> Tensor:
@@ -42,7 +43,7 @@ def get_item(x: Tensor, item: Any) -> Tensor:
     return Tensor(value, chosen.picks.remaining(chosen.view))
 
 
-def tensor_slice(x: Any, slices: Sequence[Any], axes: Any = None) -> Tensor:
+def tensor_slice(x: TensorLike, slices: Sequence[Any], axes: AxesLike | None = None) -> Tensor:
     """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result."""
     own = as_tensor(x, "tensor_slice")
     listed = members(slices, "tensor_slice", "slices", "a list of integers and slices")
@@ -54,7 +55,7 @@ def tensor_slice(x: Any, slices: Sequence[Any], axes: Any = None) -> Tensor:
     return renamed(get_item(own, tuple(listed)), axes)
 
 
-def slice_along_axis(x: Any, axis: Any, slice: Any) -> Tensor:
+def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tensor:
     """x with an integer or a slice for one axis."""
     own = as_tensor(x, "slice_along_axis")
     at = position_of(own, axis, "slice_along_axis")
@@ -85,29 +86,29 @@ class Place:
         view, picks = self._chosen
         return Tensor(picks.gather(view.value), picks.remaining(view)) if picks.dimensions else view
 
-    def set(self, y: Any) -> Tensor:
+    def set(self, y: TensorLike) -> Tensor:
         """With y in their place."""
         return self._changed(y, "set", lambda old, new: new)
 
-    def add(self, y: Any) -> Tensor:
+    def add(self, y: TensorLike) -> Tensor:
         """With y added to them."""
         return self._changed(y, "add", elementwise.add)
 
-    def multiply(self, y: Any) -> Tensor:
+    def multiply(self, y: TensorLike) -> Tensor:
         """Multiplied by y."""
         return self._changed(y, "multiply", elementwise.multiply)
 
-    def min(self, y: Any) -> Tensor:
+    def min(self, y: TensorLike) -> Tensor:
         """With y where that is smaller."""
         return self._changed(y, "minimum", elementwise.minimum)
 
-    def max(self, y: Any) -> Tensor:
+    def max(self, y: TensorLike) -> Tensor:
         """With y where that is larger."""
         return self._changed(y, "maximum", elementwise.maximum)
 
     mul = multiply
 
-    def _changed(self, y: Any, mode: str, combine: Callable[[Any, Any], Any]) -> Tensor:
+    def _changed(self, y: TensorLike, mode: str, combine: Callable[[Any, Any], Any]) -> Tensor:
         view, picks = self._chosen
         if picks.dimensions:
             fresh = picks.scatter(view.value, _converted(y, self.get(), mode), mode)
@@ -119,7 +120,7 @@ class Place:
         return Tensor(written, self._x._axes)
 
 
-def _converted(y: Any, target: Tensor, op: str) -> Value:
+def _converted(y: TensorLike, target: Tensor, op: str) -> Value:
     """What is written, on the axes of its place and in its element type."""
     own = received(y, target.dtype, f"at.{op}")
     return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)

@@ -7,6 +7,8 @@ from nervure.front.indexing import At
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor
 from nervure.front.tensor import TensorLike
+from nervure.types.axes import AxesLike
+from nervure.types.dtype import DTypeLike
 from typing import Any
 
 class Interface:
@@ -120,46 +122,46 @@ class Interface:
     def __array_function__(self, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
 
-    def sum(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""
 
-    def prod(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def prod(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.prod`` of this tensor; ``dtype`` converts it first."""
 
-    def max(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def max(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.max`` of this tensor; ``dtype`` converts it first."""
 
-    def min(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def min(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.min`` of this tensor; ``dtype`` converts it first."""
 
-    def mean(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def mean(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.mean`` of this tensor; ``dtype`` converts it first."""
 
-    def variance(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+    def variance(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.variance`` of this tensor; ``dtype`` converts it first."""
 
-    def var(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+    def var(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.variance`` of this tensor; ``dtype`` converts it first."""
 
-    def std(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, ddof: int = 0, dtype: Any = None, out: None = None) -> Tensor:
+    def std(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.std`` of this tensor; ``dtype`` converts it first."""
 
-    def any(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def any(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.any`` of this tensor; ``dtype`` converts it first."""
 
-    def all(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def all(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.all`` of this tensor; ``dtype`` converts it first."""
 
-    def argmax(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def argmax(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.argmax`` of this tensor; ``dtype`` converts it first."""
 
-    def argmin(self, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False, dtype: Any = None, out: None = None) -> Tensor:
+    def argmin(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.argmin`` of this tensor; ``dtype`` converts it first."""
 
-    def astype(self, dtype: Any, mode: str = 'saturate') -> Tensor:
+    def astype(self, dtype: DTypeLike, mode: str = 'saturate') -> Tensor:
         """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
 
-    def dot(self, y: Operand, batch: Any = ()) -> Tensor:
+    def dot(self, y: Operand, batch: AxesLike = ()) -> Tensor:
         """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
         The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
@@ -175,12 +177,12 @@ class Interface:
     def flatten(self) -> Tensor:
         """All axes as one, a FlattenedAxis where they are named."""
 
-    def broadcast_to(self, axes: Any) -> Tensor:
+    def broadcast_to(self, axes: AxesLike) -> Tensor:
         """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
         broadcast_to.
         """
 
-    def squeeze(self, axes: Any = None) -> Tensor:
+    def squeeze(self, axes: AxesLike | None = None) -> Tensor:
         """x without its axes of length 1, or without those that are listed, which must have length 1."""
 
     def variables(self) -> list[AssignableTensorOp]:

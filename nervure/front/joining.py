@@ -23,7 +23,7 @@ from nervure.front.indexing import slice_along_axis
 from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import new_position, permuted
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, make_axis
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import equal
@@ -32,7 +32,7 @@ MOST_PARTS = 1 << 16
 """``split`` makes a tensor for each part. An empty axis, and one of symbolic length, would have any number of them."""
 
 
-def stack(xs: Sequence[TensorLike], axis: Any = None, pos: int = 0) -> Tensor:
+def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int = 0) -> Tensor:
     """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number."""
     tensors = _listed(xs, "stack")
     if isinstance(axis, int):
@@ -65,7 +65,7 @@ def _stacking_axis(axis: Any, length: int) -> Axis:
     return axis
 
 
-def concat_along_axis(xs: Sequence[TensorLike], axis: Any) -> Tensor:
+def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
     """Tensors end to end along an axis, found by its class in each; the lengths along it may differ."""
     tensors = _listed(xs, "concat_along_axis")
     places = [_along(entry, axis, "concat_along_axis") for entry in tensors]
@@ -87,12 +87,12 @@ def concat_along_axis(xs: Sequence[TensorLike], axis: Any) -> Tensor:
     return Tensor(op, Axes([joined if d == at else own for d, own in enumerate(first.axes)]))
 
 
-def concatenate(xs: Sequence[TensorLike], axis: Any = 0) -> Tensor:
+def concatenate(xs: Sequence[TensorLike], axis: AxisLike = 0) -> Tensor:
     """NumPy's name for ``concat_along_axis``."""
     return concat_along_axis(xs, axis)
 
 
-def split(x: TensorLike, parts: Any, axis: Any = 0) -> list[Tensor]:
+def split(x: TensorLike, parts: Any, axis: AxisLike = 0) -> list[Tensor]:
     """x cut along an axis: into ``parts`` equal pieces, or before each position of a list."""
     own = as_tensor(x, "split")
     at = position_of(own, axis, "split")
@@ -147,7 +147,7 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
     return alignment.assume_shape(other.value, first.shape, op)
 
 
-def _along(x: Tensor, axis: Any, op: str) -> int:
+def _along(x: Tensor, axis: AxisLike, op: str) -> int:
     """The position of the axis of this class in a tensor; InvalidArgument where two have it."""
     if not isinstance(axis, Axis):
         return position_of(x, axis, op)

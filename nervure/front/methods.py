@@ -19,6 +19,7 @@ from nervure.errors import WrongKind
 from nervure.front import contraction, creation, elementwise, indexing, reductions, views
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
+from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
 OPERATORS: dict[str, Callable[..., Tensor]] = {
@@ -63,7 +64,8 @@ def _operator(name: str, function: Callable[..., Tensor], reflected: bool = Fals
 
 def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A reduction that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
-    def method(self: Tensor, *arguments: Any, dtype: Any = None, out: None = None, **keywords: Any) -> Tensor:
+    def method(self: Tensor, *arguments: Any, dtype: DTypeLike | None = None, out: None = None,
+               **keywords: Any) -> Tensor:
         if out is not None:
             raise not_into(out, name)
         return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)

@@ -39,11 +39,11 @@ from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.views import reordered
 from nervure.ir.op import Op, Value
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike
 from nervure.types.dtype import DType
 
 
-def softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:
+def softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: AxesLike | None = None) -> Tensor:
     """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC).
 
     An anonymous tensor of two axes or more has to be given the axes (InvalidArgument).
@@ -51,12 +51,12 @@ def softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> 
     return _normalized("softmax", ops.Softmax, x, normalization_axes, axis)
 
 
-def log_softmax(x: Operand, normalization_axes: Any = None, *, axis: Any = None) -> Tensor:
+def log_softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: AxesLike | None = None) -> Tensor:
     """The logarithm of the softmax, finite for all finite x."""
     return _normalized("log_softmax", ops.LogSoftmax, x, normalization_axes, axis)
 
 
-def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
+def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
     """``-sum(t * log(y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
 
     y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t
@@ -79,7 +79,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits), dtype)
 
 
-def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: Any = None) -> Tensor:
+def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes: AxesLike | None = None) -> Tensor:
     """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
 
     y are probabilities; a sigmoid is recognised and its logits used. t has the same axes in any order.
@@ -96,8 +96,8 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
 
 
-def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = None, epsilon: float = 1e-5, *,
-               axis: Any = None) -> Tensor:
+def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = None, shift: Operand | None = None,
+               epsilon: float = 1e-5, *, axis: AxesLike | None = None) -> Tensor:
     """x less its mean, over its deviation, along some axes (absent: as for softmax); then times scale, plus shift.
 
     ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
@@ -107,7 +107,8 @@ def layer_norm(x: Operand, axes: Any = None, scale: Any = None, shift: Any = Non
     return convert(_scaled(_standardized(own, kept, epsilon), scale, shift), dtype)
 
 
-def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1e-6, *, axis: Any = None) -> Tensor:
+def rms_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = None, epsilon: float = 1e-6, *,
+             axis: AxesLike | None = None) -> Tensor:
     """x over the root of its mean square along some axes (absent: as for softmax); then times scale (Zhang and
     Sennrich 2019).
     """
@@ -118,8 +119,8 @@ def rms_norm(x: Operand, axes: Any = None, scale: Any = None, epsilon: float = 1
     return convert(result if scale is None else multiply(result, scale), dtype)
 
 
-def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = None, variance_of: Any = None,
-               channels: Any = None, epsilon: float = 1e-5) -> Tensor:
+def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None = None, mean_of: Operand | None = None,
+               variance_of: Operand | None = None, channels: AxesLike | None = None, epsilon: float = 1e-5) -> Tensor:
     """x standardised for each channel over all other axes (Ioffe and Szegedy 2015); then times scale, plus shift.
 
     ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of``
@@ -138,13 +139,13 @@ def batch_norm(x: Operand, scale: Any = None, shift: Any = None, mean_of: Any = 
     return convert(_scaled(result, scale, shift), dtype)
 
 
-def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: Any, axis: Any) -> Tensor:
+def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: AxesLike | None, axis: AxesLike | None) -> Tensor:
     own = as_tensor(x, name)
     along = _along(own, either(axes, axis, name, "normalization_axes"), name)
     return Tensor(core(converted_to(own.value, floating(own.dtype)), axes=along), own._axes)
 
 
-def _along(x: Tensor, axes: Any, op: str) -> tuple[int, ...]:
+def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
     """The positions along which x is normalised: those given, else all but N and REC; InvalidArgument where that is
     no choice.
     """
@@ -214,7 +215,7 @@ def _in_unit(nats: Tensor, usebits: bool) -> Tensor:
     return multiply(nats, 1 / math.log(2)) if truth(usebits, "cross_entropy", "usebits") else nats
 
 
-def _kept(x: Tensor, axes: Any, op: str) -> list[int]:
+def _kept(x: Tensor, axes: AxesLike | None, op: str) -> list[int]:
     along = _along(x, axes, op)
     return [at for at in range(x.ndim) if at not in along]
 
@@ -234,12 +235,12 @@ def _standardized(x: Tensor, kept: list[int], epsilon: Any) -> Tensor:
     return multiply(centred, rsqrt(add(_spread(variance, x, kept), epsilon)))
 
 
-def _scaled(x: Tensor, scale: Any, shift: Any) -> Tensor:
+def _scaled(x: Tensor, scale: Operand | None, shift: Operand | None) -> Tensor:
     result = x if scale is None else multiply(x, scale)
     return result if shift is None else add(result, shift)
 
 
-def _channels(x: Tensor, channels: Any) -> list[int]:
+def _channels(x: Tensor, channels: AxesLike | None) -> list[int]:
     if channels is not None:
         return list(positions_of(x, channels, "batch_norm"))
     if not x.is_named and x.ndim > 1:

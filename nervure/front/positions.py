@@ -20,13 +20,13 @@ from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.promotion import promote, weak_type
-from nervure.front.tensor import Tensor, TensorLike, is_scalar
-from nervure.types.axes import Axes, make_axes
+from nervure.front.tensor import Number, Tensor, TensorLike, is_scalar
+from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, float32, float64, int64
+from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, float64, int64
 
 
-def full(axes: Any, number: Any, dtype: Any = None) -> Tensor:
+def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
     """One number everywhere; its default type is float32, for a bool, NumPy scalar or complex number its own."""
     if not is_scalar(number):
         raise WrongKind("full takes a number", op="full", operand=2, got=type(number).__name__, expected="a number",
@@ -34,33 +34,33 @@ def full(axes: Any, number: Any, dtype: Any = None) -> Tensor:
     return _filled(read_axes(axes), number, _type_of(number) if dtype is None else as_dtype(dtype))
 
 
-def zeros(axes: Any = (), dtype: Any = float32) -> Tensor:
+def zeros(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
     """Zeros."""
     return _filled(read_axes(axes), 0, as_dtype(dtype))
 
 
-def ones(axes: Any = (), dtype: Any = float32) -> Tensor:
+def ones(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
     """Ones."""
     return _filled(read_axes(axes), 1, as_dtype(dtype))
 
 
-def full_like(x: TensorLike, number: Any, dtype: Any = None) -> Tensor:
+def full_like(x: TensorLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
     """One number everywhere, with the axes and, unless another is given, the element type of x."""
     own = as_tensor(x, "full_like")
     return full(own.axes, number, own.dtype if dtype is None else dtype)
 
 
-def zeros_like(x: TensorLike, dtype: Any = None) -> Tensor:
+def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Zeros with the axes and, unless another is given, the element type of x."""
     return full_like(x, 0, dtype)
 
 
-def ones_like(x: TensorLike, dtype: Any = None) -> Tensor:
+def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
     """Ones with the axes and, unless another is given, the element type of x."""
     return full_like(x, 1, dtype)
 
 
-def iota(axis: Any, dtype: Any = int64) -> Tensor:
+def iota(axis: AxesLike, dtype: DTypeLike = int64) -> Tensor:
     """0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length."""
     axes = make_axes(axis)
     if len(axes) != 1:
@@ -69,7 +69,7 @@ def iota(axis: Any, dtype: Any = int64) -> Tensor:
     return Tensor(ops.Iota(axes.lengths, 0, as_dtype(dtype)), axes)
 
 
-def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Tensor:
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None) -> Tensor:
     """Numbers from start (0 if one is given alone) to before stop, step apart; int64 of integers, else float32.
 
     ``nv.arange(n)`` takes a symbolic length.
@@ -105,7 +105,7 @@ def _arange_of_floats(start: float, stop: float, step: float, dtype: DType) -> T
     return Tensor(ops.Convert(counted, dtype))
 
 
-def eye(rows: Any, columns: Any = None, offset: int = 0, dtype: Any = float32) -> Tensor:
+def eye(rows: AxesLike, columns: AxesLike | None = None, offset: int = 0, dtype: DTypeLike = float32) -> Tensor:
     """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere.
 
     The axes are lengths, one axis each, or both at once; columns default to rows (for a named axis: give both).
@@ -131,11 +131,11 @@ def triu(x: TensorLike, offset: int = 0) -> Tensor:
     return Tensor(ops.Triu(own.value, offset), own._axes)
 
 
-def _filled(axes: Axes, number: Any, dtype: DType) -> Tensor:
+def _filled(axes: Axes, number: Number, dtype: DType) -> Tensor:
     return Tensor(ops.Full(number, dtype, axes.lengths), axes)
 
 
-def _type_of(number: Any) -> DType:
+def _type_of(number: Number) -> DType:
     """The element type of a number: float32 for Python's ints and floats, as in ``nv.constant``."""
     if isinstance(number, np.generic) and number.dtype != np.float64:
         return as_dtype(number.dtype)

@@ -30,15 +30,15 @@ from nervure.front.creation import as_tensor, read_axes
 from nervure.front.elementwise import add, converted_to, multiply, operate, where
 from nervure.front.promotion import floating
 from nervure.front.random_state import SEED, STEP, next_stream
-from nervure.front.tensor import Tensor, is_scalar
+from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, float32
+from nervure.types.dtype import DType, DTypeLike, as_dtype, float32
 
 
-def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) -> Tensor:
+def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Numbers drawn evenly from [low, high), numbers or tensors that are rounded to the element type; low where no
     number of that type lies between.
     """
@@ -50,18 +50,18 @@ def uniform(axes: Any, low: Any = 0.0, high: Any = 1.0, dtype: Any = float32) ->
     return operate("uniform", ops.Between, (numbers, low, high))
 
 
-def normal(axes: Any, loc: Any = 0.0, scale: Any = 1.0, dtype: Any = float32) -> Tensor:
+def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or tensors."""
     return _scaled(_drawn(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
 
 
-def bernoulli(axes: Any, p: float = 0.5, dtype: Any = bool) -> Tensor:
+def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor:
     """True, or 1 in another element type, with probability p."""
     drawn = _drawn(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
     return Tensor(converted_to(drawn.value, as_dtype(dtype)), drawn._axes)
 
 
-def dropout(x: Any, rate: float = 0.5) -> Tensor:
+def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
     """x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``."""
     own = as_tensor(x, "dropout")
     own = Tensor(converted_to(own.value, floating(own.dtype)), own._axes)
@@ -74,7 +74,7 @@ def dropout(x: Any, rate: float = 0.5) -> Tensor:
     return where(kept, own * (1 / (1 - chance)), 0.0)
 
 
-def glorot(axes: Any, out_axes: Any = None) -> Tensor:
+def glorot(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010): an ``initial_value``.
 
     Outputs are the elements of ``out_axes`` (absent: of the last axis), inputs those of the others.
@@ -84,7 +84,7 @@ def glorot(axes: Any, out_axes: Any = None) -> Tensor:
     return uniform(axes, -width, width)
 
 
-def he(axes: Any, out_axes: Any = None) -> Tensor:
+def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015): an ``initial_value``.
 
     Axes are as for ``glorot``.
@@ -98,7 +98,7 @@ def _drawn(core: Callable[..., Op], axes: Axes, **attributes: Any) -> Tensor:
     return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
 
 
-def _scaled(numbers: Tensor, start: Any, scale: Any) -> Tensor:
+def _scaled(numbers: Tensor, start: Operand, scale: Operand) -> Tensor:
     """numbers * scale + start, where scale 1 and start 0 leave no trace."""
     if not (is_scalar(scale) and scale == 1):
         numbers = multiply(numbers, scale)
@@ -127,7 +127,7 @@ def _probability(p: Any, op: str) -> float:
     return float(p)
 
 
-def _fans(axes: Any, out_axes: Any, op: str) -> tuple[int, int]:
+def _fans(axes: AxesLike, out_axes: AxesLike | None, op: str) -> tuple[int, int]:
     """How many inputs and outputs a weight has."""
     own = read_axes(axes)
     lengths = [length for length in own.lengths if not isinstance(length, Dim)]

@@ -31,7 +31,7 @@ def as_integer(value: Any) -> int | None:
         return None
 
 
-def integer(value: Any, op: str, operand: str, expected: str = "an integer", help: str | None = None) -> int:
+def integer(value: object, op: str, operand: str, expected: str = "an integer", help: str | None = None) -> int:
     """The integer that a value stands for; WrongKind if it stands for none."""
     number = as_integer(value)
     if number is None:
@@ -50,7 +50,7 @@ def real(value: Any, op: str, operand: str, expected: str = "a number") -> float
     return float(value)
 
 
-def truth(value: Any, op: str, operand: str) -> bool:
+def truth(value: object, op: str, operand: str) -> bool:
     """A switch; WrongKind for anything but a truth value or an integer."""
     if not isinstance(value, (bool, int, np.bool_)):
         raise WrongKind(f"{operand} is a switch", op=op, operand=operand, got=shown(value), expected="True or False",
@@ -58,7 +58,7 @@ def truth(value: Any, op: str, operand: str) -> bool:
     return bool(value)
 
 
-def members(value: Any, op: str, operand: str, expected: str = "a list") -> list[Any]:
+def members(value: object, op: str, operand: str, expected: str = "a list") -> list[Any]:
     """The entries of a list, tuple or other iterable, in its order; WrongKind for what has none."""
     try:
         if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -71,6 +71,6 @@ def members(value: Any, op: str, operand: str, expected: str = "a list") -> list
                     help="write [x] for one alone")
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as errors show it: its type, and the beginning of its text."""
     return f"{type(value).__name__} {value!r:.60}"

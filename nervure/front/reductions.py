@@ -22,12 +22,13 @@ from nervure.front.promotion import accumulating, floating
 from nervure.front.reading import truth
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Op, Value
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import product
 from nervure.types.dtype import DType, bool_, float32
 
 
-def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike | None,
+                op: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The positions that are reduced, and those that stay, in the order of the result."""
     if reduction_axes is None and out_axes is None:
         kept = [at for at, axis in enumerate(x.axes) if x.is_named and (axis.is_batch or axis.is_recurrent)]
@@ -44,8 +45,9 @@ def chosen_axes(x: Tensor, reduction_axes: Any, out_axes: Any, op: str) -> tuple
     return rest, kept_in_order
 
 
-def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Any, out_axes: Any, axis: Any,
-           keepdims: bool, dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
+def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: AxesLike | None,
+           out_axes: AxesLike | None, axis: AxesLike | None, keepdims: bool,
+           dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
@@ -70,8 +72,8 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
 
 def _reduction(name: str, core: Callable[..., Op],
                dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
-    def reduction(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
-                  keepdims: bool = False) -> Tensor:
+    def reduction(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
+                  axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
         return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
     reduction.__name__ = reduction.__qualname__ = name
     reduction.__doc__ = core.__doc__
@@ -98,19 +100,19 @@ L2_norm = _reduction("L2_norm", ops.L2Norm, floating)
 L1_norm = _reduction("L1_norm", ops.L1Norm, floating)
 
 
-def variance(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None,
-             keepdims: bool = False, ddof: int = 0) -> Tensor:
+def variance(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
+             axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32."""
     return reduce("variance", ops.Variance, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
-def std(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None, *, axis: Any = None, keepdims: bool = False,
-        ddof: int = 0) -> Tensor:
+def std(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
+        axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
     """The square root of the variance."""
     return reduce("std", ops.Std, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
-def tensor_size(x: TensorLike, reduction_axes: Any = None, out_axes: Any = None) -> Tensor:
+def tensor_size(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None) -> Tensor:
     """The number of elements that a reduction over these axes would combine, as a float32 scalar."""
     own = as_tensor(x, "tensor_size")
     reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")

@@ -26,11 +26,12 @@ from nervure.front.interface import Interface
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op, Value, as_value
 from nervure.types.axes import Axes, make_axes
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, product
-from nervure.types.dtype import DType
-from nervure.types.foreign import is_array
+from nervure.types.dtype import DType, DTypeLike
+from nervure.types.foreign import ForeignArray, is_array
 
-evaluate: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
+evaluate: Callable[[Sequence[Tensor]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
 
 
@@ -84,7 +85,7 @@ class Tensor(Interface, Identity):
         return self._axes
 
     @property
-    def type(self) -> Any:
+    def type(self) -> BasicTensorDescription:
         """Element type and shape of the core value."""
         return self._value.type
 
@@ -157,7 +158,7 @@ class Tensor(Interface, Identity):
         """The elements as nested lists."""
         return self.numpy().tolist()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise InvalidArgument("a tensor becomes an array by being computed, never without a copy", op="np.asarray",
                                   got="copy=False", expected="copy=None or True",
@@ -201,7 +202,7 @@ class Tensor(Interface, Identity):
                                "nv.scan loops over an axis; [x[i] for i in range(x.shape[0])] unrolls it")
         return (self[position] for position in range(len(self)))
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: object) -> bool:
         return bool(np.isin(np.asarray(item), self.numpy()).any())
 
     def __repr__(self) -> str:
@@ -222,8 +223,11 @@ class Tensor(Interface, Identity):
         return not self == other
 
 
-Operand = Tensor | np.ndarray | np.generic | complex | Dim
-"""What may stand in an expression; bool, int and float are complex numbers to a type checker."""
+Number = np.generic | complex
+"""A weak scalar; to a type checker bool, int and float are complex numbers, too."""
+
+Operand = Tensor | np.ndarray | ForeignArray | Number | Dim
+"""What may stand in an expression."""
 
 TensorLike = Operand | list[Any] | tuple[Any, ...]
 """What a function of tensors takes: nested lists, too."""

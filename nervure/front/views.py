@@ -18,10 +18,10 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import alignment
 from nervure.front.choosing import position_of, positions_of
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
 from nervure.ir.op import Value
-from nervure.types.axes import Axes
+from nervure.types.axes import Axes, AxesLike, AxisLike
 from nervure.types.axis import Axis, FlattenedAxis, make_axis
 from nervure.types.axis import axis as named_axis
 from nervure.types.dim import Dim, DimLike, equal, product
@@ -29,7 +29,7 @@ from nervure.types.index_map import IndexMap
 from nervure.types.shape import checked_dim
 
 
-def broadcast(x: TensorLike, axes: Any) -> Tensor:
+def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
     """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
     broadcast_to.
     """
@@ -54,7 +54,7 @@ def broadcast(x: TensorLike, axes: Any) -> Tensor:
     return Tensor(alignment.move_to(own.value, own.axes, target, "broadcast"), target)
 
 
-def axes_with_order(x: TensorLike, axes: Any) -> Tensor:
+def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
     """x with its axes in another order: the same set, by axes, names or positions."""
     own = as_tensor(x, "axes_with_order")
     order = positions_of(own, axes.axes if isinstance(axes, Tensor) else axes, "axes_with_order")
@@ -104,7 +104,7 @@ def matrix_transposed(x: Tensor) -> Tensor:
     return permuted(x, [*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
 
 
-def cast_axes(x: TensorLike, axes: Any) -> Tensor:
+def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
     """The same tensor with other axes of the same lengths, position by position. Costs nothing."""
     own = as_tensor(x, "cast_axes")
     target = read_axes(axes)
@@ -128,7 +128,7 @@ def map_roles(x: TensorLike, roles: Mapping[Any, Any]) -> Tensor:
     return cast_axes(own, Axes(axes))
 
 
-def expand_dims(x: TensorLike, axis: Any = None, dim: Any = 0) -> Tensor:
+def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: Any = 0) -> Tensor:
     """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
@@ -151,7 +151,7 @@ def expand_dims(x: TensorLike, axis: Any = None, dim: Any = 0) -> Tensor:
     return Tensor(value, Axes([*own.axes[:at], axis, *own.axes[at:]]))
 
 
-def squeeze(x: TensorLike, axes: Any = None) -> Tensor:
+def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """x without its axes of length 1, or without those that are listed, which must have length 1."""
     own = as_tensor(x, "squeeze")
     ones = [at for at, length in enumerate(own.shape) if isinstance(length, int) and length == 1]
@@ -247,7 +247,8 @@ def unflatten(x: TensorLike) -> Tensor:
     return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
 
 
-def pad(x: TensorLike, paddings: Any, axes: Any = None, mode: str = "constant", value: Any = 0) -> Tensor:
+def pad(x: TensorLike, paddings: Any, axes: AxesLike | None = None, mode: str = "constant",
+        value: Number = 0) -> Tensor:
     """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
 
     ``mode`` is "constant" (``value``), "edge", "reflect", "symmetric" or "wrap". ``axes`` are those of the result.
@@ -290,7 +291,7 @@ def _pair(padding: Any) -> tuple[Any, Any]:
     return before, after
 
 
-def reverse(x: TensorLike, axes: Any = None) -> Tensor:
+def reverse(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
     """The elements from the last to the first along some axes (absent: all)."""
     own = as_tensor(x, "reverse")
     chosen = range(own.ndim) if axes is None else positions_of(own, axes, "reverse")
@@ -323,7 +324,7 @@ def _check_writable(op: View, view: Any) -> None:
                               expected="a view that visits each element once", help="assign the tensor below it")
 
 
-def renamed(x: Tensor, axes: Any) -> Tensor:
+def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
     """x with the axes that a user asked for as ``axes=``: its own in another order, or others of the same lengths."""
     if axes is None:
         return x
@@ -333,7 +334,7 @@ def renamed(x: Tensor, axes: Any) -> Tensor:
     return cast_axes(x, target)
 
 
-def new_position(x: Tensor, position: Any, op: str) -> int:
+def new_position(x: Tensor, position: object, op: str) -> int:
     """Where a new axis goes: 0 to the rank; negative counts from the end of the result."""
     if isinstance(position, bool) or not isinstance(position, int) or not -x.ndim - 1 <= position <= x.ndim:
         raise InvalidArgument("there is no such position for a new axis", op=op, got=repr(position),

@@ -13,13 +13,19 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
-from typing import overload
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, SupportsIndex, overload
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, WrongKind, did_you_mean
 from nervure.types.axes_reading import read_axes
 from nervure.types.axis import Axis, FlattenedAxis, axis_tuple, check_together, list_text, match, same_role
-from nervure.types.dim import DimLike, product
+from nervure.types.dim import Dim, DimLike, product
+
+AxisLike = Axis | str | SupportsIndex
+"""An axis of a tensor: itself, its name or its position."""
+
+AxesLike = AxisLike | Dim | Mapping[Any, Any] | Iterable[Any]
+"""Several axes of a tensor, as Axes or a list of them; those of a new one, as ``make_axes`` reads them."""
 
 
 class Axes:

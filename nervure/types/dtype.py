@@ -169,6 +169,10 @@ _BY_SCALAR.update({np.dtype(code).type: _BY_NUMPY[np.dtype(code)] for code in np
 _KINDS = ("bool", "uint", "int", "float", "complex")
 
 
+DTypeLike = DType | np.dtype | type | str
+"""What ``as_dtype`` reads."""
+
+
 def as_dtype(x: object) -> DType:
     """The element type that ``x`` means.
 

@@ -12,13 +12,25 @@ An array is what NumPy or the array API standard takes for one: what has ``__arr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from nervure.types.dlpack import borrow
 
 _BY_NUMPY = ("__array__", "__array_interface__")
+
+
+class _ReadByNumPy(Protocol):
+    def __array__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+
+class _ReadByDLPack(Protocol):
+    def __dlpack__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
+
+ForeignArray = _ReadByNumPy | _ReadByDLPack
+"""An array of another library, as type checkers know it."""
 
 
 def is_array(value: object) -> bool:

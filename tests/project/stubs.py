@@ -20,8 +20,8 @@ from nervure.front.methods import METHODS
 
 HEADER = "# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.\n"
 
-# Where the names that stand in annotations are declared, if they are no classes.
-DECLARING = ("typing", "nervure.front.tensor", "nervure.types.axes", "nervure.types.dtype", "nervure.types.dim")
+# Where the names that stand in annotations are declared, if they are no classes, from the ground up.
+DECLARING = ("typing", "nervure.types.dim", "nervure.types.dtype", "nervure.types.axes", "nervure.front.tensor")
 
 
 class Plain(str):
