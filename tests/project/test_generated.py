@@ -14,7 +14,7 @@ from tests.project.source import ROOT
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_it_is_up_to_date(path):
-    assert path.read_text(encoding="utf-8") == FILES[path](), "it is written anew by `make generated`, or python -m tests.project.generated"
+    assert path.read_text(encoding="utf-8") == FILES[path](), "run python -m tests.project.generated"
 
 
 def test_mypy_infers_the_types_of_a_user_s_program_and_finds_its_mistakes():
