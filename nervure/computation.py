@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
+
+Result = TypeVar("Result")
+Key = TypeVar("Key")
 
 
 class Results(NamedTuple):
@@ -62,7 +65,7 @@ Shaper = Callable[[Sequence[Any]], Any] | Results
 """Makes what a call returns of the values of a Function's results, in order."""
 
 
-class Computation(Identity):
+class Computation(Identity, Generic[Result]):
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
     ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of
@@ -83,7 +86,7 @@ class Computation(Identity):
         optimised: Function = self.executable.optimised
         return optimised
 
-    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Result:
         fast = self._fast
         # A list that is the only argument would stand for all arguments there.
         if fast is not None and feed_dict is None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
@@ -151,7 +154,25 @@ class Computation(Identity):
         return f"<computation on {self.transformer.name}: {self.function!r}>"
 
 
-def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation:
+@overload
+def computation(returns: Tensor, *parameters: Any, transformer: Any = None) -> Computation[np.ndarray]: ...
+
+
+@overload
+def computation(returns: Sequence[Tensor], *parameters: Any,
+                transformer: Any = None) -> Computation[tuple[np.ndarray, ...]]: ...
+
+
+@overload
+def computation(returns: Mapping[Key, Tensor], *parameters: Any,
+                transformer: Any = None) -> Computation[dict[Key, np.ndarray]]: ...
+
+
+@overload
+def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation[Any]: ...
+
+
+def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation[Any]:
     """A callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and

@@ -18,7 +18,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
 
@@ -39,7 +39,11 @@ from nervure.types.dim import dim
 from nervure.types.dtype import as_dtype
 from nervure.types.foreign import is_array
 
-_Compiled = tuple[Computation, Callable[[Sequence[Any]], Any]]
+Result = TypeVar("Result")
+Concrete = np.ndarray | np.generic | complex | str | None
+"""What a function is called with to compute, and not to go on building a graph."""
+
+_Compiled = tuple[Computation[Any], Callable[[Sequence[Any]], Any]]
 
 
 class _Call(NamedTuple):
@@ -51,7 +55,7 @@ class _Call(NamedTuple):
     traced: list[int]
 
 
-class Jitted:
+class Jitted(Generic[Result]):
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
     Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers
@@ -63,7 +67,7 @@ class Jitted:
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., Any], dynamic: Any = (), static: Iterable[str] | str = (),
+    def __init__(self, function: Callable[..., Result], dynamic: Any = (), static: Iterable[str] | str = (),
                  transformer: Any = None) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
@@ -85,6 +89,15 @@ class Jitted:
         return [", ".join(str(parameter.type) for parameter in entry.parameters)
                 for entry, _ in self._compiled.values()]
 
+    @overload
+    def __call__(self: Jitted[Never], *arguments: Any, **keywords: Any) -> Any: ...  # of a function without types
+
+    @overload
+    def __call__(self: Jitted[Tensor], *arguments: Concrete, **keywords: Concrete) -> np.ndarray: ...
+
+    @overload
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         call = self._take_apart(arguments, keywords)
         if any(isinstance(call.leaves[at], Tensor) and not _has_value(call.leaves[at]) for at in call.traced):
@@ -92,15 +105,15 @@ class Jitted:
         (computation, shape), arrays = self._compiled_for(call)
         return shape(computation.executable(arrays))
 
-    def specialised(self, *arguments: Any, **keywords: Any) -> tuple[Computation, list[np.ndarray]]:
+    def specialised(self, *arguments: Any, **keywords: Any) -> tuple[Computation[Any], list[np.ndarray]]:
         """What is compiled for such arguments, and the arrays that a call would pass to it."""
         (computation, _), arrays = self._compiled_for(self._take_apart(arguments, keywords))
         return computation, arrays
 
-    def __copy__(self) -> Jitted:
+    def __copy__(self) -> Jitted[Result]:
         return self  # as the copy of a function is the function
 
-    def __deepcopy__(self, memo: Any) -> Jitted:
+    def __deepcopy__(self, memo: Any) -> Jitted[Result]:
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -204,7 +217,7 @@ class Jitted:
                                       help=did_you_mean(name, known, "static= and dynamic= name arguments"))
 
 
-def _is_global(function: Jitted) -> bool:
+def _is_global(function: Jitted[Any]) -> bool:
     """Whether a module other than the program itself, which other processes do not import, has it by its name."""
     module = getattr(function, "__module__", None)
     found: Any = None if module == "__main__" else sys.modules.get(module or "")
@@ -240,6 +253,16 @@ def _hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+@overload
+def jit(function: Callable[..., Result], *, dynamic: Any = (), static: Iterable[str] | str = (),
+        transformer: Any = None) -> Jitted[Result]: ...
+
+
+@overload
+def jit(function: None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
+        transformer: Any = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),

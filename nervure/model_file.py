@@ -27,7 +27,7 @@ from nervure.saving import load_all, save_function
 _RESULTS = "nervure.results"
 
 
-def save(path: str | os.PathLike[str], computation: Computation | Function) -> None:
+def save(path: str | os.PathLike[str], computation: Computation[Any] | Function) -> None:
     """Writes a computation, or a Function, with the values that its variables have now.
 
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
@@ -52,7 +52,7 @@ def save(path: str | os.PathLike[str], computation: Computation | Function) -> N
     save_function(path, function, state, {_RESULTS: json.dumps(shape)})
 
 
-def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation:
+def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation[Any]:
     """The computation of a file, on a transformer (absent: the default one), with variables of its own.
 
     FormatError where the file is not what it should be; nothing of it has been used then.

@@ -17,10 +17,13 @@ from __future__ import annotations
 
 import importlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nervure import flags
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
 
 __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 
@@ -32,7 +35,7 @@ _TABLE: dict[str, str] = {
 }
 
 _lock = threading.RLock()
-_default: Any = None
+_default: Transformer | None = None
 
 
 def register(name: str, where: str) -> None:
@@ -45,7 +48,7 @@ def transformer_choices() -> tuple[str, ...]:
     return tuple(sorted(_TABLE))
 
 
-def make_transformer(name: str | None = None) -> Any:
+def make_transformer(name: str | None = None) -> Transformer:
     """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names, else the best
     one that this machine can run.
     """
@@ -68,7 +71,7 @@ def _best() -> str:
     return "cpu"
 
 
-def chosen(transformer: Any) -> Any:
+def chosen(transformer: Transformer | None) -> Transformer:
     """The transformer that somebody asked for; absent, the default one. WrongKind for anything else."""
     from nervure.transformers.base import Transformer
     if transformer is None:
@@ -80,7 +83,7 @@ def chosen(transformer: Any) -> Any:
     return transformer
 
 
-def default() -> Any:
+def default() -> Transformer:
     """The transformer of everything lazy (``x.numpy()``), made at its first use, and anew after it was
     closed.
     """

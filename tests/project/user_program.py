@@ -4,7 +4,7 @@
 not find it, the comment would be one too many, and that is an error as well.
 """
 
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
 
@@ -47,6 +47,30 @@ assert_type(float(w.sum()), float)
 assert_type(x.dtype, nv.DType)
 assert_type(x.axes, nv.Axes)
 assert_type(nv.flags.check_nan, bool)
+
+
+# What is compiled gives arrays.
+@nv.jit
+def loss(x: nv.Tensor, scale: nv.Tensor) -> nv.Tensor:
+    return nv.mean(x * scale, out_axes=())
+
+
+@nv.jit(static="power")
+def moments(x: nv.Tensor, power: int) -> tuple[nv.Tensor, nv.Tensor]:
+    return nv.mean(x), nv.mean(x ** power)
+
+
+def untyped(x: Any) -> Any:
+    return x, x
+
+
+assert_type(loss(np.ones(3), 2.0), np.ndarray)
+assert_type(moments(np.ones(3), 2), Any)
+assert_type(nv.jit(untyped)(np.ones(3)), Any)
+assert_type(nv.computation(x.sum(), x)(np.ones((4, 3))), np.ndarray)
+assert_type(nv.computation([x, w], x)(np.ones((4, 3))), tuple[np.ndarray, ...])
+assert_type(nv.computation({"w": w})(), dict[str, np.ndarray])
+assert_type(nv.transformers.default().get(w), np.ndarray)
 
 # Mistakes.
 nv.sofmax(x)  # type: ignore[attr-defined]
