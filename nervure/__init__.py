@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "nervure.errors": "AxisMismatch DtypeMismatch FormatError IndexOutOfRange InternalError InvalidArgument "
-                      "NervureError NotSupported NumericError ShapeMismatch WrongKind",
+                      "NervureError NotShared NotSupported NumericError ShapeMismatch WrongKind",
     "nervure.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -35,6 +35,7 @@ _NAMES = {
     "nervure.ir.provenance": "metadata name_scope",
     "nervure.front.tensor": "Tensor",
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
+    "nervure.front.sharing": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
     "nervure.autodiff.derivative": "deriv",

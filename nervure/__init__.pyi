@@ -38,6 +38,7 @@ from nervure.errors import IndexOutOfRange as IndexOutOfRange
 from nervure.errors import InternalError as InternalError
 from nervure.errors import InvalidArgument as InvalidArgument
 from nervure.errors import NervureError as NervureError
+from nervure.errors import NotShared as NotShared
 from nervure.errors import NotSupported as NotSupported
 from nervure.errors import NumericError as NumericError
 from nervure.errors import ShapeMismatch as ShapeMismatch
@@ -120,6 +121,7 @@ from nervure.front.reductions import batch_size as batch_size
 from nervure.front.reductions import std as std
 from nervure.front.reductions import tensor_size as tensor_size
 from nervure.front.reductions import variance as variance
+from nervure.front.sharing import from_dlpack as from_dlpack
 from nervure.front.tensor import Tensor as Tensor
 from nervure.front.views import axes_with_order as axes_with_order
 from nervure.front.views import broadcast as broadcast

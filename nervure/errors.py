@@ -136,6 +136,10 @@ class NotSupported(NervureError, NotImplementedError):
     """A valid request that the chosen transformer cannot fulfil."""
 
 
+class NotShared(NervureError, BufferError):
+    """Elements that cannot be handed to another library, or taken from it, in the way that was asked for."""
+
+
 class NumericError(NervureError, FloatingPointError):
     """A NaN that the user asked to be told about."""
 

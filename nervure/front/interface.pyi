@@ -122,6 +122,15 @@ class Interface:
     def __array_function__(self, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
         """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
 
+    def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+        """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
+
+        NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
+        """
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where ``__dlpack__`` puts the elements: (kDLCPU, 0). Nothing is computed."""
+
     def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""
 

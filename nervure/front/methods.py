@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure.errors import WrongKind
-from nervure.front import contraction, creation, elementwise, indexing, reductions, views
+from nervure.front import contraction, creation, elementwise, indexing, reductions, sharing, views
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.dtype import DTypeLike
@@ -111,6 +111,8 @@ METHODS: dict[str, Callable[..., Any] | property] = {
     "__getitem__": indexing.get_item,
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
+    "__dlpack__": sharing.to_dlpack,
+    "__dlpack_device__": sharing.dlpack_device,
     **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,

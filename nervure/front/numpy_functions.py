@@ -291,6 +291,10 @@ def _size(a: Operand, axis: Any = None) -> Any:
     return own.size if axis is None else own.shape[position_of(own, axis, "size")]
 
 
+def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    return np.result_type(*[entry.dtype.numpy if isinstance(entry, Tensor) else entry for entry in arrays_and_dtypes])
+
+
 def _iscomplexobj(x: Operand) -> bool:
     return as_tensor(x, "iscomplexobj").dtype.is_complex
 
@@ -310,5 +314,5 @@ GRAPH: dict[str, Callable[..., Any]] = {
     "expand_dims": _expand_dims, "squeeze": _squeeze, "broadcast_to": _broadcast_to, "flip": _flip, "pad": _pad,
     "tril": _triangle("tril"), "triu": _triangle("triu"), "astype": _astype, "zeros_like": _like("zeros_like"),
     "ones_like": _like("ones_like"), "full_like": _full_like, "shape": _shape, "ndim": _ndim, "size": _size,
-    "iscomplexobj": _iscomplexobj, "isrealobj": _isrealobj}
+    "result_type": _result_type, "iscomplexobj": _iscomplexobj, "isrealobj": _isrealobj}
 """NumPy's functions, by their names, with NumPy's arguments."""

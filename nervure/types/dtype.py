@@ -89,6 +89,8 @@ class DType:
         """The NumPy dtype, under the name by which NumPy and others find it: ``np.zeros(3, nv.float32)``."""
         return self.numpy
 
+    __numpy_dtype__ = dtype  # the name since NumPy 2.4
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

@@ -1,0 +1,80 @@
+"""Tensors and arrays of other libraries by DLPack, the array API standard's way to hand elements over.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> x = nv.constant([1., 2.])
+>>> np.from_dlpack(x * 2), from_dlpack(np.float32([3, 4])).tolist()
+(array([2., 4.], dtype=float32), [3.0, 4.0])
+
+A tensor lends what it is computed to, which belongs to the borrower; a constant keeps elements of its own. So nothing
+is shared, and no write on one side is seen on the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import NotShared, WrongKind
+from nervure.front.creation import AssignableTensorOp, check_numbers, constant
+from nervure.front.reading import shown
+from nervure.front.tensor import Tensor
+from nervure.types.dlpack import CPU, borrow, lend
+from nervure.types.dtype import as_dtype
+
+_DEVICES = (None, "cpu", CPU)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> AssignableTensorOp:
+    """A constant with the elements, and the element type, of anything that has ``__dlpack__``.
+
+    The elements are copied, so ``copy=False`` is refused; ``device`` is "cpu" or None. NotShared (a BufferError) where
+    the elements are not in this machine's memory, or are of no type that there is here.
+    """
+    if not (hasattr(type(x), "__dlpack__") and hasattr(type(x), "__dlpack_device__")):
+        raise WrongKind("this does not speak DLPack", op="from_dlpack", got=shown(x),
+                        expected="an object with __dlpack__ and __dlpack_device__",
+                        help="nv.constant(x) reads what NumPy reads")
+    _check_asked("from_dlpack", copy, device)
+    try:
+        array = borrow(x)
+    except Exception as error:  # whatever a foreign object raises
+        raise NotShared(f"the elements cannot be borrowed: {error}", op="from_dlpack", got=shown(x),
+                        expected="elements in this machine's memory, of a type that NumPy or ml_dtypes has",
+                        help="let its library copy or convert it first") from None
+    check_numbers(array, "from_dlpack", x)
+    return constant(array, dtype=as_dtype(array.dtype))
+
+
+def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | None = None,
+              dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
+
+    NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
+    """
+    if stream is not None:
+        raise NotShared("elements in this machine's memory have no stream", op="__dlpack__", operand="stream",
+                        got=stream, expected="None", help="leave it out")
+    _check_asked("__dlpack__", copy, None if dl_device is None else tuple(map(int, dl_device)))
+    try:
+        return lend(x.numpy(), **({} if max_version is None else {"max_version": max_version}))
+    except BufferError as error:
+        raise NotShared(str(error), op="__dlpack__", got=str(x.type), expected="a type that DLPack has",
+                        help="convert it first: x.astype(nv.int8)") from None
+
+
+def dlpack_device(x: Tensor) -> tuple[int, int]:
+    """Where ``__dlpack__`` puts the elements: (kDLCPU, 0). Nothing is computed."""
+    return CPU
+
+
+def _check_asked(op: str, copy: bool | None, device: Any) -> None:
+    """NotShared unless a borrower asks for what can be: a copy, in this machine's memory."""
+    if copy is False:
+        raise NotShared("elements are never handed over without a copy", op=op, operand="copy", got=copy,
+                        expected="None or True", help="leave it out")
+    if device not in _DEVICES:
+        raise NotShared("there is no such device", op=op, operand="device", got=f"{device!r:.60}", expected="the CPU",
+                        help="the other library moves elements to its devices")
+
+
+__all__ = ["from_dlpack"]
