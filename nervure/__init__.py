@@ -18,8 +18,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _NAMES = {
-    "nervure.errors": "AxisMismatch DtypeMismatch FormatError IndexOutOfRange InternalError InvalidArgument "
-                      "NervureError NotShared NotSupported NumericError ShapeMismatch WrongKind",
+    "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable IndexOutOfRange InternalError "
+                      "InvalidArgument NervureError NotShared NotSupported NumericError ShapeMismatch WrongKind",
     "nervure.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "

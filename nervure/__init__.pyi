@@ -34,6 +34,7 @@ from nervure.config import show_config as show_config
 from nervure.errors import AxisMismatch as AxisMismatch
 from nervure.errors import DtypeMismatch as DtypeMismatch
 from nervure.errors import FormatError as FormatError
+from nervure.errors import Immutable as Immutable
 from nervure.errors import IndexOutOfRange as IndexOutOfRange
 from nervure.errors import InternalError as InternalError
 from nervure.errors import InvalidArgument as InvalidArgument

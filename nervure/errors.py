@@ -128,6 +128,10 @@ class IndexOutOfRange(NervureError, IndexError):
     """An index outside its axis, found when built or while running; nothing has been changed."""
 
 
+class Immutable(NervureError, AttributeError):
+    """A part of something that never changes was set. It has not been changed."""
+
+
 class FormatError(NervureError, ValueError):
     """Text or a file that is not what it should be; nothing of it was used."""
 

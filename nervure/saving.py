@@ -96,15 +96,15 @@ def load_all(path: str | os.PathLike[str]) -> Loaded:
                           expected=FORMAT, help="a newer nervure may have written it")
     _check_versions(strings[_OPS], name)
     variables: dict[str, Variable] = {}
-    constants = {key.removeprefix(_CONSTANTS): array for key, array in tensors.items() if key.startswith(_CONSTANTS)}
-    function = parse_function(strings[_TEXT], arrays=constants, variables=variables, source=name)
+    constants, values = [{key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)}
+                         for prefix in (_CONSTANTS, _VARIABLES)]
+    function = parse_function(strings[_TEXT], arrays=constants, variables=variables, initial=values, source=name)
     if {_VARIABLES + key for key in variables} | {_CONSTANTS + key for key in constants} != set(tensors):
         raise FormatError("the arrays of the file are not those that its function needs", op="load", operand=name,
                           got=", ".join(sorted(tensors)), expected=", ".join(_VARIABLES + key for key in variables))
-    state = {variable: tensors[_VARIABLES + key] for key, variable in variables.items()}
+    state = {variable: values[key] for key, variable in variables.items()}
     for variable, array in state.items():
         _check_value(variable, array, name)
-        variable.initial = array
     return Loaded(function, state, strings)
 
 

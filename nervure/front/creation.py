@@ -42,6 +42,7 @@ from nervure.types.dtype import (
     is_same_kind,
 )
 from nervure.types.foreign import as_numpy, is_array
+from nervure.types.frozen import put
 from nervure.types.shape import check_room
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
@@ -54,16 +55,19 @@ class AssignableTensorOp(Tensor):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned."""
 
     __slots__ = ("variable", "role")
+    variable: Variable | None
+    role: str
 
     def __init__(self, role: str, axes: Axes | None, value: Value | None = None,
                  variable: Variable | None = None) -> None:
-        self.role, self.variable = role, variable
+        put(self, "role", role)
+        put(self, "variable", variable)
         if value is not None:
             super().__init__(value, axes)
             return
         assert variable is not None
-        self._axes = axes
-        self._value = self.value
+        put(self, "_axes", axes)
+        put(self, "_value", self.value)
         variable.handle = (role, axes, weakref.ref(self))
 
     @property

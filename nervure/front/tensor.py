@@ -30,6 +30,7 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
+from nervure.types.frozen import Frozen, put
 
 evaluate: Callable[[Sequence[Tensor]], list[np.ndarray]] | None = None
 """The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
@@ -53,10 +54,14 @@ def tracing(name: str) -> Iterator[None]:
         _state.tracing = before
 
 
-class Tensor(Interface, Identity):
+class Tensor(Frozen, Interface, Identity):
     """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules)."""
 
     __slots__ = ("_value", "_axes", "__weakref__")
+    _plural = "tensors"
+    _instead = "functions of tensors make others; x.named(name) gives a label, nv.assign a variable another value"
+    _value: Value
+    _axes: Axes | None
     __hash__ = object.__hash__
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above pandas' own classes, which then leave an operator to the methods below
@@ -66,7 +71,8 @@ class Tensor(Interface, Identity):
         if axes is not None and (type(axes) is not Axes or len(axes) != len(value.type.shape)):
             raise WrongKind("these are not the axes of the value", op="Tensor", operand="axes", got=f"{axes!r:.60}",
                             expected=f"Axes of {value.type}", help="nv.make_axes(...) makes Axes")
-        self._value, self._axes = value, axes
+        put(self, "_value", value)
+        put(self, "_axes", axes)
         if axes is not None and value.labels is None and not axes.is_anonymous:
             value.labels = axes.names
 
@@ -80,9 +86,10 @@ class Tensor(Interface, Identity):
     @property
     def axes(self) -> Axes:
         """The axes, in order."""
-        if self._axes is None:
-            self._axes = make_axes(self.type.shape)
-        return self._axes
+        known = self._axes
+        if known is None:
+            put(self, "_axes", known := make_axes(self.type.shape))
+        return known
 
     @property
     def type(self) -> BasicTensorDescription:

@@ -23,6 +23,7 @@ from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, symbols
+from nervure.types.frozen import Frozen, put, refuse_setting
 
 
 class Assumption(NamedTuple):
@@ -36,8 +37,11 @@ class Assumption(NamedTuple):
     def __str__(self) -> str:
         return f"{self.left} = {self.right}"
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse_setting(self, name, value)
 
-class Function(Identity):
+
+class Function(Frozen, Identity):
     """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
 
     Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every
@@ -45,29 +49,39 @@ class Function(Identity):
     """
 
     __slots__ = ("parameters", "results", "updates", "effects", "assumptions", "name", "operations", "__weakref__")
+    _plural = "functions"
+    _instead = "build a new one: Function(results, parameters, updates, effects), or function.rebuilt(...)"
+    parameters: tuple[Parameter, ...]
+    results: tuple[Value, ...]
+    updates: tuple[tuple[Variable, Value], ...]
+    effects: tuple[Op, ...]
+    assumptions: tuple[Assumption, ...]
+    name: str
+    operations: tuple[Op, ...]
 
     def __init__(self, results: Iterable[Operand], parameters: Iterable[Operand] = (),
                  updates: Mapping[Variable, Operand] | Iterable[tuple[Variable, Operand]] = (),
                  effects: Iterable[Op] = (), assumptions: Iterable[Assumption] = (), name: str = "function") -> None:
-        self.name = name
-        self.results = tuple([as_value(result, "Function", at + 1) for at, result in enumerate(_several(results))])
-        self.parameters = tuple([_parameter(entry) for entry in _several(parameters)])
+        put(self, "name", name)
+        put(self, "results", tuple([as_value(result, "Function", at + 1)
+                                    for at, result in enumerate(_several(results))]))
+        put(self, "parameters", tuple([_parameter(entry) for entry in _several(parameters)]))
         pairs = updates.items() if isinstance(updates, Mapping) else _several(updates)
-        self.updates = tuple([_update(entry) for entry in pairs])
+        put(self, "updates", tuple([_update(entry) for entry in pairs]))
         listed = tuple([_effect(entry) for entry in _several(effects)])
-        self.effects = listed
-        self.operations = self._ordered()
+        operations = self._ordered(listed)
         known = set(listed)
-        unlisted = tuple([op for op in self.operations if is_effect(op) and op not in known])
+        unlisted = tuple([op for op in operations if is_effect(op) and op not in known])
         if unlisted:  # they count as listed: the order of a function is that of its text, which lists all effects
-            self.effects += unlisted
-            self.operations = self._ordered()
-        self.assumptions = _unique([*map(_assumption, _several(assumptions)), *_assumed(self.operations)])
+            operations = self._ordered(listed + unlisted)
+        put(self, "effects", listed + unlisted)
+        put(self, "operations", operations)
+        put(self, "assumptions", _unique([*map(_assumption, _several(assumptions)), *_assumed(operations)]))
         _check_parameters(self)
         _check_updates(self)
 
-    def _ordered(self) -> tuple[Op, ...]:
-        return tuple(postorder([*self.parameters, *self.effects, *[value for _, value in self.updates], *self.results]))
+    def _ordered(self, effects: Iterable[Op]) -> tuple[Op, ...]:
+        return tuple(postorder([*self.parameters, *effects, *[value for _, value in self.updates], *self.results]))
 
     @property
     def symbols(self) -> frozenset[str]:

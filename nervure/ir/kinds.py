@@ -21,7 +21,6 @@ product, for example, is the domain (i, j, k), the reads ``a[i, k]`` and ``b[k, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
@@ -29,6 +28,7 @@ from nervure.ir.op import Labels, Op, Value, as_value, same_types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType, all_dtypes
+from nervure.types.frozen import frozen_dataclass
 
 ALL = frozenset(all_dtypes)
 # 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
@@ -97,7 +97,7 @@ class View(Op, abstract=True):
         return (labels_through(view.index_map.coordinates, source, len(types[0].shape)),)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class Element:
     """A coordinate that is data: the element of an integer operand. Negative counts from the end once.
 
@@ -109,7 +109,7 @@ class Element:
     bound: DimLike
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class Access:
     """Where a tensor is touched at each point of the domain: one coordinate a dimension.
 
@@ -123,7 +123,7 @@ class Access:
     drop: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class Structure:
     """An iteration: ``for i in domain: out[write(i)] = combine(out[write(i)], body(x[read(i)], ...))``.
 

@@ -11,6 +11,7 @@ i64[3]
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,10 @@ class Full(Leaf):
     dtype = field.dtype()
     shape = field.shape()
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"number": fit_number(self.number, self.dtype)}
+
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        self.number = fit_number(self.number, self.dtype)
         return BasicTensorDescription(self.dtype, self.shape)
 
 
@@ -79,16 +82,16 @@ def fit_number(number: Any, dtype: DType) -> Any:
         return bool(number)
     if dtype.is_integer:
         if isinstance(number, complex) or number != number or abs(number) == math.inf or int(number) != number:
-            raise InvalidArgument(f"{number} is no {dtype.name}", op="Full", operand="number", got=number,
+            raise InvalidArgument(f"{number} is no {dtype.name}", operand="number", got=number,
                                   expected="an integer", help="round it first, or use a float element type")
         if not dtype.minimum <= number <= dtype.maximum:
-            raise InvalidArgument(f"{number} does not fit {dtype.name}", op="Full", operand="number", got=number,
+            raise InvalidArgument(f"{number} does not fit {dtype.name}", operand="number", got=number,
                                   expected=f"{dtype.minimum} to {dtype.maximum}", help="use a wider element type")
         return int(number)
     if dtype.kind == "complex":
         return complex(dtype.numpy.type(number))
     if isinstance(number, complex):
-        raise InvalidArgument("a complex number has no place in a real tensor", op="Full", operand="number",
+        raise InvalidArgument("a complex number has no place in a real tensor", operand="number",
                               got=number,
                               expected=f"a real number, for {dtype.name}", help="use a complex element type")
     try:

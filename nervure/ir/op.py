@@ -14,7 +14,8 @@ f32[2, 3] Multiply(Add, Full)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +34,7 @@ from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType
+from nervure.types.frozen import Frozen, put, slot_writers
 
 Labels = tuple["str | None", ...]
 
@@ -54,13 +56,15 @@ def as_value(operand: Any, op: str = "operand", position: int | None = None) -> 
                     help="nv.constant and nv.placeholder belong to the front; use its functions for them")
 
 
-class Operand(Identity):
+class Operand(Frozen, Identity):
     """What values and ops with one output share: a type, and strict operators.
 
-    The operators demand equal element types and shapes; a number becomes a constant of the other's type.
+    The operators demand equal element types and shapes; a number becomes a constant of the other's type. Nodes are
+    immutable: only an op's ``name`` and a value's ``labels``, which mean nothing, may be set.
     """
 
     __slots__ = ()
+    _plural = "nodes"
     __array_ufunc__ = None  # a NumPy number on the left leaves the operator to us, an array is a TypeError
 
     @property
@@ -169,14 +173,38 @@ class Value(Operand):
     """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing."""
 
     __slots__ = ("op", "index", "_type", "labels", "__weakref__")
+    _instead = "build a new op: its outputs are new values"
+    op: Op
+    index: int
+    _type: BasicTensorDescription
+    labels: Labels | None
 
     def __init__(self, op: Op, index: int, type: BasicTensorDescription, labels: Labels | None = None) -> None:
-        self.op, self.index, self._type, self.labels = op, index, type, labels
+        _put_op(self, op)
+        _put_index(self, index)
+        _put_type(self, type)
+        _put_labels(self, labels)
 
     type = property(lambda self: self._type, doc="Element type and shape.")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "labels":
+            super().__setattr__(name, value)
+        if value is not None and not _are_labels(value, len(self._type.shape)):
+            raise WrongKind("labels are a name or None for each dimension", op="Value", operand="labels",
+                            got=f"{value!r:.60}", expected=f"a tuple of {len(self._type.shape)}, or None",
+                            help='as in value.labels = ("N", None)')
+        _put_labels(self, value)
+
     def __repr__(self) -> str:
         return repr(self.op) if len(self.op.outputs) == 1 else f"{self.op!r}[{self.index}]"
+
+
+_put_op, _put_index, _put_type, _put_labels = slot_writers(Value)
+
+
+def _are_labels(value: Any, rank: int) -> bool:
+    return type(value) is tuple and len(value) == rank and all([isinstance(entry, (str, NoneType)) for entry in value])
 
 
 _RESERVED = frozenset("value type rank output outputs operands attributes provenance location name".split())
@@ -262,17 +290,22 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         cls = type(self)
         if cls.fields or len(arguments) != cls.arity or attributes:
             arguments = self._bind(arguments, attributes)
-        self.operands = operands = tuple([
-            entry if type(entry) is Value else as_value(entry, cls.__name__, position + 1)
-            for position, entry in enumerate(arguments)])
-        self.provenance = current_provenance()
-        self.name = None
-        self._finish(operands)
+        for entry in arguments:
+            if type(entry) is not Value:
+                arguments = tuple([as_value(entry, cls.__name__, at + 1) for at, entry in enumerate(arguments)])
+                break
+        _put_operands(self, arguments)
+        _put_provenance(self, current_provenance())
+        _put_name(self, None)
+        self._finish(arguments)
 
     def _finish(self, operands: tuple[Value, ...]) -> None:
-        """Checks types and makes the outputs."""
+        """Brings attributes into their normal form, checks types and makes the outputs."""
+        given = [operand._type for operand in operands]
         try:
-            types = self.infer(*[operand._type for operand in operands])
+            if type(self).fields:
+                self._normalise(given)
+            types = self.infer(*given)
         except NervureError as error:  # the parts that the rules below an op do not know: whose rule it was
             raise error.within(type(self).__name__, location=self.provenance.location) from None
         if type(types) is not tuple:
@@ -287,8 +320,20 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             if operand.labels is not None:
                 labels = self.infer_labels(types)
                 break
-        self.outputs = tuple([Value(self, index, entry, labels[index] if labels else None)
-                              for index, entry in enumerate(types)])
+        if len(types) == 1:
+            _put_outputs(self, (Value(self, 0, types[0], labels[0] if labels else None),))
+        else:
+            _put_outputs(self, tuple([Value(self, index, entry, labels[index] if labels else None)
+                                      for index, entry in enumerate(types)]))
+
+    def _normalise(self, types: list[BasicTensorDescription]) -> None:
+        normal, fields = self.normalise(*types), type(self).fields
+        for name in normal if type(normal) is dict else (None,):
+            if name not in fields:
+                raise self.fail(WrongKind, "normalise gives attributes by name", operand="normalise",
+                                got=f"{normal!r:.60}", expected=f"a dict of {', '.join(fields)}",
+                                help='as in return {"axes": (0, 1)}; {} leaves them all as they are')
+            put(self, name, normal[name])
 
     def _bind(self, arguments: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[Any, ...]:
         """Sets the attributes; returns the operands."""
@@ -314,7 +359,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             if value is REQUIRED:
                 raise InvalidArgument(f"attribute {name} is missing", op=cls.__name__, operand=name, got="nothing",
                                       expected=field.expected, help=f"write {cls.usage()}")
-            setattr(self, name, field.check(value, cls.__name__, name) if value is not field.default else value)
+            put(self, name, field.check(value, cls.__name__, name) if value is not field.default else value)
         if given:
             unknown = next(iter(given))
             raise InvalidArgument(f"no attribute {unknown}", op=cls.__name__, operand=unknown,
@@ -331,6 +376,13 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return f"{cls.__name__}({', '.join([*operands, *[entry.format(name) for name in cls.fields]])})"
 
     # -- what subclasses declare ---------------------------------------------------------------------------
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        """Attributes in the one form that they have for operands of these types, by name; ``infer`` comes after it.
+
+        As ``{"axes": (0, 2)}`` for axes that were given as (-1, 0). What is in that form already stays as it is.
+        """
+        return {}
 
     def infer(self, *types: BasicTensorDescription) -> Any:
         """The type of each output, from the operands' types; raises where they do not fit. Here: by the signature."""
@@ -380,16 +432,33 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         cls = type(self)
         copy = cls.__new__(cls)
         for name in cls.fields:
-            setattr(copy, name, getattr(self, name))
-        copy.operands, copy.provenance, copy.name = tuple(operands), self.provenance, self.name
+            put(copy, name, getattr(self, name))
+        _put_operands(copy, tuple(operands))
+        _put_provenance(copy, self.provenance)
+        _put_name(copy, self.name)
         if len(copy.operands) == len(self.operands) and all(map(_alike, copy.operands, self.operands)):
-            copy.outputs = tuple([Value(copy, old.index, old._type, old.labels) for old in self.outputs])
+            _put_outputs(copy, tuple([Value(copy, old.index, old._type, old.labels) for old in self.outputs]))
             return copy
         copy._finish(copy.operands)
         for fresh, old in zip(copy.outputs, self.outputs, strict=False):
             if fresh.labels is None and old.labels is not None and len(old.labels) == fresh.rank:
                 fresh.labels = old.labels
         return copy
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "name":
+            super().__setattr__(name, value)
+        if not isinstance(value, (str, NoneType)):
+            raise WrongKind("the name of an op is a string", op=type(self).__name__, operand="name",
+                            got=f"{value!r:.60}", expected="str or None", help='as in op.name = "logits"')
+        _put_name(self, value)
+
+    @property
+    def _instead(self) -> str:
+        """What to do instead of setting a part."""
+        if hasattr(self, "outputs"):
+            return f"build a new op: {self.usage()}"
+        return "give attributes another form in normalise(self, *types), which runs before infer"
 
     def fail(self, kind: type[NervureError], message: str, **parts: Any) -> NervureError:
         """An error of this op: named, and at the user's line when the op already has one."""
@@ -408,6 +477,9 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         more = ", ..." if len(self.operands) > 6 else ""
         types = ", ".join(value.type.describe(value.labels) for value in self.outputs)
         return f"{types or '()'} {type(self).__name__}({operands}{more})"
+
+
+_put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -39,24 +39,27 @@ _CODE = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*+")*+')
 
 
 def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
-                   variables: dict[str, Variable] | None = None, source: str = "<text>") -> Function:
+                   variables: dict[str, Variable] | None = None, initial: Mapping[str, np.ndarray] | None = None,
+                   source: str = "<text>") -> Function:
     """The function that a text says: the last one in it; those before it are held by its ops.
 
-    ``arrays`` are the arrays that stand beside the text. Variables that the table ``variables`` has are used, the
-    others are made (of zeros) and added to it. An op's place is its line of ``source``, unless a comment names one.
+    ``arrays`` are the arrays that stand beside the text. Variables that the table ``variables`` has are used; the
+    others are made, of the ``initial`` values that are given for their names or of zeros, and added to it. An op's
+    place is its line of ``source``, unless a comment names one.
     """
     if not isinstance(text, str):
         raise WrongKind("the text of a function is a string", op="parse_function", got=type(text).__name__,
                         expected="str")
     with collection_paused():
-        return Parser(arrays or {}, {} if variables is None else variables, source).parse(text)
+        return Parser(arrays or {}, {} if variables is None else variables, initial or {}, source).parse(text)
 
 
 class Parser:
     """One reading of a text: what it has declared so far, and the function that is open."""
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], variables: dict[str, Variable], source: str) -> None:
-        self.arrays, self.variables, self.source = arrays, variables, source
+    def __init__(self, arrays: Mapping[str, np.ndarray], variables: dict[str, Variable],
+                 initial: Mapping[str, np.ndarray], source: str) -> None:
+        self.arrays, self.variables, self.initial, self.source = arrays, variables, initial, source
         self.symbols: dict[str, Dim] = {}
         self.declared: dict[str, Variable] = {}
         self.functions: dict[str, Function] = {}
@@ -173,7 +176,7 @@ class Parser:
         if name not in self.variables:
             label = None if name.isdigit() else line.unquoted(name)
             location = Location(self.source, line.number)
-            self.variables[name] = Variable(type, None, label, trainable, persistent, location)
+            self.variables[name] = Variable(type, self.initial.get(name), label, trainable, persistent, location)
         elif self.variables[name].type != type:
             raise line.error(f"the variable ${name} has another type", got=type, expected=self.variables[name].type)
         self.declared[name] = self.variables[name]

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from nervure.errors import InvalidArgument, Location, user_location
+from nervure.types.frozen import refuse_setting
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -29,6 +30,9 @@ class Provenance(NamedTuple):
     location: Location | None
     scope: str
     metadata: Mapping[str, Any]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse_setting(self, name, value)
 
 
 class Scope:

@@ -27,19 +27,26 @@ from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Constant, Full, Parameter
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.traverse import postorder, rebuild
+from nervure.types.frozen import Frozen, put
 
 
-class Region:
+class Region(Frozen):
     """``body`` is a pure Function of the region's own parameters followed by one for each captured value.
 
     ``captured`` are those values, in the order in which the body first uses them; ``arity`` counts the own parameters.
     """
 
     __slots__ = ("arity", "body", "captured")
+    _plural = "regions"
+    _instead = "make another: Region(body, captured), or Region.of(results, parameters)"
+    arity: int
+    body: Function
+    captured: tuple[Value, ...]
 
     def __init__(self, body: Function, captured: Sequence[Value]) -> None:
-        self.body, self.captured = body, tuple(captured)
-        self.arity = len(body.parameters) - len(self.captured)
+        put(self, "body", body)
+        put(self, "captured", tuple(captured))
+        put(self, "arity", len(body.parameters) - len(self.captured))
         for parameter, value in zip(body.parameters[self.arity:], self.captured, strict=True):
             if parameter.output.type != value.type:
                 raise InvalidArgument("a captured value has another type than its parameter", op="Region",

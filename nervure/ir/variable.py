@@ -12,44 +12,68 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.identity import Identity
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
+from nervure.types.frozen import Frozen, put
 from nervure.types.shape import check_room
 
 
-class Variable(Identity):
+class Variable(Frozen, Identity):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is
     computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks
     state that is expected to differ from transformer to transformer, such as the counter of random numbers.
+
+    What it is does not change: only ``name``, and ``handle``, by which the front finds its tensor again, may be set.
     """
 
     __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value",
                  "_lock", "__weakref__")
+    _plural = "variables"
+    _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
+    type: BasicTensorDescription
+    initial: Any
+    name: str | None
+    trainable: bool
+    persistent: bool
+    location: Any
+    is_local: bool
+    handle: Any
+    _value: np.ndarray | None
+    _lock: threading.Lock
 
     def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
                  trainable: bool = False, persistent: bool = True, location: Any = None,
                  is_local: bool = False) -> None:
-        self.type, self.initial, self.name = type, initial, name
-        self.trainable, self.persistent, self.location = trainable, persistent, location
-        self.is_local = is_local
-        self.handle: Any = None  # what the front attaches to find its tensor again
-        self._value: np.ndarray | None = None
-        self._lock = threading.Lock()
+        self.name, self.handle = name, None
+        for part, value in (("type", type), ("initial", initial), ("trainable", trainable),
+                            ("persistent", persistent), ("location", location), ("is_local", is_local),
+                            ("_value", None), ("_lock", threading.Lock())):
+            put(self, part, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("name", "handle"):
+            super().__setattr__(name, value)
+        if name == "name" and not isinstance(value, (str, NoneType)):
+            raise WrongKind("the name of a variable is a string", op="Variable", operand="name", got=f"{value!r:.60}",
+                            expected="str or None", help='as in variable.name = "weight"')
+        put(self, name, value)
 
     def initial_value(self) -> np.ndarray:
         """The value that every transformer starts from: read-only, C-contiguous, of the variable's type."""
         with self._lock:
             if self._value is None:
-                self._value = self._compute()
-        return self._value
+                put(self, "_value", self._compute())
+            assert self._value is not None
+            return self._value
 
     def _compute(self) -> np.ndarray:
         shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])

@@ -1,10 +1,11 @@
 """The verifier: what must hold of every function at any time. A pass that breaks it is named by the pass manager.
 
 >>> import nervure as nv
+>>> from nervure.types.frozen import put
 >>> x = nv.ops.Parameter(nv.float32, (2,))
 >>> f = Function([x + x], [x])
 >>> verify(f)
->>> f.operations = f.operations[::-1]
+>>> put(f, "operations", f.operations[::-1])  # functions are immutable: only a mistake of ours does this
 >>> verify(f)                                                                # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
@@ -129,18 +130,17 @@ def _is_normal(field: Field, value: Any) -> bool:
 
 
 def _check_types(function: Function, op: Op) -> None:
-    attributes = op.attributes
+    types = [operand.type for operand in op.operands]
     try:
-        inferred = op.infer(*[operand.type for operand in op.operands])
+        normal, inferred = op.normalise(*types), op.infer(*types)
     except Exception as error:  # whatever a rule raises, the op at fault must be named
         raise InternalError(_text(function, op, f"its type rule fails: {error}")) from error
-    for name, value in attributes.items():  # a rule brings attributes into their normal form
-        normal = getattr(op, name)
-        if normal is not value and not same_attribute(type(op).fields[name].kind, normal, value):
-            _fail(function, op, f"its attribute {name} was {value!r:.80}, and should be {normal!r:.80}")
-    types = inferred if isinstance(inferred, tuple) else (inferred,)
-    if types != tuple([value.type for value in op.outputs]):
-        _fail(function, op, f"its type rule gives {', '.join(map(str, types))}")
+    for name, value in normal.items():
+        if not same_attribute(type(op).fields[name].kind, value, getattr(op, name)):
+            _fail(function, op, f"its attribute {name} is {getattr(op, name)!r:.80}, and should be {value!r:.80}")
+    results = inferred if isinstance(inferred, tuple) else (inferred,)
+    if results != tuple([value.type for value in op.outputs]):
+        _fail(function, op, f"its type rule gives {', '.join(map(str, results))}")
     for index, value in enumerate(op.outputs):
         if value.op is not op or value.index != index:
             _fail(function, op, f"its output {index} belongs to another op")

@@ -113,18 +113,15 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
     return spare // stride + 1
 
 
-def check_window_attributes(op: Any, count: int) -> None:
-    """Completes and checks the strides, dilations and (if it has some) paddings of an op with ``count`` window axes.
+def window_attributes(op: Any, count: int) -> dict[str, Any]:
+    """The strides, dilations and (if it has some) paddings of an op with ``count`` window axes, completed and checked.
 
     What is empty becomes ones, or no padding; InvalidArgument where an entry is missing or makes no sense.
     """
-    op.strides, op.dilations = op.strides or (1,) * count, op.dilations or (1,) * count
-    names = ["strides", "dilations"]
+    normal: dict[str, Any] = {"strides": op.strides or (1,) * count, "dilations": op.dilations or (1,) * count}
     if "paddings" in type(op).fields:
-        op.paddings = op.paddings or ((0, 0),) * count
-        names.append("paddings")
-    for name in names:
-        entries = getattr(op, name)
+        normal["paddings"] = op.paddings or ((0, 0),) * count
+    for name, entries in normal.items():
         if len(entries) != count:
             raise op.fail(InvalidArgument, f"attribute {name} needs an entry for each axis of the window", operand=name,
                           got=entries, expected=f"{count} entries", help=f"or none, for what is usual: {name}=()")
@@ -135,3 +132,4 @@ def check_window_attributes(op: Any, count: int) -> None:
         if name != "paddings" and min(entries, default=1) < 1:
             raise op.fail(InvalidArgument, f"attribute {name} must be positive", operand=name, got=entries,
                           expected="entries of 1 or more", help="1 moves by one element, to each neighbour")
+    return normal

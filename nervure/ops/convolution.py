@@ -15,7 +15,7 @@ f32[8, 16, 16, 16] Convolution(Parameter, Parameter)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from nervure.errors import InvalidArgument, ShapeMismatch
@@ -23,10 +23,10 @@ from nervure.ir import field
 from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
 from nervure.ir.op import Labels, Op, Value
 from nervure.ops.checking import (
-    check_window_attributes,
     require_admitted,
     require_equal,
     require_same_dtype,
+    window_attributes,
     window_extent,
 )
 from nervure.types.description import BasicTensorDescription
@@ -91,13 +91,14 @@ class ConvolutionForm(Op, abstract=True):
 
     @property
     def geometry(self) -> Geometry:
-        """The attributes, in normal form once types are checked."""
+        """The attributes."""
         return Geometry(self.strides, self.dilations, self.paddings, self.groups)
 
-    def _check(self, types: Sequence[BasicTensorDescription]) -> int:
-        """Checks element types, ranks and attributes; returns the number of spatial dimensions."""
-        require_same_dtype(self, types, (0, 1))
-        require_admitted(self, 0, types[0], ANY)
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return window_attributes(self, self._spatial(types))
+
+    def _spatial(self, types: Sequence[BasicTensorDescription]) -> int:
+        """The number of spatial dimensions, in which all operands agree."""
         spatial = len(types[0].shape) - 2
         for position, type in enumerate(types):
             if not 3 <= len(type.shape) <= 5 or len(type.shape) - 2 != spatial:
@@ -105,11 +106,16 @@ class ConvolutionForm(Op, abstract=True):
                                 operand=self.operand_label(position), got=type,
                                 expected=LAYOUTS[self.known[position]],
                                 help="insert ops.Reshape; an image without channels has C = 1")
-        check_window_attributes(self, spatial)
+        return spatial
+
+    def _check(self, types: Sequence[BasicTensorDescription]) -> int:
+        """Checks element types and groups; returns the number of spatial dimensions."""
+        require_same_dtype(self, types, (0, 1))
+        require_admitted(self, 0, types[0], ANY)
         if self.groups < 1:
             raise self.fail(InvalidArgument, "groups must be positive", operand="groups", got=self.groups,
                             expected="1 or more", help="1 connects all channels; C makes a depthwise convolution")
-        return spatial
+        return len(self.strides)
 
     def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
                       position: int) -> tuple[DimLike, ...]:
@@ -254,10 +260,14 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
     known = (RESULT, FILTER)
     output_paddings = field.ints(())
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        normal = super().normalise(*types)
+        return {**normal, "output_paddings": self.output_paddings or (0,) * len(normal["strides"])}
+
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         x, kernel = types
         spatial = self._check(types)
-        extra = self.output_paddings = self.output_paddings or (0,) * spatial
+        extra = self.output_paddings
         if len(extra) != spatial or any([not 0 <= entry < stride for entry, stride in zip(extra, self.strides)]):
             raise self.fail(InvalidArgument, "an output padding is at least 0 and less than the stride", got=extra,
                             operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}",

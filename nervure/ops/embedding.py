@@ -10,6 +10,7 @@ f32[10, 2, 3] OneHot(Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nervure.errors import InvalidArgument
@@ -36,10 +37,12 @@ class OneHot(Structured):
     dtype = field.dtype()
     axis = field.integer(0)
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"axis": checked_axis(self, self.axis, len(types[0].shape) + 1)}
+
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         require_index(self, 0, types[0])
-        self.axis = axis = checked_axis(self, self.axis, len(types[0].shape) + 1)
-        shape = types[0].shape
+        axis, shape = self.axis, types[0].shape
         return BasicTensorDescription(self.dtype, (*shape[:axis], self.depth, *shape[axis:]))
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:

@@ -19,6 +19,7 @@ f32[2, 3, 4] Gather(Parameter, Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
@@ -34,7 +35,7 @@ from nervure.ir.kinds import (
     identity_body,
 )
 from nervure.ir.leaves import Full
-from nervure.ir.op import Labels, Value
+from nervure.ir.op import Labels, Op, Value
 from nervure.ops.checking import (
     checked_axis,
     require_admitted,
@@ -75,9 +76,7 @@ class Places(NamedTuple):
 
 
 def _along_axis(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
-    require_rank(op, 0, x, 1)
-    op.axis = axis = checked_axis(op, op.axis, len(x.shape))
-    rank = len(indices.shape)
+    axis, rank = op.axis, len(indices.shape)
     element = Element(1, tuple([index(axis + d) for d in range(rank)]), x.shape[axis])
     before = [index(d) for d in range(axis)]
     after = [index(d - 1 + rank) for d in range(axis + 1, len(x.shape))]
@@ -85,9 +84,7 @@ def _along_axis(op: Any, x: BasicTensorDescription, indices: BasicTensorDescript
 
 
 def _of_elements(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
-    require_rank(op, 0, x, 1)
-    op.axis = axis = checked_axis(op, op.axis, len(x.shape))
-    shape = list(x.shape)
+    axis, shape = op.axis, list(x.shape)
     if len(indices.shape) == len(shape):
         shape[axis] = indices.shape[axis]
     require_shape(op, 1, indices, shape, "the index must have x's shape but along the axis")
@@ -115,6 +112,16 @@ def _at_positions(op: Any, x: BasicTensorDescription, indices: BasicTensorDescri
     rest = x.shape[batch + count:]
     after = [index(rank - 1 + d) for d in range(len(rest))]
     return Places(indices.shape[:-1] + rest, (*here[:batch], *elements, *after))
+
+
+class AlongAxis(Op, abstract=True):
+    """What is addressed by an index along one ``axis``."""
+
+    axis = field.integer()
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        require_rank(self, 0, types[0], 1)
+        return {"axis": checked_axis(self, self.axis, len(types[0].shape))}
 
 
 class Gathering(Structured, abstract=True):
@@ -146,22 +153,20 @@ class Gathering(Structured, abstract=True):
         return self.transposed(x.full(0), indices, gradient), None
 
 
-class Gather(Gathering):
+class Gather(AlongAxis, Gathering):
     """x with the positions along an axis chosen by index: x.shape[:axis] + index.shape + x.shape[axis + 1:]."""
 
     operand_names = "x index"
-    axis = field.integer()
     places = _along_axis
 
     def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
         return Scatter(x, indices, updates, self.axis, "add").output
 
 
-class GatherElements(Gathering):
+class GatherElements(AlongAxis, Gathering):
     """For each element of index, the element of x at that position along the axis and at the same place otherwise."""
 
     operand_names = "x index"
-    axis = field.integer()
     places = _of_elements
 
     def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
@@ -254,11 +259,10 @@ class Scattering(Structured, abstract=True):
 _MODES = ("set", "add", "multiply", "minimum", "maximum")
 
 
-class Scatter(Scattering):
+class Scatter(AlongAxis, Scattering):
     """x with updates written at positions along an axis: the counterpart of ``Gather``, in shapes too."""
 
     operand_names = "x index updates"
-    axis = field.integer()
     mode = field.choice(*_MODES, default="set")
     places = _along_axis
 
@@ -269,11 +273,10 @@ class Scatter(Scattering):
         return Scatter(x, indices, updates, self.axis, mode).output
 
 
-class ScatterElements(Scattering):
+class ScatterElements(AlongAxis, Scattering):
     """x with each update written at its own position along the axis: the counterpart of ``GatherElements``."""
 
     operand_names = "x index updates"
-    axis = field.integer()
     mode = field.choice(*_MODES, default="set")
     places = _of_elements
 

@@ -7,6 +7,7 @@ f32[8, 10] Standardize(Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nervure.ir import field
@@ -28,9 +29,8 @@ class Normalization(ElementwiseComposite, abstract=True):
     axes = field.ints()
     admits = FLOATS
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        self.axes = checked_axes(self, self.axes, len(types[0].shape))
-        return super().infer(*types)
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
 
     def mean(self, x: Value) -> Value:
         """The mean along the axes, at every element."""

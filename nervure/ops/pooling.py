@@ -13,6 +13,7 @@ f32[8, 3, 30, 30, 3, 3] Windows(Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ from nervure.ir import field
 from nervure.ir.kinds import FLOATS, REALS, Composite
 from nervure.ir.leaves import Full
 from nervure.ir.op import Labels, Op, Value
-from nervure.ops.checking import check_window_attributes, checked_axes, require_admitted, window_extent
+from nervure.ops.checking import checked_axes, require_admitted, window_attributes, window_extent
 from nervure.ops.composite import InComputeType
 from nervure.ops.reductions import Max, Sum
 from nervure.ops.selection import Maximum
@@ -47,14 +48,16 @@ class WindowForm(Op, abstract=True):
     strides = field.ints(())
     dilations = field.ints(())
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"axes": checked_axes(self, self.axes, len(types[0].shape)),
+                **window_attributes(self, len(self.axes))}
+
     def places(self, x: BasicTensorDescription) -> tuple[DimLike, ...]:
-        """x's shape with the number of the window's places in place of each of the axes; checks the attributes."""
-        self.axes = checked_axes(self, self.axes, len(x.shape))
+        """x's shape with the number of the window's places in place of each of the axes."""
         if len(self.windows) != len(self.axes):
             raise self.fail(InvalidArgument, "attribute windows needs an entry for each axis", operand="windows",
                             got=self.windows, expected=f"{len(self.axes)} entries",
                             help="a window of 1 leaves an axis as it is")
-        check_window_attributes(self, len(self.axes))
         paddings = getattr(self, "paddings", ((0, 0),) * len(self.axes))
         shape = list(x.shape)
         for axis, window, *rest in zip(self.axes, self.windows, self.strides, self.dilations, paddings, strict=True):

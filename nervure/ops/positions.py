@@ -9,6 +9,7 @@ f32[3, 3] Where(LessEqual, Parameter, Full)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nervure.errors import InvalidArgument
@@ -32,9 +33,10 @@ class Iota(Structured):
     axis = field.integer(None, optional=True)
     dtype = field.dtype(int64)
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {} if self.axis is None else {"axis": checked_axis(self, self.axis, len(self.shape))}
+
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        if self.axis is not None:
-            self.axis = checked_axis(self, self.axis, len(self.shape))
         return BasicTensorDescription(self.dtype, self.shape)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:

@@ -12,6 +12,7 @@ All true; the others refuse an axis that is known to be empty.
 from __future__ import annotations
 
 import typing  # not its Any by name: that is an op here
+from collections.abc import Mapping
 from typing import ClassVar
 
 from nervure.errors import InvalidArgument
@@ -49,10 +50,12 @@ class Reduction(Op, abstract=True):
     result: ClassVar[DType | None] = None
     needs_elements: ClassVar[bool] = False
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, typing.Any]:
+        return {"axes": tuple(sorted(checked_axes(self, self.axes, len(types[0].shape))))}
+
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         x = types[0] if len(types) == 1 else same_types(self, types)
         require_admitted(self, x, self.admits)
-        self.axes = tuple(sorted(checked_axes(self, self.axes, len(x.shape))))
         if self.needs_elements and any([x.shape[axis] == 0 for axis in self.axes]):
             raise self.fail(InvalidArgument, "an empty axis has no such element", got=x,
                             operand=self.operand_label(0), expected="at least one element along each reduced axis",

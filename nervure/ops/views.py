@@ -13,6 +13,7 @@ where an element is visited.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
@@ -54,8 +55,10 @@ class Broadcast(Described):
     shape = field.shape()
     axes = field.ints()
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"axes": checked_axes(self, self.axes, len(self.shape))}
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Broadcast:
-        self.axes = checked_axes(self, self.axes, len(self.shape))
         return views.Broadcast(types[0].shape, self.shape, self.axes)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
@@ -69,9 +72,11 @@ class Permute(Described):
     operand_names = "x"
     order = field.ints()
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"order": checked_axes(self, self.order, len(types[0].shape), "order")}
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Permute:
         rank = len(types[0].shape)
-        self.order = checked_axes(self, self.order, rank, "order")
         if len(self.order) != rank:
             raise self.fail(InvalidArgument, "attribute order must name every dimension", operand="order",
                             got=self.order, expected=f"{rank} dimensions, for {types[0]}",
@@ -127,8 +132,10 @@ class Reverse(Described):
     operand_names = "x"
     axes = field.ints()
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reverse:
-        self.axes = checked_axes(self, self.axes, len(types[0].shape))
         return views.Reverse(types[0].shape, self.axes)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
@@ -142,8 +149,10 @@ class Pad(Described):
     paddings = field.dim_pairs()
     number = field.number(0)
 
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+        return {"number": fit_number(self.number, types[0].dtype)}
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
-        self.number = fit_number(self.number, types[0].dtype)
         return views.Pad(types[0].shape, self.paddings, self.number)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
@@ -171,15 +180,13 @@ class Concatenate(Described):
     operand_names = "*xs"
     axis = field.integer()
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
         if not types:
             raise self.fail(InvalidArgument, "there is nothing to concatenate", operand="xs", got="no operands",
                             expected="one tensor or more", help="an empty tensor is ops.Full(0, dtype, shape)")
-        return super().infer(*types)
+        return {"axis": checked_axis(self, self.axis, len(types[0].shape))} if types[0].shape else {}
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
-        if types[0].shape:
-            self.axis = checked_axis(self, self.axis, len(types[0].shape))
         return views.Concatenate(tuple([type.shape for type in types]), self.axis)
 
     def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, Wrong
 from nervure.types.axes_reading import read_axes
 from nervure.types.axis import Axis, FlattenedAxis, axis_tuple, check_together, list_text, match, same_role
 from nervure.types.dim import Dim, DimLike, product
+from nervure.types.frozen import Frozen, put
 
 AxisLike = Axis | str | SupportsIndex
 """An axis of a tensor: itself, its name or its position."""
@@ -28,7 +29,7 @@ AxesLike = AxisLike | Dim | Mapping[Any, Any] | Iterable[Any]
 """Several axes of a tensor, as Axes or a list of them; those of a new one, as ``make_axes`` reads them."""
 
 
-class Axes:
+class Axes(Frozen):
     """An immutable, ordered set of axes, all named or all anonymous. Made by ``make_axes``.
 
     Where an operation takes other axes, anything goes that ``make_axes`` accepts; ``==`` alone wants Axes.
@@ -37,17 +38,21 @@ class Axes:
     """
 
     __slots__ = ("_axes", "is_anonymous")
+    _plural = "axes"
+    _instead = "make others: make_axes(...), axes | others, axes - others"
+    _axes: tuple[Axis, ...]
+    is_anonymous: bool
 
     def __init__(self, axes: Iterable[Axis] = ()) -> None:
-        self._axes = axis_tuple(axes, "make_axes")
-        self.is_anonymous = check_together(self._axes, "make_axes")
+        put(self, "_axes", axis_tuple(axes, "make_axes"))
+        put(self, "is_anonymous", check_together(self._axes, "make_axes"))
 
     @classmethod
     def _subset(cls, axes: Iterable[Axis], is_anonymous: bool) -> Axes:
         """Some axes of an Axes, which need no second check."""
         subset = cls.__new__(cls)
-        subset._axes = tuple(axes)
-        subset.is_anonymous = is_anonymous or not subset._axes
+        put(subset, "_axes", tuple(axes))
+        put(subset, "is_anonymous", is_anonymous or not subset._axes)
         return subset
 
     def _where(self, holds: Callable[[Axis], bool]) -> Axes:

@@ -31,6 +31,7 @@ from nervure.types.axis_class import (
 )
 from nervure.types.axis_class import make_axis_class as make_axis_class
 from nervure.types.dim import Dim, DimLike, bounds, equal, product
+from nervure.types.frozen import Frozen, put
 
 MAXIMUM_NESTING = 32  # of flattened axes in flattened axes: far past any use, well inside Python's own stack
 
@@ -50,7 +51,7 @@ class _Root:
         self.is_fixed = length is not None
 
 
-class Axis:
+class Axis(Frozen):
     """A dimension of a tensor with its meaning. Made by ``make_axis``, ``axis`` and ``make_axes``.
 
     ``axis_class`` is what it means, ``level`` its offset (0 at first), ``length`` an int or a symbolic
@@ -60,6 +61,10 @@ class Axis:
     """
 
     __slots__ = ("_level", "_root")
+    _plural = "axes"
+    _instead = "make another axis: nv.axis(name, length), nv.make_axis(...), axis.resized(length)"
+    _root: _Root
+    _level: int
 
     is_flattened = False
 
@@ -68,8 +73,13 @@ class Axis:
             raise WrongKind("axes are made by functions", op="Axis", got=type(root).__name__,
                             expected="make_axis(length)",
                             help='nv.make_axis(28, "H"), nv.axis("H", 28)')
-        self._root = root
-        self._level = level
+        put(self, "_root", root)
+        put(self, "_level", level)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "length":
+            super().__setattr__(name, value)
+        put(self, name, value)
 
     @property
     def axis_class(self) -> AxisClass:
@@ -219,11 +229,11 @@ class FlattenedAxis(Axis):
             raise InvalidArgument("the parts of a flattened axis have one offset", op="FlattenedAxis",
                                   got=list_text(part.label for part in parts),
                                   help="flatten first, then take the offset of the flattened axis")
-        self.nesting = 1 + max((part.nesting for part in parts if isinstance(part, FlattenedAxis)), default=0)
+        put(self, "nesting", 1 + max((part.nesting for part in parts if isinstance(part, FlattenedAxis)), default=0))
         if self.nesting > MAXIMUM_NESTING:
             raise InvalidArgument(f"flattened axes are nested more than {MAXIMUM_NESTING} deep",
                                   op="FlattenedAxis", help="flatten the parts of the parts")
-        self.parts = parts
+        put(self, "parts", parts)
         name = list_text(str(part.name) for part in parts)
         axis_class = AxisClass.flattened(name, tuple(part.axis_class for part in parts))
         root = _Root(None, None if is_anonymous else name, axis_class, is_anonymous=is_anonymous)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 
 from nervure.errors import WrongKind
+from nervure.types.frozen import Frozen, put
 
 _serial_numbers = itertools.count(1)
 
@@ -18,7 +19,7 @@ def automatic_name() -> str:
     return f"Axis_{next(_serial_numbers)}"
 
 
-class AxisClass:
+class AxisClass(Frozen):
     """What dimensions mean, whatever their length: height, channel, time.
 
     ``AxisClass("H")`` is the class of the name H: all classes of one name are equal, wherever they were made.
@@ -27,11 +28,16 @@ class AxisClass:
     """
 
     __slots__ = ("_hash", "_key", "name")
+    _plural = "classes of axes"
+    _instead = "make another: nv.make_axis_class(name)"
+    name: str
+    _key: object
+    _hash: int
 
     def __init__(self, name: str, key: object = None) -> None:
-        self.name = name
-        self._key = name if key is None else key
-        self._hash = hash(self._key)
+        put(self, "name", name)
+        put(self, "_key", name if key is None else key)
+        put(self, "_hash", hash(self._key))
 
     @classmethod
     def unique(cls, name: str) -> AxisClass:

@@ -20,16 +20,16 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import DimLike, product, symbols
 from nervure.types.dtype import DType, as_dtype
+from nervure.types.frozen import Frozen, put
 from nervure.types.layout import Layout
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
 
 __all__ = ["LIMIT", "BasicTensorDescription", "TensorDescription", "check_index"]
 
 _UNCHANGED: Any = object()
-_put = object.__setattr__
 
 
-class BasicTensorDescription:
+class BasicTensorDescription(Frozen):
     """Element type, shape, whether the tensor is an r-tensor, and its layout where that is known (else None).
 
     ``shape`` holds non-negative ints and Dims. InvalidArgument for a negative length and for more than 2**63 - 1
@@ -37,7 +37,8 @@ class BasicTensorDescription:
     """
 
     __slots__ = ("dtype", "layout", "read_only", "shape")
-
+    _plural = "descriptions"
+    _instead = "make another: description.with_(shape=...)"
     dtype: DType
     shape: Shape
     read_only: bool
@@ -46,14 +47,14 @@ class BasicTensorDescription:
     def __init__(self, dtype: object, shape: Iterable[DimLike], read_only: bool = True,
                  layout: Layout | None = None) -> None:
         element = dtype if type(dtype) is DType else as_dtype(dtype)
-        _put(self, "dtype", element)
-        _put(self, "shape", checked_shape(shape, element.itemsize))
-        _put(self, "read_only", read_only)
+        put(self, "dtype", element)
+        put(self, "shape", checked_shape(shape, element.itemsize))
+        put(self, "read_only", read_only)
         if layout is not None and not isinstance(layout, Layout):
             raise WrongKind("this is no layout", operand="layout", got=type(layout).__name__,
                             expected="a Layout or None",
                             help="row_major(shape) makes one")
-        _put(self, "layout", layout)
+        put(self, "layout", layout)
         if layout is not None and layout.rank != len(self.shape):
             raise InvalidArgument("the layout is for another rank", got=layout, expected=f"{self.rank} strides",
                                   help="row_major(shape) makes a layout")
@@ -112,12 +113,6 @@ class BasicTensorDescription:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a tensor description cannot be changed ({name}); with_ makes another")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a tensor description cannot be changed ({name}); with_ makes another")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._parts()
 
@@ -136,7 +131,7 @@ class TensorDescription(BasicTensorDescription):
     def __init__(self, dtype: object, axes: Axes, read_only: bool = True, layout: Layout | None = None) -> None:
         known = make_axes(axes)
         super().__init__(dtype, known.lengths, read_only, layout)
-        _put(self, "axes", known)
+        put(self, "axes", known)
 
     @property
     def basic(self) -> BasicTensorDescription:

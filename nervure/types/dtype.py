@@ -18,9 +18,10 @@ import ml_dtypes
 import numpy as np
 
 from nervure.errors import InternalError, WrongKind, did_you_mean
+from nervure.types.frozen import Frozen, put
 
 
-class DType:
+class DType(Frozen):
     """An element type. There is one instance per type and no other can be made: compare with ``is``.
 
     ``==`` takes NumPy's dtypes, scalar types and names too, as ``dtype=`` does. As keys of a dict a type and its
@@ -35,7 +36,8 @@ class DType:
 
     __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
                  "kind", "maximum", "minimum", "name", "numpy", "short", "storage_only")
-
+    _plural = "element types"
+    _instead = "take another of the types that there are, such as nv.float32"
     name: str
     short: str
     kind: str
@@ -66,7 +68,7 @@ class DType:
             "storage_only": bits == 4 or (is_float and bits == 8),
         }
         for part, value in parts.items():
-            object.__setattr__(self, part, value)
+            put(self, part, value)
         _BY_NAME[name] = _BY_NAME[short] = _BY_SCALAR[scalar] = _BY_NUMPY[self.numpy] = self
 
     @property
@@ -100,12 +102,6 @@ class DType:
 
     def __hash__(self) -> int:
         return self._hash
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an element type cannot be changed ({name})")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an element type cannot be changed ({name})")
 
     def __repr__(self) -> str:
         return f"nervure.{self.name}"

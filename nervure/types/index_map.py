@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ from nervure.types.dim import (
     substitute,
     symbols,
 )
+from nervure.types.frozen import frozen_dataclass
 from nervure.types.layout import Layout, row_major
 from nervure.types.shape import Shape, at_least
 
@@ -90,7 +90,7 @@ def _dot(left: Iterable[DimLike], right: Iterable[DimLike], start: DimLike) -> D
     return total
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class IndexMap:
     """For each index i of a domain of this shape the coordinates of an element, one a dimension of what is read.
 

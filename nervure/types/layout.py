@@ -15,17 +15,17 @@ counted in elements. ``sizes`` are the lengths that were allocated; past the sha
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 from typing import Literal
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, less_equal
+from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.shape import Shape, at_least, check_index, checked_dim, checked_permutation, checked_shape
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class Layout:
     """Strides and offset, in elements, and the allocated sizes.
 
@@ -38,11 +38,11 @@ class Layout:
     sizes: Shape | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strides", _checked_strides(self.strides))
-        object.__setattr__(self, "offset", checked_dim(self.offset, "Layout"))
+        put(self, "strides", _checked_strides(self.strides))
+        put(self, "offset", checked_dim(self.offset, "Layout"))
         if self.sizes is None:
             return
-        object.__setattr__(self, "sizes", checked_shape(self.sizes, op="Layout"))
+        put(self, "sizes", checked_shape(self.sizes, op="Layout"))
         if len(self.sizes) != len(self.strides):
             raise InvalidArgument("a layout has one size and one stride a dimension", op="Layout",
                                   got=f"{len(self.sizes)} sizes", expected=f"{len(self.strides)} sizes")

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import DtypeMismatch, Immutable, InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir import field
 from nervure.ir.op import Op
 
 X = nv.Parameter(nv.float32, (2,))
@@ -53,6 +54,56 @@ class Ruleless(Op):
     """An op whose author has forgotten the type rule."""
 
     operand_names = "x"
+
+
+class LastAxis(Op):
+    """An op whose axis may be negative."""
+
+    operand_names = "x"
+    axis = field.integer(-1)
+
+    def normalise(self, *types):
+        return {"axis": self.axis % len(types[0].shape)}
+
+    def infer(self, *types):
+        return types[0]
+
+
+class Writing(LastAxis):
+    """An op whose author sets an attribute in the type rule."""
+
+    def infer(self, *types):
+        self.axis = 0
+        return types[0]
+
+
+class Overdoing(LastAxis):
+    """An op whose normal form is none of its own attributes."""
+
+    normal = {"operands": ()}
+
+    def normalise(self, *types):
+        return self.normal
+
+
+def test_attributes_have_their_normal_form_for_the_operands_that_an_op_has():
+    op = LastAxis(X)
+    wider = op.with_operands([nv.Parameter(nv.float32, (2, 3, 4)).output])
+    assert op.axis == LastAxis(X, axis=0).axis == 0
+    assert wider.axis == 0 and LastAxis(wider).axis == 2
+
+
+def test_an_op_that_is_written_in_its_type_rule_is_told_of_normalise():
+    with pytest.raises(Immutable, match="axis cannot be set: nodes are immutable") as caught:
+        Writing(X)
+    assert caught.value.op == "Writing" and "normalise" in caught.value.help
+
+
+@pytest.mark.parametrize("normal", [{"operands": ()}, {"axes": 0}, None, ["axis"]])
+def test_a_normal_form_is_that_of_attributes(normal, monkeypatch):
+    monkeypatch.setattr(Overdoing, "normal", normal)
+    with pytest.raises(WrongKind, match="normalise gives attributes by name"):
+        Overdoing(X)
 
 
 class Misled(Op):

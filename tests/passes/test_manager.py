@@ -15,6 +15,7 @@ from nervure.ir.variable import Variable
 from nervure.passes.algebra import algebra
 from nervure.passes.decompose import decompose
 from nervure.passes.manager import Pass, Record, run
+from nervure.types.frozen import put
 from tests.passes.agreement import twice_negated
 
 
@@ -49,7 +50,7 @@ def loses_an_effect(function):
 
 def loses_an_assumption(function):
     changed = with_results(function, [*function.results[:2], function.results[1]])
-    changed.assumptions = ()
+    put(changed, "assumptions", ())
     return changed
 
 
@@ -69,13 +70,13 @@ def swaps_parameters(function):
 
 def orders_wrongly(function):
     changed = with_results(function, [twice_negated(function.results[0]), *function.results[1:]])
-    changed.operations = changed.operations[::-1]
+    put(changed, "operations", changed.operations[::-1])
     return changed
 
 
 def types_wrongly(function):
     wrong = twice_negated(function.results[0])
-    wrong.op.operands[0]._type = wrong.type.with_(shape=(3,))
+    put(wrong.op.operands[0], "_type", wrong.type.with_(shape=(3,)))
     return with_results(function, [wrong, *function.results[1:]])
 
 

@@ -14,7 +14,9 @@ import numpy as np
 
 import nervure as nv
 from nervure import ops
+from nervure.ir import field
 from nervure.ir.kinds import Elementwise
+from nervure.ir.op import Op
 from nervure.ir.parser import parse_function
 
 
@@ -469,6 +471,55 @@ def custom_derivative_of_another_length():
         return [gradient * y]
     x, y = nv.variable((), 2.0), nv.variable((), 3.0)
     nv.deriv(multiply(x, y), x)  # here
+
+
+# -- what is immutable ---------------------------------------------------------------------------------------------
+
+
+@fails(nv.Immutable)
+def attribute_of_an_op_set():
+    op = ops.Sum(nv.Parameter(nv.float32, (2, 3)), (0,))
+    op.axes = (1,)  # here
+
+
+@fails(nv.Immutable)
+def attribute_set_in_a_type_rule():
+    class Flip(Op):
+        """An op whose author brings its axis into range where it is read."""
+
+        operand_names = "x"
+        axis = field.integer(-1)
+
+        def infer(self, *types):
+            self.axis %= len(types[0].shape)  # here
+            return types[0]
+    Flip(nv.Parameter(nv.float32, (3,)))
+
+
+@fails(nv.Immutable)
+def operands_of_an_op_set():
+    x = nv.Parameter(nv.float32, (3,))
+    op = ops.Exp(x)
+    op.operands = (op.output,)  # here
+
+
+@fails(nv.Immutable)
+def results_of_a_function_set():
+    x = nv.Parameter(nv.float32, (3,))
+    function = nv.Function([x], [x])
+    function.results = ()  # here
+
+
+@fails(nv.Immutable)
+def axes_of_a_tensor_set():
+    x = matrix()
+    x.axes = nv.make_axes("H=28, W=32")  # here
+
+
+@fails(nv.Immutable)
+def type_of_a_variable_set():
+    w = nv.variable("H=2")
+    w.variable.type = nv.Parameter(nv.float32, (3,)).type  # here
 
 
 # -- functions and text --------------------------------------------------------------------------------------------

@@ -18,20 +18,26 @@ from nervure.types.dim.algebra import extreme, floor_divide, remainder
 from nervure.types.dim.bounds import Ranges
 from nervure.types.dim.interval import Interval, intersect, is_empty
 from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
+from nervure.types.frozen import Frozen, slot_writers
 
 Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an expression knows
 
 
-class Dim:
+class Dim(Frozen):
     """An integer expression over symbols, made by ``dim``, ``index``, ``parse_dim`` and arithmetic."""
 
     __slots__ = ("_polynomial", "_declared", "_hash")
+    _plural = "dimensions"
+    _instead = "arithmetic makes others, such as n + 1; nv.dim(name) makes a symbol"
+    _polynomial: Polynomial
+    _declared: Declared
+    _hash: int | None
     __array_ufunc__ = None  # a NumPy integer on the left leaves the arithmetic to us
 
     def __init__(self, polynomial: Polynomial, declared: Declared) -> None:
-        self._polynomial = polynomial
-        self._declared = declared
-        self._hash: int | None = None
+        _put_polynomial(self, polynomial)
+        _put_declared(self, declared)
+        _put_hash(self, None)
 
     def __add__(self, other: DimLike) -> DimLike:
         return _arithmetic(operator.add, self, other)
@@ -75,9 +81,10 @@ class Dim:
         return isinstance(other, Dim) and self._polynomial.terms == other._polynomial.terms
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            self._hash = hash(self._polynomial)
-        return self._hash
+        known = self._hash
+        if known is None:
+            _put_hash(self, known := hash(self._polynomial))
+        return known
 
     def __lt__(self, other: object) -> NoReturn:
         raise _no_truth(f"whether {self} is less than {other}")
@@ -108,6 +115,8 @@ class Dim:
     def __reduce__(self) -> tuple[object, ...]:
         return Dim, (self._polynomial, dict(self._declared))
 
+
+_put_polynomial, _put_declared, _put_hash = slot_writers(Dim)
 
 DimLike = int | Dim
 

@@ -21,6 +21,7 @@ from math import gcd, prod
 
 from nervure.errors import InvalidArgument
 from nervure.types.dim.printer import atom_text, sum_text
+from nervure.types.frozen import Frozen, slot_writers
 
 MAX_DEPTH = 32  # levels of atoms within atoms; keeps every recursive walk far from Python's limit
 MAX_TEXT = 8_000  # characters of one atom; keeps shared subexpressions from printing exponentially
@@ -93,17 +94,20 @@ def order(monomial: Monomial) -> tuple[int, Monomial]:
     return len(monomial), monomial
 
 
-class Polynomial:
+class Polynomial(Frozen):
     """An integer polynomial, immutable: ``terms`` maps each monomial to its coefficient, which is never 0.
 
     Equality is structural. ``+ - *`` take polynomials and ints.
     """
 
     __slots__ = ("terms", "_text")
+    _plural, _instead = "polynomials", "arithmetic makes others"
+    terms: dict[Monomial, int]
+    _text: str | None
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
-        self.terms = terms
-        self._text: str | None = None
+        _put_terms(self, terms)
+        _put_text(self, None)
 
     @property
     def constant(self) -> int | None:
@@ -187,9 +191,10 @@ class Polynomial:
         return hash(frozenset(self.terms.items()))
 
     def __str__(self) -> str:
-        if self._text is None:
-            self._text = sum_text(self.terms)
-        return self._text
+        known = self._text
+        if known is None:
+            _put_text(self, known := sum_text(self.terms))
+        return known
 
     def __repr__(self) -> str:
         return f"Polynomial({self})"
@@ -249,6 +254,9 @@ class Polynomial:
                 return None
             cofactor[left] = coefficient
         return Polynomial(cofactor), Polynomial(rest)
+
+
+_put_terms, _put_text = slot_writers(Polynomial)
 
 
 def cancel(monomial: Monomial, divisor: Monomial) -> Monomial | None:

@@ -13,7 +13,6 @@ The selection s divides the view into boxes that do not overlap: its ``pieces``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,12 +20,13 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, less_equal
+from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape, checked_axes
 from nervure.types.view.padding import Padding, padded_shape
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass(slots=True)
 class Piece:
     """A box of a complex view and what fills it.
 
@@ -46,7 +46,7 @@ class Piece:
         return f"[{box}] = {filling}"
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class ComplexView:
     """What all complex views have. ``sources`` are the shapes of the viewed tensors."""
 
@@ -77,7 +77,7 @@ class ComplexView:
         return result
 
 
-@dataclass(frozen=True, init=False)
+@frozen_dataclass(init=False)
 class Pad(ComplexView):
     """The tensor with constants around it: ``padding`` is a pair (before, after) a dimension; negative ones cut off.
 
@@ -88,9 +88,9 @@ class Pad(ComplexView):
     value: Any
 
     def __init__(self, source: Shape, padding: Padding, value: Any = 0) -> None:
-        object.__setattr__(self, "sources", (source,))
-        object.__setattr__(self, "padding", padded_shape(source, padding, "Pad")[0])
-        object.__setattr__(self, "value", value)
+        put(self, "sources", (source,))
+        put(self, "padding", padded_shape(source, padding, "Pad")[0])
+        put(self, "value", value)
 
     @cached_property
     def shape(self) -> Shape:
@@ -111,7 +111,7 @@ class Pad(ComplexView):
         return tuple([piece for piece in (*borders, inner) if not _is_empty(piece.extents)])
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Concatenate(ComplexView):
     """Tensors one after the other along ``axis``; all other lengths must be provably equal, else ShapeMismatch."""
 
@@ -125,7 +125,7 @@ class Concatenate(ComplexView):
         if not first:
             raise ShapeMismatch("tensors without dimensions cannot be concatenated", op="Concatenate", operand=1,
                                 got=first, expected="one dimension or more", help="stack them along a new dimension")
-        object.__setattr__(self, "axis", checked_axes((self.axis,), len(first), "Concatenate")[0])
+        put(self, "axis", checked_axes((self.axis,), len(first), "Concatenate")[0])
         for position, source in enumerate(self.sources):
             fits = len(source) == len(first) and all(
                 d == self.axis or equal(a, b) is True for d, (a, b) in enumerate(zip(source, first, strict=True)))

@@ -14,12 +14,12 @@ With t the position before the padding (negative in front, n or more behind) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, simplify
+from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, index_ranges, indices
 from nervure.types.shape import Shape, checked_dim, checked_shape
 from nervure.types.view.simple import SimpleView
@@ -69,7 +69,7 @@ def _symmetric(t: DimLike, n: DimLike, is_near: bool) -> DimLike:
 _FOLDS = {"edge": _edge, "wrap": _wrap, "reflect": _reflect, "symmetric": _symmetric}
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class FoldedPad(SimpleView):
     """The tensor with ``padding`` in each dimension, filled according to ``mode``, as NumPy's pad does.
 
@@ -84,7 +84,7 @@ class FoldedPad(SimpleView):
             raise InvalidArgument("there is no such mode of padding", op="Pad", operand="mode", got=repr(self.mode),
                                   expected=", ".join(_FOLDS), help=did_you_mean(self.mode, [*_FOLDS, "constant"]))
         padding, shape = padded_shape(self.source, self.padding, "Pad")
-        object.__setattr__(self, "padding", padding)
+        put(self, "padding", padding)
         for d, (length, result) in enumerate(zip(self.source, shape, strict=True)):
             if less_equal(length, 0) is True and less_equal(result, 0) is not True:
                 raise InvalidArgument("an empty dimension has no elements to be padded with", op="Pad",

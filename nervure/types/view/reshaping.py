@@ -9,18 +9,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from nervure.errors import ShapeMismatch
 from nervure.types.dim import DimLike, equal, less_equal, product, simplify
+from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
 from nervure.types.layout import Layout, collapse, collapsed, row_major
 from nervure.types.shape import Shape, checked_shape
 from nervure.types.view.simple import SimpleView
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Reshape(SimpleView):
     """The elements in the same row-major order under another shape of the same size (else ShapeMismatch).
 

@@ -15,18 +15,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.types.dim import DimLike, equal
+from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.layout import Layout
 from nervure.types.shape import Shape, checked_axes, checked_permutation
 from nervure.types.view.slicing import Range, checked_range, clip
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class SimpleView:
     """What all simple views have. ``source`` is the shape of the viewed tensor."""
 
@@ -55,7 +55,7 @@ class SimpleView:
         return type(self).__name__
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Mapped(SimpleView):
     """The view by any index map, whose coordinates are taken to be inside the source."""
 
@@ -76,7 +76,7 @@ class Mapped(SimpleView):
         return self.map
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Broadcast(SimpleView):
     """The tensor repeated along new dimensions: those of the result (of shape ``target``) that are listed in ``axes``.
 
@@ -88,7 +88,7 @@ class Broadcast(SimpleView):
 
     def __post_init__(self) -> None:
         axes = checked_axes(self.axes, len(self.target), self._name)
-        object.__setattr__(self, "axes", tuple(sorted(axes)))
+        put(self, "axes", tuple(sorted(axes)))
         kept = tuple([self.target[d] for d in self._kept])
         if len(kept) != len(self.source):
             raise ShapeMismatch("the source's dimensions and the new ones are not those of the result",
@@ -121,7 +121,7 @@ class Broadcast(SimpleView):
         return IndexMap(self.target, tuple([symbols[d] for d in self._kept]))
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Permute(SimpleView):
     """The dimensions in another order: dimension k of the view is dimension ``permutation[k]`` of the source."""
 
@@ -129,7 +129,7 @@ class Permute(SimpleView):
 
     def __post_init__(self) -> None:
         order = checked_permutation(self.permutation, len(self.source), self._name)
-        object.__setattr__(self, "permutation", order)
+        put(self, "permutation", order)
 
     @cached_property
     def shape(self) -> Shape:
@@ -141,7 +141,7 @@ class Permute(SimpleView):
         return IndexMap(self.shape, tuple([placed[d] for d in range(len(self.source))]))
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Slice(SimpleView):
     """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each.
 
@@ -158,7 +158,7 @@ class Slice(SimpleView):
                                   help="(0, length, 1) is all of a dimension")
         checked = [checked_range(entry, length, f"dimension {d}", self._name)
                    for d, (entry, length) in enumerate(zip(self.ranges, self.source, strict=True))]
-        object.__setattr__(self, "ranges", tuple(checked))
+        put(self, "ranges", tuple(checked))
 
     @classmethod
     def clipped(cls, source: Shape, slices: Iterable[slice]) -> Slice:
@@ -186,14 +186,14 @@ class Slice(SimpleView):
                                            zip(symbols, self.ranges, strict=True)]))
 
 
-@dataclass(frozen=True)
+@frozen_dataclass()
 class Reverse(SimpleView):
     """The dimensions in ``axes`` backwards."""
 
     axes: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", checked_axes(self.axes, len(self.source), self._name))
+        put(self, "axes", checked_axes(self.axes, len(self.source), self._name))
 
     @cached_property
     def shape(self) -> Shape:

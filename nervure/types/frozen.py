@@ -1,0 +1,81 @@
+"""What never changes once it is made: setting a part of it is an error that says what to do instead.
+
+A constructor writes its parts with ``put``; nobody else does. A class says with ``_plural`` and ``_instead`` what the
+error calls its instances, and what to do.
+
+>>> class Point(Frozen):
+...     __slots__ = ("x",)
+...     _plural, _instead = "points", "make another: Point(x)"
+...     def __init__(self, x):
+...         put(self, "x", x)
+>>> Point(1).x = 2                                                           # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+nervure.errors.Immutable: Point: x cannot be set: points are immutable
+  operand:  x
+  got:      2
+  help:     make another: Point(x)
+...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeVar, dataclass_transform
+
+from nervure.errors import Immutable
+
+put = object.__setattr__
+"""Writes a part of something that is being made: ``put(self, "x", x)``."""
+
+Class = TypeVar("Class", bound=type)
+
+
+def slot_writers(cls: type) -> list[Callable[[Any, Any], None]]:
+    """A ``put`` for each slot of a class, in their order: faster, for constructors that run by the million."""
+    return [vars(cls)[name].__set__ for name in vars(cls)["__slots__"] if name != "__weakref__"]
+
+
+def refuse_setting(thing: Any, name: str, value: Any) -> NoReturn:
+    """The ``__setattr__`` of what never changes."""
+    raise _refusal(thing, name, "set", f"{value!r:.60}")
+
+
+def refuse_deleting(thing: Any, name: str) -> NoReturn:
+    """The ``__delattr__`` of what never changes."""
+    raise _refusal(thing, name, "deleted", None)
+
+
+def _refusal(thing: Any, name: str, done: str, got: str | None) -> Immutable:
+    plural, instead = getattr(thing, "_plural", "such objects"), getattr(thing, "_instead", "make another one")
+    return Immutable(f"{name} cannot be {done}: {plural} are immutable", op=type(thing).__name__, operand=name,
+                     got=got, help=instead)
+
+
+class Frozen:
+    """A base whose instances never change. A class that lets some parts be set says which in a ``__setattr__``."""
+
+    __slots__ = ()
+    _plural: Any
+    _instead: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        refuse_setting(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        refuse_deleting(self, name)
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        for name, value in state[1].items():  # of a copy that is being made
+            put(self, name, value)
+
+
+@dataclass_transform(frozen_default=True)
+def frozen_dataclass(**options: bool) -> Callable[[Class], Class]:
+    """A frozen dataclass with these errors."""
+    def made(cls: Class) -> Class:
+        fresh: Any = dataclass(frozen=True, **options)(cls)
+        fresh.__setattr__, fresh.__delattr__ = refuse_setting, refuse_deleting
+        return fresh
+    return made
