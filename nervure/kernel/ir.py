@@ -2,10 +2,11 @@
 
 A kernel is a nest of loops over flat buffers whose innermost statements are in single assignment. Sizes, strides and
 offsets are dimensions (:mod:`nervure.types.dim`): numbers, or expressions over the symbols of the function. The
-grammar, which the printer and the verifier follow:
+grammar, which the printer, the parser and the verifier follow:
 
-    kernel    ::= "kernel" name "(" buffer* ")" ":" statement*
+    kernel    ::= "kernel" name "(" buffer* ")" ":" symbol* statement*
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
+    symbol    ::= "symbol" name [":" [number] ".." [number]]
     statement ::= "for" index "<" dim ["parallel"] ["vector"] ":" statement*
                 | variable* "= reduce" combine* "over" (index "<" dim)* ":" statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*

@@ -1,5 +1,7 @@
 """Kernels as text, by the grammar of :mod:`nervure.kernel.ir`: the same for the same kernel each time.
 
+:mod:`nervure.kernel.parser` reads it back.
+
 >>> from nervure.kernel.ir import Address, Buffer, Variable
 >>> from nervure.types.dim import dim
 >>> from nervure.types.dtype import float32
@@ -234,10 +236,8 @@ class _Free:
 
 
 def _term(factor: DimLike, name: str) -> str:
-    if factor == 1:
-        return name
-    if factor == -1:
-        return f"-{name}"
+    if factor in (1, -1) and not name.startswith("-"):
+        return name if factor == 1 else f"-{name}"
     text = str(factor)
     return f"{text}*{name}" if isinstance(factor, int) or _FACTOR.fullmatch(text) else f"({text})*{name}"
 

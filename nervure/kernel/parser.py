@@ -1,0 +1,260 @@
+"""Text to kernels: the inverse of :mod:`nervure.kernel.printer`.
+
+>>> text = '''kernel reversed(in x: f32[N], out y: f32[N]):
+...   symbol N:1..
+...   for i < N parallel vector:
+...     v0 = x[-i + N - 1]
+...     y[i] = v0
+... '''
+>>> kernel = parse_kernel(text)
+>>> kernel.body[0].body[0].address
+Address(base=N - 1, steps=(('%0', -1),), terms=())
+>>> from nervure.kernel.printer import print_kernel
+>>> print_kernel(kernel) == text
+True
+
+Variables and loop indices may have any names; a line that begins with # is passed over. What does not follow the
+grammar of :mod:`nervure.kernel.ir` is a FormatError with the line, what was found and what was expected. Whether the
+kernel is right is left to the verifier. It has no origins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from nervure.errors import InternalError
+from nervure.ir.scanner import WORD, Scanner, token
+from nervure.kernel.ir import (
+    COMBINES,
+    Apply,
+    Body,
+    Check,
+    Fold,
+    For,
+    Index,
+    Indices,
+    Kernel,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.scalar_types import carries_type, result_type
+from nervure.kernel.scope import Scope
+from nervure.types.dtype import int64
+
+MAX_DEPTH = 60
+"""Loops inside each other."""
+
+INDENT = 2
+"""Spaces that a body stands further to the right than its loop."""
+
+_KEYWORD = token(r"(?:for|check)(?= )")
+_KIND = token(r"(?:reduce|fold|index)(?= )")
+_COMBINE = token("|".join(COMBINES))
+_COMBINERS = f"one of {', '.join(COMBINES)}"
+_GIVE = token(r"give(?= |$)")
+
+
+def parse_kernel(text: str) -> Kernel:
+    """The kernel that a text says; FormatError where it says none."""
+    return _Parser(text).kernel()
+
+
+class _Parser:
+    """One reading of a text."""
+
+    def __init__(self, text: str) -> None:
+        lines = [Scanner(line.rstrip(), number) for number, line in enumerate(text.split("\n"), 1)]
+        self._lines = [line for line in lines if line.text and not line.text.lstrip().startswith("#")]
+        self._read = 0  # lines
+        self._scope = Scope()
+
+    # -- lines -----------------------------------------------------------------------------------------------
+
+    def kernel(self) -> Kernel:
+        """The kernel: its head, but for the buffers, whose sizes are over the symbols; symbols; buffers; statements."""
+        if not self._lines:
+            raise Scanner("", 1).error("there is no kernel", expected="kernel name(buffers):")
+        head = self._take()
+        head.expect("kernel")
+        name = head.take(WORD, "the name of the kernel")
+        while self._stands(INDENT) and self._next.text.startswith("symbol ", INDENT):
+            self._scope.declare(self._take())
+        buffers = self._scope.read_buffers(head)
+        head.expect(":")
+        head.end()
+        body = self._block(INDENT)
+        if self._read < len(self._lines):
+            raise self._next.error("this line is in no loop", expected=f"{INDENT} spaces before a statement")
+        return Kernel(name, buffers, body)
+
+    @property
+    def _next(self) -> Scanner:
+        return self._lines[self._read]
+
+    def _take(self) -> Scanner:
+        self._read += 1
+        return self._lines[self._read - 1]
+
+    def _stands(self, margin: int) -> bool:
+        """Whether another line with this margin follows."""
+        return self._read < len(self._lines) and _margin(self._next) == margin
+
+    def _block(self, margin: int) -> Body:
+        if margin > INDENT * (MAX_DEPTH + 1):
+            raise self._lines[self._read - 1].error("loops stand too deep", expected=f"at most {MAX_DEPTH}")
+        statements: list[Statement] = []
+        while self._stands(margin) and _GIVE.match(self._next.text) is None:
+            line = self._take()
+            statements.append(self._statement(line, margin))
+        return tuple(statements)
+
+    def _given(self, margin: int) -> tuple[Scalar, ...]:
+        """The line that ends the body of a reduction or fold."""
+        if not self._stands(margin) or _GIVE.match(self._next.text) is None:
+            line = self._next if self._read < len(self._lines) else self._lines[-1]
+            raise line.error("a reduction gives nothing", expected=f"give, {margin} spaces from the left")
+        line = self._take()
+        line.match(_GIVE)
+        values = self._scope.scalars(line)
+        line.end()
+        return values
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def _statement(self, line: Scanner, margin: int) -> Statement:
+        keyword = line.match(_KEYWORD)
+        if keyword == "for":
+            return self._for(line, margin)
+        if keyword == "check":
+            return self._check(line)
+        names = [line.take(WORD, "a statement")]
+        if line.accept("["):
+            return self._store(line, names[0])
+        while line.accept(","):
+            names.append(line.take(WORD, "a variable"))
+        line.expect("=")
+        kind = line.match(_KIND)
+        if kind == "reduce":
+            return self._reduce(line, names, margin)
+        if kind == "fold":
+            return self._fold(line, names, margin)
+        if len(names) > 1:
+            raise line.error("only reductions and folds define several variables", expected="reduce or fold")
+        made = self._index(line, names[0]) if kind == "index" else self._apply_or_load(line, names[0])
+        line.end()
+        return made
+
+    def _for(self, line: Scanner, margin: int) -> For:
+        indices = self._scope.ranges(line)
+        parallel, vector = line.accept("parallel"), line.accept("vector")
+        with self._inside(line, indices[:1]) as ((name, extent),):
+            if len(indices) > 1:
+                raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
+            return For(name, extent, self._block(margin + INDENT), parallel, vector)
+
+    def _reduce(self, line: Scanner, names: Sequence[str], margin: int) -> Reduce:
+        combine = [line.take(_COMBINE, _COMBINERS)]
+        while line.accept(","):
+            combine.append(line.take(_COMBINE, _COMBINERS))
+        line.expect("over")
+        with self._inside(line, self._scope.ranges(line)) as indices:
+            body = self._block(margin + INDENT)
+            values = self._given(margin + INDENT)
+        self._check_count(line, len(combine), values)
+        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values)
+
+    def _fold(self, line: Scanner, names: Sequence[str], margin: int) -> Fold:
+        line.expect("over")
+        with self._inside(line, self._scope.ranges(line)) as indices:
+            body = self._block(margin + INDENT)
+            values = self._given(margin + INDENT)
+        if not self._stands(margin):
+            raise line.error("a fold does not say how it combines", expected="combine (...), (...): after it")
+        head = self._take()
+        head.expect("combine")
+        left = self._arguments(head, values)
+        head.expect(",")
+        right = self._arguments(head, values)
+        head.expect(":")
+        head.end()
+        combine = self._block(margin + INDENT)
+        combined = self._given(margin + INDENT)
+        self._check_count(head, len(combined), values)
+        return Fold(self._results(line, names, values), indices, body, values, left, right, combine, combined)
+
+    def _arguments(self, line: Scanner, values: Sequence[Scalar]) -> tuple[Variable, ...]:
+        line.expect("(")
+        names = [line.take(WORD, "a variable")]
+        while line.accept(","):
+            names.append(line.take(WORD, "a variable"))
+        line.expect(")")
+        return self._results(line, names, values)
+
+    def _results(self, line: Scanner, names: Sequence[str], values: Sequence[Scalar]) -> tuple[Variable, ...]:
+        """Variables of the types of some values."""
+        self._check_count(line, len(names), values)
+        return tuple([self._scope.define(line, name, value.dtype) for name, value in zip(names, values, strict=True)])
+
+    def _check_count(self, line: Scanner, count: int, values: Sequence[Scalar]) -> None:
+        if count != len(values):
+            raise line.error("the lists of a reduction differ in length", got=count, expected=len(values))
+
+    @contextmanager
+    def _inside(self, line: Scanner, indices: Sequence[tuple[str, object]]) -> Iterator[Indices]:
+        """Inside of a loop whose head ends here."""
+        line.expect(":")
+        line.end()
+        with self._scope.inside(line, indices) as found:
+            yield found
+
+    def _check(self, line: Scanner) -> Check:
+        condition = self._scope.scalar(line)
+        line.expect("else")
+        failure = line.integer("the number of a failure")
+        line.expect(",")
+        value = self._scope.scalar(line)
+        line.end()
+        return Check(condition, failure, value)
+
+    def _store(self, line: Scanner, name: str) -> Store:
+        buffer, address = self._scope.buffer(line, name), self._scope.address(line)
+        combine = line.match(_COMBINE)
+        line.expect("=")
+        value = self._scope.scalar(line)
+        valid = self._scope.scalar(line) if line.accept("if ") else None
+        line.end()
+        return Store(buffer, address, value, combine, valid)
+
+    def _index(self, line: Scanner, name: str) -> Index:
+        expression = self._scope.dim(line)
+        return Index(self._scope.define(line, name, int64), expression)
+
+    def _apply_or_load(self, line: Scanner, name: str) -> Apply | Load:
+        what = line.take(WORD, "a function or a buffer")
+        if not line.accept("("):
+            line.expect("[")
+            return self._load(line, name, what)
+        operands = () if line.accept(")") else self._scope.scalars(line)
+        if operands:
+            line.expect(")")
+        carried = self._scope.dtype(line) if carries_type(what) else None
+        try:
+            dtype = result_type(what, [operand.dtype for operand in operands], carried)
+        except InternalError as error:
+            raise line.error(str(error), expected="a function of scalars, and operands that it takes") from None
+        return Apply(self._scope.define(line, name, dtype), what, operands)
+
+    def _load(self, line: Scanner, name: str, what: str) -> Load:
+        buffer, address = self._scope.buffer(line, what), self._scope.address(line)
+        valid = self._scope.scalar(line) if line.accept("if ") else None
+        fill = self._scope.scalar(line) if line.accept("else ") else None
+        return Load(self._scope.define(line, name, buffer.dtype), buffer, address, valid, fill)
+
+
+def _margin(line: Scanner) -> int:
+    return len(line.text) - len(line.text.lstrip(" "))
