@@ -191,7 +191,7 @@ def check_threads(case: Case) -> None:
 @contextmanager
 def _long_steps() -> Iterator[None]:
     """Steps are taken to last so long that each is cut into as many slices as there may be."""
-    with mock.patch.multiple(compiling, nanoseconds_per_point=lambda kernel: 1e6, CHUNK_ALIGNMENT=1):
+    with mock.patch.multiple(compiling, nanoseconds_per_point=lambda *_: 1e6, chunk_alignment=lambda _: 1):
         yield
 
 

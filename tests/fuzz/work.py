@@ -35,8 +35,8 @@ from nervure.kernel.ir import (
     walk,
 )
 from nervure.kernel.lower.scalars import KernelScalars, Statements
+from nervure.kernel.plan import KernelStep, Plan, make_plan
 from nervure.passes.pipelines import standard
-from nervure.transformers.cpu.plan import KernelStep, Plan, make_plan
 from nervure.types.dim import DimLike, evaluate, index
 from nervure.types.shape import Shape
 from tests.conformance.tolerance import ROUNDED as ROUNDED_FUNCTIONS

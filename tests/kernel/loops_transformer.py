@@ -16,12 +16,12 @@ from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.kernel.interpret import interpret
+from nervure.kernel.plan import HostStep, KernelStep, make_plan
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.base import Transformer
 from nervure.transformers.binding import Bindings
-from nervure.transformers.cpu.host import host_program
-from nervure.transformers.cpu.plan import HostStep, KernelStep, make_plan
 from nervure.transformers.executable import Executable
+from nervure.transformers.host import host_program
 from nervure.transformers.interpreter import steps
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.sizes import numbers
@@ -29,7 +29,7 @@ from nervure.types.dim import evaluate
 
 
 class LoopsExecutable(Executable):
-    """A plan whose kernels are interpreted."""
+    """A plan whose kernels are interpreted. What is written in place is written in a copy."""
 
     def __init__(self, function: Function, transformer: Transformer) -> None:
         super().__init__(function, transformer)
@@ -43,6 +43,7 @@ class LoopsExecutable(Executable):
         arrays: dict[Storage, np.ndarray] = {}
 
         def array(storage: Storage) -> np.ndarray:
+            storage = self.plan.in_place.get(storage, storage)
             if storage not in arrays:
                 arrays[storage] = self._array(storage, specialised, arguments, states)
             return arrays[storage]
@@ -71,7 +72,8 @@ class LoopsExecutable(Executable):
         if storage.kind is StorageKind.CONSTANT:
             return np.asarray(self.plan.constants[storage.number], order="C")
         if storage.kind is StorageKind.VARIABLE:
-            return np.asarray(states[self._variables[storage.number]], order="C")
+            state = np.asarray(states[self._variables[storage.number]], order="C")
+            return state.copy() if storage in self.plan.in_place.values() else state
         shape = [evaluate(length, bindings) for length in numbers(storage.shape, bindings)]
         return np.zeros(shape, storage.dtype.numpy)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nervure.kernel.plan import KernelStep
 from nervure.kernel.verify import verify_kernel
-from nervure.transformers.cpu.plan import KernelStep
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import concrete, generic, symbolic
 from tests.kernel.loops_transformer import Loops

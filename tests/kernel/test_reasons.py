@@ -8,9 +8,9 @@ import pytest
 import nervure as nv
 from nervure import ops
 from nervure.kernel.cluster import Loops, cluster
-from nervure.kernel.cluster.fitting import MOST_OPS
 from nervure.kernel.cluster.reasons import reasons
 from nervure.kernel.cluster.refusals import Refusal
+from nervure.kernel.tuning import MOST_OPS
 from nervure.passes.pipelines import minimal
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import generic, symbolic
@@ -92,9 +92,7 @@ def test_what_readers_compute_again_is_not_stored_and_its_operands_have_the_reas
 
 def test_the_new_value_of_a_variable():
     w = nv.variable((3,), 0.0).named("w")
-    with nv.transformers.make_transformer("cpu") as cpu:
-        function = cpu.computation(nv.assign(w, w + 1.0)).function
-    function = minimal(function)
+    function = minimal(LoopsTransformer().computation(nv.assign(w, w + 1.0)).function)
     found = reasons(function, cluster(function))
     assert [[reason.text for reason in listed] for listed in found.stored.values()] == [["new value of w"]]
 

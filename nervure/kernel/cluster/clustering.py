@@ -14,29 +14,32 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.assembling import is_assembled
-from nervure.kernel.cluster.fitting import MOST_OPS, Fitting
+from nervure.kernel.cluster.fitting import Fitting
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.refusals import Refusal
 from nervure.kernel.cluster.steps import FULL, ROW, Copy, Host, Loops, Pieces, Scattering, Step
 from nervure.kernel.cluster.storing import dense_base, mark_stored
+from nervure.kernel.machine import GENERIC, Machine
+from nervure.kernel.tuning import MOST_OPS, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
 from nervure.types.shape import Shape
 
 
-def cluster(function: Function, facts: Facts | None = None, readings: Readings | None = None) -> list[Step]:
+def cluster(function: Function, facts: Facts | None = None, readings: Readings | None = None,
+            machine: Machine = GENERIC) -> list[Step]:
     """The steps of a function, in an order in which they can run. Composites must have been decomposed."""
     facts = facts or Facts()
-    return _Clustering(function, facts, readings or Readings(function, facts)).steps
+    return _Clustering(function, facts, readings or Readings(function, facts), machine).steps
 
 
 class _Clustering:
-    def __init__(self, function: Function, facts: Facts, readings: Readings) -> None:
+    def __init__(self, function: Function, facts: Facts, readings: Readings, machine: Machine) -> None:
         self._facts, self._readings = facts, readings
         self._made: list[Step | None] = []
         self._place: dict[Value, int] = {}  # the number of the step that makes a value
         self._readers: dict[int, list[tuple[Op, Reading]]] = {}  # who reads the values of a step from outside
         self._siblings: dict[Shape, list[Loops]] = {}
-        self._fitting = Fitting(facts, self._place)
+        self._fitting = Fitting(facts, self._place, machine)
         for op in function.operations:
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]
@@ -110,7 +113,7 @@ class _Clustering:
         """The steps that an op over a shape may join, if its last operand is made by this step."""
         if last >= 0 and isinstance(step := self._made[last], Loops) and not step.complete:
             yield step
-        for step in reversed(self._siblings.get(shape, [])[-4:]):
+        for step in reversed(self._siblings.get(shape, [])[-SIBLINGS:]):
             if step.number > last and not step.complete:
                 yield step
 
@@ -123,7 +126,7 @@ class _Clustering:
 
     def _shares_memory(self, step: Loops, readings: list[Reading]) -> bool:
         ours = {entry.value for entry in readings if entry.in_place}
-        return any([entry.value in ours for op in list(step.levels)[:8] for entry in self._readings.of(op)
+        return any([entry.value in ours for op in list(step.levels)[:SHARING_OPS] for entry in self._readings.of(op)
                     if entry.in_place])
 
     # -- drawing in ----------------------------------------------------------------------------------------
@@ -163,7 +166,7 @@ class _Clustering:
         """What the ops of a step read in place, through a few ops of other steps that may be computed again."""
         found: set[Value] = set()
         level = {entry.value for op in step.levels for entry in self._readings.of(op) if entry.in_place}
-        for _ in range(4):
+        for _ in range(NEIGHBOUR_DEPTH):
             found |= level
             level = {entry.value for value in level if self._facts.kind(value.op) == kinds.POINTWISE
                      for entry in self._readings.of(value.op) if entry.in_place}

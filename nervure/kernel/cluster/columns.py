@@ -18,20 +18,21 @@ from nervure.ir.kinds import Structure
 from nervure.ir.op import Op
 from nervure.kernel.cluster.keeping import shares_rows
 from nervure.kernel.cluster.steps import COLUMN, Loops
+from nervure.kernel.machine import Machine
+from nervure.kernel.tuning import LEAST_ROWS_CROSSED, MOST_CROSS_ROW_REDUCTIONS
 from nervure.types.dim import product
 
-_LEAST_ROWS = 512       # with fewer, the totals of the lanes are no less than the rows
-_MOST = 4               # reductions over rows in one step
-_LONGEST = 8_192        # elements of a row: its totals stay in the cache
-
+_TOTAL = 4  # bytes of a total, of the usual type
 _COMBINES = ("add", "maximum", "minimum")
 
 
-def may_be_column(step: Loops, op: Op, structure: Structure) -> bool:
+def may_be_column(step: Loops, op: Op, structure: Structure, machine: Machine) -> bool:
     """Whether a reduction could run on the way through the rows of a step, as far as its operands allow it."""
     rows = product(step.kept)
+    longest = machine.first_cache // _TOTAL  # its totals stay in the cache
     row = product([step.shape[axis] for axis in step.reduced or ()])
     return (structure.reduced == step.kept_axes and structure.combine in _COMBINES and shares_rows(step)
             and not any([value.dtype.is_complex for value in op.outputs])
-            and list(step.levels.values()).count(COLUMN) < _MOST
-            and not (isinstance(rows, int) and rows < _LEAST_ROWS) and not (isinstance(row, int) and row > _LONGEST))
+            and list(step.levels.values()).count(COLUMN) < MOST_CROSS_ROW_REDUCTIONS
+            and not (isinstance(rows, int) and rows < LEAST_ROWS_CROSSED)
+            and not (isinstance(row, int) and row > longest))

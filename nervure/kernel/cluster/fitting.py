@@ -17,41 +17,33 @@ from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.refusals import Refusal
 from nervure.kernel.cluster.steps import COLUMN, FULL, ROW, Loops
-from nervure.kernel.ir import BLOCK
+from nervure.kernel.machine import Machine
 from nervure.kernel.points import Coordinates, compose
+from nervure.kernel.tuning import LONG_ROW, MOST_OPS, SMALL_TENSOR
 from nervure.types.dim import product
 from nervure.types.shape import Shape
 
-MOST_OPS = 96
-"""The ops of one step: more would not make it faster, but LLVM slower."""
 
-FEW_ROWS, SMALL = 16, 1 << 15
-"""A tensor of more than SMALL elements in fewer than FEW_ROWS rows is not left to kernels whose threads share rows."""
-
-LONG_ROW = 4 * BLOCK
-"""Elements in which there are blocks enough for threads."""
-
-
-def has_enough_rows(step: Loops) -> bool:
+def has_enough_rows(step: Loops, machine: Machine) -> bool:
     """Whether threads should have rows of their own.
 
     Not where there are few. Nor where they are long and lie across memory, hence side by side: a processor that reads
     some of them has its neighbours' lines brought in as well.
     """
     rows, size = product(step.kept), product(step.shape)
-    if isinstance(size, int) and size <= SMALL:
+    if isinstance(size, int) and size <= SMALL_TENSOR:
         return True
     length = product([step.shape[axis] for axis in step.reduced or ()])
     if not shares_rows(step) and isinstance(length, int) and length >= LONG_ROW:
         return False
-    return not isinstance(rows, int) or rows >= FEW_ROWS
+    return not isinstance(rows, int) or rows >= machine.threads
 
 
 class Fitting:
     """The rules; ``place`` says which step makes a value."""
 
-    def __init__(self, facts: Facts, place: MutableMapping[Value, int]) -> None:
-        self._facts, self._place = facts, place
+    def __init__(self, facts: Facts, place: MutableMapping[Value, int], machine: Machine) -> None:
+        self._facts, self._place, self._machine = facts, place, machine
 
     def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Reading]) -> str | Refusal:
         """The level of an op over this shape in a step, some of whose values it reads; or why it cannot join."""
@@ -86,7 +78,7 @@ class Fitting:
                 return Refusal.OTHER_AXES
             if not (self._lands(step, entry, step.point) if is_row else entry.in_place):
                 return Refusal.OTHER_INDEX
-            if is_row and not has_enough_rows(step):
+            if is_row and not has_enough_rows(step, self._machine):
                 return Refusal.FEW_ROWS
         return None
 
@@ -111,7 +103,8 @@ class Fitting:
         if structure.domain != step.shape:
             return Refusal.OTHER_SHAPE
         if step.reduced not in (None, structure.reduced):
-            is_column = may_be_column(step, op, structure) and has_enough_rows(step)
+            is_column = may_be_column(step, op, structure, self._machine) and has_enough_rows(
+                step, self._machine)
             return self._refusal_of_full(step, inside) or COLUMN if is_column else Refusal.OTHER_AXES
         if any([not entry.in_place or step.levels[entry.value.op] != FULL for entry in inside]):
             return Refusal.OTHER_INDEX
@@ -124,7 +117,7 @@ class Fitting:
         if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
             return False
         together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
-        if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together):
+        if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together, self._machine):
             if any([level == FULL and step.phases[op] for op, level in step.levels.items()]):
                 return False
         together.levels = {**earlier.levels, **step.levels}

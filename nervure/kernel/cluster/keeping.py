@@ -24,9 +24,7 @@ from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.cluster.steps import COLUMN, FULL, Loops
 from nervure.kernel.cost import cost_of
-
-CHEAP = 6
-"""What costs no more than this (see :mod:`nervure.kernel.cost`) may be computed once more."""
+from nervure.kernel.tuning import CHEAP
 
 
 def shares_rows(step: Loops) -> bool:

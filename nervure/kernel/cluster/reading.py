@@ -18,9 +18,9 @@ from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.kinds import ALL, DENSE, ONCE, Facts
+from nervure.kernel.tuning import INLINED_DEPTH
 
 _LOOPS = (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION, kinds.PIECES)
-_DEPTH = 16  # ops that are computed inside their reader, one inside the other
 
 
 class Reading(NamedTuple):
@@ -121,7 +121,7 @@ class Readings:
         is_whole = all([isinstance(view, ALL) for view in use.views]) and (around is None or around in self._whole)
         is_once = all([isinstance(view, ONCE) for view in use.views])
         is_free = is_whole or is_once and kind == kinds.POINTWISE
-        if depth <= _DEPTH and is_free and (around is not None or self._is_seen(use)):
+        if depth <= INLINED_DEPTH and is_free and (around is not None or self._is_seen(use)):
             self._depth[value] = depth
             self._whole.update([value] if is_whole else [])
 

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Sequence
 from nervure.ir.function import Function
 from nervure.ir.op import Value
 from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.keeping import CHEAP, needed_thrice
+from nervure.kernel.cluster.keeping import needed_thrice
 from nervure.kernel.cluster.kinds import DENSE, ONCE
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.steps import FULL, Copy, Host, Loops, Scattering, Step
 from nervure.kernel.cost import cost_of
-
-_DEPTH = 8  # ops that are computed again, one inside the other
+from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
 
 
 def dense_base(value: Value) -> Value:
@@ -90,11 +89,11 @@ class _Storing:
                 return False
         cost, loads = self._again(value, 0)
         readers = len({id(step) for step, _ in outside})
-        return cost <= CHEAP and readers * loads <= 2 + readers
+        return cost <= CHEAP and readers * loads <= STORE + readers
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
         """What computing a value again costs, and how many tensors of its size it loads."""
-        if self._readings.facts.kind(value.op) != kinds.POINTWISE or depth > _DEPTH:
+        if self._readings.facts.kind(value.op) != kinds.POINTWISE or depth > RECOMPUTED_DEPTH:
             return CHEAP + 1, 0
         cost, loads = cost_of(value.op), 0
         for entry in self._readings.of(value.op):

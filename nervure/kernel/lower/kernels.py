@@ -19,6 +19,7 @@ from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
+from nervure.kernel.machine import Machine
 from nervure.kernel.points import Coordinates, position
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
@@ -45,8 +46,8 @@ class Lowered(NamedTuple):
 class Memory:
     """Where the values of a function lie, as far as they have memory."""
 
-    def __init__(self, facts: Facts, readings: Readings) -> None:
-        self.facts, self.readings = facts, readings
+    def __init__(self, facts: Facts, readings: Readings, machine: Machine) -> None:
+        self.facts, self.readings, self.machine = facts, readings, machine
         self.places: dict[Value, Storage] = {}
         self.roots: dict[int, Storage] = {}
         self.temporaries: dict[Storage, Value] = {}

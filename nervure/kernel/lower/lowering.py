@@ -35,6 +35,6 @@ def _lower_loops(step: Loops, memory: Memory) -> list[Lowered]:
         return lower_columns(step, memory)
     folds = [op for op in step.ops if memory.facts.kind(op) == kinds.REDUCTION
              and callable(memory.facts.structure(op).combine)]
-    if has_enough_rows(step) or folds:
+    if has_enough_rows(step, memory.machine) or folds:
         return lower_rows(step, memory)
     return lower_blocks(step, memory)

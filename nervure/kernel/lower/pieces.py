@@ -7,7 +7,6 @@ borders lie in the same lines of memory.
 from __future__ import annotations
 
 from nervure.kernel.cluster.assembling import pieces_of
-from nervure.kernel.cluster.fitting import FEW_ROWS
 from nervure.kernel.cluster.steps import Pieces
 from nervure.kernel.ir import Literal, Scalar
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
@@ -20,7 +19,7 @@ def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
     """One kernel, or one for each part where they have too few rows in common."""
     shared = _shared_axes(step)
     rows = product(step.op.outputs[0].shape[:shared])
-    if isinstance(rows, int) and rows < FEW_ROWS:
+    if isinstance(rows, int) and rows < memory.machine.threads:
         return [_alone(step, memory, piece) for piece in pieces_of(step.op)]
     return [_together(step, memory, shared)]
 

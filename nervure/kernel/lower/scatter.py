@@ -14,12 +14,9 @@ from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested, unit
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.points import position
+from nervure.kernel.tuning import STRIPE, STRIPES
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product, symbols
-
-STRIPE, STRIPES = 64, 4
-"""Where the last axis alone can be shared, it is shared in stripes of so many elements, or of as many times that as
-there are left for so many threads: wide ones read longer pieces of memory."""
 
 
 def lower_scatter(step: Scattering, memory: Memory) -> list[Lowered]:

@@ -15,24 +15,23 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.ir.function import Function
+from nervure.kernel.estimate import nanoseconds_per_point
 from nervure.kernel.ir import Buffer
+from nervure.kernel.machine import GENERIC, Machine
+from nervure.kernel.plan import HostStep, KernelStep, Plan, make_plan
+from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.codegen.generate import Code, generate
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
-from nervure.transformers.cpu.estimate import nanoseconds_per_point
 from nervure.transformers.cpu.host import HostCode
 from nervure.transformers.cpu.jit import assembly, compile_kernels
 from nervure.transformers.cpu.library_cache import kernel_key
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.plan import HostStep, KernelStep, Plan, make_plan
 from nervure.transformers.sizes import memory_estimate
 
-CHUNK_ALIGNMENT = 64
-"""Chunks of a loop that runs in lanes start at multiples of this."""
-
-RESULT, READ_AGAIN = 8 << 20, 32 << 20
-"""Bytes from which on memory is stored past the caches: of what the caller gets, and of what a later step reads."""
+MACHINE = GENERIC
+"""What plans know of an x86-64 processor: the same for all targets, so that their kernels are the same."""
 
 
 class Compilation(NamedTuple):
@@ -45,7 +44,7 @@ class Compilation(NamedTuple):
 
 def compile_function(function: Function, target: Target) -> Compilation:
     """Compiles a function without composites."""
-    plan = make_plan(function)
+    plan = make_plan(function, MACHINE)
     texts = tuple([None if isinstance(step, HostStep) else
                    generate(step.lowered.kernel, target, past_caches_of(step, plan)) for step in plan.steps])
     if flags.debug:
@@ -62,9 +61,9 @@ def compile_function(function: Function, target: Target) -> Compilation:
 
 
 def past_caches_of(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
-    """The buffers that need not stay in the caches, and from how many bytes on."""
+    """The buffers that need not stay in the caches, and from how many bytes on they are stored past them."""
     read = {storage for other in plan.steps for storage in other.read}
-    return {buffer: READ_AGAIN if storage in read else RESULT for buffer, storage in step.pairs
+    return {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
             if buffer.role == "out" and storage not in plan.in_place}
 
 
@@ -90,8 +89,14 @@ def _launch(step: KernelStep, code: Code) -> LaunchParameters:
     loop = step.lowered.kernel.sliced
     return LaunchParameters(
         code.sizes, 1 if loop is None else loop.extent, step.lowered.points, code.scratch_bytes,
-        CHUNK_ALIGNMENT if loop is not None and loop.vector else 1, nanoseconds_per_point(step.lowered.kernel),
+        chunk_alignment(MACHINE) if loop is not None and loop.vector else 1,
+        nanoseconds_per_point(step.lowered.kernel, MACHINE),
         loop is not None and not loop.parallel)
+
+
+def chunk_alignment(machine: Machine) -> int:
+    """Chunks of a loop that runs in lanes start at multiples of this: so no two write to one line, of any elements."""
+    return machine.line
 
 
 def _loaded(plan: Plan, texts: Sequence[Code | None], compiled: CompiledFunction, target: Target) -> list[StepCode]:

@@ -17,8 +17,8 @@ from nervure.ir.kinds import Element
 from nervure.ir.op import Op
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.kernel.plan import Plan
 from nervure.transformers.binding import Binder
-from nervure.transformers.cpu.plan import Plan
 from nervure.transformers.cpu.runtime.records import Code, Status
 from nervure.transformers.interpreter.program import Program
 from nervure.types.dim import evaluate

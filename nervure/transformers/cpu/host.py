@@ -1,40 +1,32 @@
-"""Steps that Python runs: host calls, prints and guards, and what has no native kernel yet.
-
-Operands are read where they lie: views of stored values become NumPy views.
+"""Steps that Python runs, as steps of a program: their operands and results lie where those of kernels do.
 
 >>> import numpy as np
 >>> import nervure as nv
->>> from nervure.transformers.cpu.plan import make_plan
->>> x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (2, 3))
->>> product = nv.ops.Dot(x, nv.ops.Permute(y, (1, 0)), ((1, 0),))
->>> from nervure.passes.pipelines import standard
->>> step, = make_plan(standard(nv.Function([product], [x, y]))).steps
->>> ones = np.ones((2, 3), np.float32)
->>> host_program(step, {})({storage: ones for storage in step.bases.values()})[0].tolist()
-[[3.0, 3.0], [3.0, 3.0]]
+>>> from nervure.transformers.cpu.compile import compile_function
+>>> from nervure.transformers.cpu.machine import Target
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> called = nv.ops.HostCall(x, function=np.sort, types=(x.value.type,), effectful=False)
+>>> loaded = compile_function(nv.Function(called.outputs, [x]), Target.host()).loaded
+>>> result, = loaded.program({}).make_results()
+>>> loaded.program({}).run([np.float32([2, 1])], [result]).code, result.tolist()
+(0, [1.0, 2.0])
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nervure.errors import NervureError
-from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Value
-from nervure.ir.traverse import postorder
-from nervure.memory.storage import Storage
+from nervure.kernel.plan import HostStep
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
-from nervure.transformers.cpu.plan import HostStep
 from nervure.transformers.cpu.runtime.host import NANOSECONDS
-from nervure.transformers.interpreter.steps import make_step, static_value
+from nervure.transformers.host import host_program
 from nervure.transformers.sizes import numbers
-
-Arrays = Mapping[Storage, np.ndarray]
 
 
 class HostCode(NamedTuple):
@@ -72,36 +64,3 @@ def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarr
         size *= length
     memory: Any = (ctypes.c_char * size).from_address(address) if size else None
     return np.ndarray(shape, dtype, memory)
-
-
-def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
-    """A function from the arrays of stored values to the arrays of the op's outputs, for these sizes."""
-    known = {value.op for value in step.bases}
-    order = [op for op in postorder([step.op], set(known)) if op is not step.op]
-    slots: dict[Value, int] = {}
-    values: list[Any] = []
-    for value in [*step.bases, *[output for op in [*order, step.op] for output in op.outputs]]:
-        slots[value] = len(values)
-        values.append(None)
-    program = []
-    for op in [*order, step.op]:
-        if isinstance(op, (Constant, Full)):
-            values[slots[op.outputs[0]]] = static_value(op, bindings)
-            continue
-        inputs = tuple([slots[value] for value in op.operands])
-        program.append(make_step(op, inputs, tuple([slots[value] for value in op.outputs]), bindings))
-    return _runner(step, slots, values, program, bindings)
-
-
-def _runner(step: HostStep, slots: dict[Value, int], start: list[Any], program: list[Any], bindings: Bindings) -> Any:
-    shapes = {value: numbers(value.shape, bindings) for value in step.bases}
-
-    def run(arrays: Arrays) -> list[np.ndarray]:
-        values = start.copy()
-        for value, storage in step.bases.items():
-            values[slots[value]] = arrays[storage].reshape(shapes[value])  # a reshape of the value may lie there
-        with np.errstate(all="ignore"):
-            for each in program:
-                each(values)
-        return [values[slots[output]] for output in step.op.outputs]
-    return run

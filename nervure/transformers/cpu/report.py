@@ -20,6 +20,7 @@ from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, ops_of, reasons, root_name, stored_by
 from nervure.kernel.cluster.storing import dense_base
+from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.work import work
 from nervure.memory.storage import Storage, StorageKind
@@ -29,7 +30,6 @@ from nervure.transformers.cpu.codegen.generate import Code
 from nervure.transformers.cpu.compile import Compilation
 from nervure.transformers.cpu.jit import assembly
 from nervure.transformers.cpu.machine import Target
-from nervure.transformers.cpu.plan import KernelStep
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate
 

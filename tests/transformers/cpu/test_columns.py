@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel.plan import KernelStep, make_plan
 from nervure.passes.pipelines import standard
-from nervure.transformers.cpu.plan import KernelStep, make_plan
 from nervure.types.dtype import DType
 
 N, M = nv.dim("N"), nv.dim("M", min=1)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel import tuning
 from nervure.transformers.cpu import compile
 
-LARGE = compile.RESULT // 4 + 1001  # elements
+LARGE = tuning.STREAMED_RESULT // 4 + 1001  # elements
 
 
 @pytest.fixture(scope="module")

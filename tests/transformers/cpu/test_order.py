@@ -11,8 +11,8 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.kernel.interpret import Accumulator
+from nervure.kernel.plan import make_plan
 from nervure.passes.pipelines import standard
-from nervure.transformers.cpu.plan import make_plan
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dtype import as_dtype
 from tests.transformers.cpu.running import run

@@ -1,10 +1,11 @@
-"""How long a kernel takes, about: what threads are worth and when a call lets other Python threads run.
+"""How long a kernel takes on one core, about: what threads are worth and when a call lets other Python threads run.
 
->>> from nervure.transformers.cpu.plan import make_plan
+>>> from nervure.kernel.plan import make_plan
 >>> import nervure as nv
+>>> from nervure.kernel.machine import GENERIC
 >>> x = nv.Parameter(nv.float32, (1000,))
 >>> step, = make_plan(nv.Function([nv.ops.Exp(x)], [x])).steps
->>> nanoseconds_per_point(step.lowered.kernel)
+>>> nanoseconds_per_point(step.lowered.kernel, GENERIC)
 0.8
 """
 
@@ -15,23 +16,19 @@ from collections.abc import Iterator, Sequence
 from nervure.ir.op import Op
 from nervure.kernel.cost import cost_of
 from nervure.kernel.ir import Address, Fold, For, Kernel, Load, Reduce, Statement, Store
-
-_PER_COST = 0.05
-"""Nanoseconds of one core: eight lanes of float32 at two operations a cycle."""
-
-_FIRST, _AGAIN, _FAR = 0.04, 0.01, 5.0
-"""Nanoseconds for a byte from memory, for one that has been read already, and for an element apart from the others."""
+from nervure.kernel.machine import Machine
 
 
-def nanoseconds_per_point(kernel: Kernel) -> float:
+def nanoseconds_per_point(kernel: Kernel, machine: Machine) -> float:
     """The larger of what memory and what arithmetic take for one point of the loops."""
     moved, known = 0.0, set[tuple[object, type]]()
     for access, is_far in _accesses(kernel.body, None):
         size, key = access.buffer.dtype.itemsize, (access.buffer, type(access))
-        moved += _FAR if is_far else size * (_AGAIN if key in known else _FIRST)
+        moved += machine.element_apart if is_far else size * (
+            machine.byte_from_cache if key in known else machine.byte_from_memory)
         known.add(key)
     work = sum([cost_of(op) * _vectors(op) for op in kernel.origins if isinstance(op, Op)])
-    return round(max(moved, work * _PER_COST, 0.1), 3)
+    return round(max(moved, work * machine.operation / machine.lanes, 0.1), 3)
 
 
 def _accesses(statements: Sequence[Statement], lane: str | None) -> Iterator[tuple[Load | Store, bool]]:

@@ -24,13 +24,14 @@ from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
 from nervure.kernel.cluster.kinds import Facts
 from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.cluster.storing import dense_base
+from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer
 from nervure.kernel.lower import Lowered, Memory, lower
+from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.schedule import schedule_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage, StorageKind
-from nervure.transformers.cpu.in_place import updates_in_place
 
 
 class KernelStep(NamedTuple):
@@ -125,12 +126,12 @@ class Plan(NamedTuple):
         return {*self.function.roots, *[self.temporaries[each] for each in touched if each in self.temporaries]}
 
 
-def make_plan(function: Function) -> Plan:
+def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     """The plan of a function without composites."""
     facts = Facts()
     readings = Readings(function, facts)
-    clusters = cluster(function, facts, readings)
-    memory = Memory(facts, readings)
+    clusters = cluster(function, facts, readings, machine)
+    memory = Memory(facts, readings, machine)
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)

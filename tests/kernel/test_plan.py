@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import InvalidArgument
+from nervure.kernel.plan import HostStep, make_plan
 from nervure.passes.pipelines import standard
-from nervure.transformers.cpu.plan import HostStep, make_plan
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator
+from tests.kernel.loops_transformer import Loops
 
 ON_THE_HOST = ("Contract", "Convolution", "ConvolutionDataGradient", "ConvolutionFilterGradient", "HostCall", "PrintOp",
                "Guard")
@@ -33,37 +32,23 @@ def updates_in(plan):
 
 def test_a_new_value_is_written_in_place_if_nobody_needs_the_old_one():
     w = nv.variable("N=8", 1.0)
-    step = nv.transformers.make_transformer("cpu").computation([nv.assign(w, w * 2.0)])
+    step = Loops().computation([nv.assign(w, w * 2.0)])
     assert len(updates_in(make_plan(step.optimised))) == 1
 
 
 def test_a_new_value_has_memory_of_its_own_where_the_old_one_is_read_at_other_places():
     w = nv.variable("N=8", 1.0)
-    step = nv.transformers.make_transformer("cpu").computation([nv.assign(w, w[::-1])])
+    step = Loops().computation([nv.assign(w, w[::-1])])
     assert updates_in(make_plan(step.optimised)) == []
 
 
 def test_a_new_value_has_memory_of_its_own_where_something_may_fail_later():
     w, index = nv.variable("N=8", 1.0), nv.placeholder("K=2", dtype=nv.int64)
     table = nv.variable("V=4, D=3", 1.0)
-    cpu = nv.transformers.make_transformer("cpu")
-    step = cpu.computation([nv.assign(w, w * 2.0), nv.gather(table, index, axis="V")], index)
+    step = Loops().computation([nv.assign(w, w * 2.0), nv.gather(table, index, axis="V")], index)
     plan = make_plan(step.optimised)
     checked = [number for number, entry in enumerate(plan.steps) if getattr(entry, "lowered", None)
                and entry.lowered.failures]
     written = [number for number, entry in enumerate(plan.steps)
                if any([root in entry.written for root in plan.in_place])]
     assert not written or min(written) > max(checked)
-
-
-def test_what_is_never_stored_needs_no_memory():
-    x = nv.placeholder((nv.dim("N"),))
-    y = nv.sin(nv.cos(nv.exp(x)))
-    with nv.transformers.make_transformer("cpu") as cpu, nv.flags.overriding(memory_limit=1 << 16):
-        values = np.ones(1 << 16, np.float32)
-        total = cpu.computation(nv.sum(y), x)
-        np.testing.assert_allclose(total(values), (1 << 16) * np.sin(np.cos(np.exp(np.float32(1)))), rtol=1e-4)
-        with pytest.raises(InvalidArgument, match="more memory than there is"):
-            cpu.computation(y, x)(values)
-        with nv.flags.overriding(check_nan=True), pytest.raises(InvalidArgument, match="more memory than there is"):
-            cpu.computation(nv.sum(y), x)(values)

@@ -6,62 +6,63 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from tests.kernel.loops_transformer import Loops
 
 
 @pytest.fixture
-def cpu():
-    with nv.transformers.make_transformer("cpu") as made:
+def loops():
+    with Loops() as made:
         yield made
 
 
 def places(step) -> list[int]:
     """For each step of a plan, how many variables it writes in place."""
-    plan = step.executable.compilation.plan
+    plan = step.executable.plan
     return [len(plan.in_place.keys() & set(each.written)) for each in plan.steps]
 
 
-def test_counters_that_come_first_are_written_last(cpu):
+def test_counters_that_come_first_are_written_last(loops):
     x, w, count = nv.placeholder("N=n"), nv.variable("C=4", 1.0), nv.variable((), 0.0)
     total = nv.sum(nv.sin(x), out_axes=())
-    step = cpu.computation([nv.assign(count, count + 1), total, nv.assign(w, w + total)], x)
+    step = loops.computation([nv.assign(count, count + 1), total, nv.assign(w, w + total)], x)
     written = places(step)
     assert sum(written) == 2 and sorted(written) == written
     for turn in range(1, 4):
         assert step(np.full(10, np.pi / 2, np.float32))[1] == 10
-        assert cpu.get(count) == turn and cpu.get(w).tolist() == [1.0 + 10 * turn] * 4
+        assert loops.get(count) == turn and loops.get(w).tolist() == [1.0 + 10 * turn] * 4
 
 
-def test_what_may_fail_comes_before(cpu):
+def test_what_may_fail_comes_before(loops):
     x, k, w = nv.placeholder("N=9"), nv.placeholder("K=2", "int64"), nv.variable("C=4", 1.0)
-    step = cpu.computation([nv.assign(w, w * 2), nv.gather(x, k, "N"), nv.host_call(np.sin, [x], x)], x, k)
+    step = loops.computation([nv.assign(w, w * 2), nv.gather(x, k, "N"), nv.host_call(np.sin, [x], x)], x, k)
     written = places(step)
     assert written[-1] == 1 and sum(written) == 1 and len(written) > 2
 
 
-def test_a_new_value_that_long_work_needs_has_memory_of_its_own(cpu):
+def test_a_new_value_that_long_work_needs_has_memory_of_its_own(loops):
     x, w = nv.placeholder("N=n"), nv.variable((), 1.0)
-    step = cpu.computation([nv.assign(w, w + nv.sum(x, out_axes=())), nv.sum(nv.sin(x * w), out_axes=())], x)
+    step = loops.computation([nv.assign(w, w + nv.sum(x, out_axes=())), nv.sum(nv.sin(x * w), out_axes=())], x)
     assert not any(places(step)[:-1])
     for turn in range(1, 4):
         result = step(np.full(10, 0.1, np.float32))[1]
         np.testing.assert_allclose(result, 10 * np.sin(0.1 * (1 + turn)), rtol=1e-5)
-        np.testing.assert_allclose(cpu.get(w), 1 + turn, rtol=1e-6)
+        np.testing.assert_allclose(loops.get(w), 1 + turn, rtol=1e-6)
 
 
-def test_an_old_value_that_another_loop_of_the_kernel_reads_stays(cpu):
+def test_an_old_value_that_another_loop_of_the_kernel_reads_stays(loops):
     w = nv.variable("N=27", np.random.default_rng(0).standard_normal(27))
-    step = cpu.computation([nv.argmin(w, axis="N"), nv.assign(w, w * w - 3)])
+    step = loops.computation([nv.argmin(w, axis="N"), nv.assign(w, w * w - 3)])
     for _ in range(4):
-        before = cpu.get(w).copy()
+        before = loops.get(w).copy()
         assert step()[0] == np.argmin(before)
-        np.testing.assert_array_equal(cpu.get(w), before * before - 3)
+        np.testing.assert_array_equal(loops.get(w), before * before - 3)
 
 
-def test_variables_that_change_places_do_not_meet(cpu):
+def test_variables_that_change_places_do_not_meet(loops):
     first, second = nv.variable("N=1000", 1.0), nv.variable("N=1000", 2.0)
-    step = cpu.computation([nv.doall([nv.assign(first, second * 3), nv.assign(second, first[::-1] * 5)])])
+    step = loops.computation([nv.doall([nv.assign(first, second * 3), nv.assign(second, first[::-1] * 5)])])
     expected = 1.0, 2.0
     for _ in range(4):
         step()
         expected = expected[1] * 3, expected[0] * 5
-        assert [np.unique(cpu.get(each)).tolist() for each in (first, second)] == [[value] for value in expected]
+        assert [np.unique(loops.get(each)).tolist() for each in (first, second)] == [[value] for value in expected]

@@ -1,0 +1,29 @@
+"""What planning knows of a machine: widths, sizes of caches, latencies. A backend describes its own.
+
+>>> GENERIC.lanes, GENERIC._replace(first_cache=1 << 16).first_cache
+(8, 65536)
+
+Plans depend on nothing else of it, and least of all on how many threads there are today: the same function has the same
+kernels, and with them the same bits, on all machines of one description.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Machine(NamedTuple):
+    """The numbers of an x86-64 core of the last ten years, where a backend says nothing else."""
+
+    lanes: int = 8                      # float32 elements of a vector
+    line: int = 64                      # bytes that memory is moved in
+    first_cache: int = 1 << 15          # bytes of the cache next to a core
+    shared_cache: int = 1 << 25         # bytes of the largest cache
+    threads: int = 16                   # that a kernel should have work for
+    operation: float = 0.4              # nanoseconds of an addition of two vectors, two of which run in a cycle
+    byte_from_memory: float = 0.04      # nanoseconds, in order
+    byte_from_cache: float = 0.01
+    element_apart: float = 5.0          # nanoseconds of an element whose line holds nothing else that is read
+
+
+GENERIC = Machine()
