@@ -31,7 +31,7 @@ _NAMES = {
     "nervure.types.axes": "Axes make_axes",
     "nervure.types.description": "BasicTensorDescription TensorDescription",
     "nervure.ir.function": "Function",
-    "nervure.ir.leaves": "Parameter",
+    "nervure.ops": "Parameter",
     "nervure.ir.provenance": "metadata name_scope",
     "nervure.front.tensor": "Tensor",
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",

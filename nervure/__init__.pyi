@@ -137,7 +137,6 @@ from nervure.front.views import reverse as reverse
 from nervure.front.views import squeeze as squeeze
 from nervure.front.views import unflatten as unflatten
 from nervure.ir.function import Function as Function
-from nervure.ir.leaves import Parameter as Parameter
 from nervure.ir.provenance import metadata as metadata
 from nervure.ir.provenance import name_scope as name_scope
 from nervure.jit import grad as grad
@@ -145,6 +144,7 @@ from nervure.jit import jit as jit
 from nervure.jit import value_and_grad as value_and_grad
 from nervure.model_file import load as load
 from nervure.model_file import save as save
+from nervure.ops import Parameter as Parameter
 from nervure.types.axes import Axes as Axes
 from nervure.types.axes import make_axes as make_axes
 from nervure.types.axis import Axis as Axis

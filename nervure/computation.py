@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar, overload
@@ -69,16 +70,25 @@ class Computation(Identity, Generic[Result]):
     """A function with state, compiled for one transformer: call it with the parameters' values, in order.
 
     ``function`` is the Function as it was built, ``optimised`` what the transformer compiled. Results are arrays of
-    the caller's own.
+    the caller's own. ``nv.computation`` compiles at once, ``nv.load`` at the first call.
     """
 
     def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensorOp],
                  shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
-        self.executable = transformer.build(function)
         self._finish = shape.simplest if isinstance(shape, Results) else shape
         self._gives_one = isinstance(shape, Results) and shape.form == "one" and shape.has_value == (True,)
         self._fast: Callable[..., Any] | None = None
+
+    @functools.cached_property
+    def executable(self) -> Any:
+        """What the transformer has compiled, when it is first asked for."""
+        return self.transformer.build(self.function)
+
+    def compiled(self) -> Computation[Result]:
+        """This computation, compiled by now: what its transformer refuses is an error here, not at the first call."""
+        _ = self.executable
+        return self
 
     @property
     def optimised(self) -> Function:
@@ -183,7 +193,7 @@ def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Comp
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
-    return Computation(transformer, function, chosen, shape)
+    return Computation(transformer, function, chosen, shape).compiled()
 
 
 def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensorOp], together: bool = False,

@@ -18,6 +18,7 @@ import difflib
 import os
 import sys
 import sysconfig
+import warnings
 from collections.abc import Iterable
 from types import FrameType
 from typing import NamedTuple
@@ -150,6 +151,17 @@ class NumericError(NervureError, FloatingPointError):
 
 class InternalError(Exception):
     """A mistake of ours. Please report it with the text."""
+
+
+def notice(text: str) -> None:
+    """Tells of something that needs no answer, as a warning; where warnings are errors it is printed instead.
+
+    What it tells of is no mistake of the program's, so it ends none.
+    """
+    try:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    except RuntimeWarning:
+        print(f"nervure: {text}", file=sys.stderr)
 
 
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:

@@ -26,16 +26,35 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean, notice
 
 Setting = TypeVar("Setting", bool, int, str)
 
 
 class Switch(NamedTuple):
-    """What one switch is: its default (whose type is the switch's) and one line of doc."""
+    """What one switch is: its default (whose type is the switch's), one line of doc, and the values that it takes.
+
+    An integer is of at least 0; ``words`` are all that a text may be, where they are known.
+    """
 
     default: bool | int | str
     doc: str
+    words: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """The values, in words."""
+        if isinstance(self.default, bool):
+            return "True or False"
+        if isinstance(self.default, int):
+            return "an integer of at least 0"
+        return ", ".join(map(repr, self.words)) or "a string"
+
+    def takes(self, value: Any) -> bool:
+        """Whether a value of the switch's type is one that it takes."""
+        if isinstance(self.default, str):
+            return not self.words or value in self.words
+        return bool(value >= 0)
 
 
 class UnknownSwitch(InvalidArgument, AttributeError):
@@ -61,15 +80,18 @@ def parse(name: str, text: str) -> bool | int | str:
     kind = type(SWITCHES[name].default)
     text = text.strip()
     try:
-        return text if kind is str else int(text) if kind is int else _WORDS[text.lower()]
+        value = text if kind is str else int(text) if kind is int else _WORDS[text.lower()]
+        if not SWITCHES[name].takes(value):
+            raise ValueError
     except (ValueError, KeyError):
         raise InvalidArgument(f"{variable_name(name)} cannot be read", op="flags", operand=name, got=repr(text),
-                              expected="an integer" if kind is int else "1 or 0", location=None) from None
+                              expected="1 or 0" if kind is bool else SWITCHES[name].expected, location=None) from None
+    return value
 
 
-def _switch(name: str, default: Setting, doc: str) -> Setting:
+def _switch(name: str, default: Setting, doc: str, words: tuple[str, ...] = ()) -> Setting:
     """Declares a switch; returns the value that it starts with."""
-    SWITCHES[name] = Switch(default, doc)
+    SWITCHES[name] = Switch(default, doc, words)
     text = os.environ.get(variable_name(name))
     return default if text is None else type(default)(parse(name, text))
 
@@ -79,12 +101,30 @@ cache_directory = _switch("cache_directory", "", "where that is; '' stands for n
 cache_executables = _switch("cache_executables", True, "whether that goes for whole functions, not for kernels alone")
 cache_limit = _switch("cache_limit", 256_000_000, "bytes that it may take on disk; what was not used for longest goes")
 check_nan = _switch("check_nan", False, "NumericError at the first op that makes a NaN from operands without one")
-cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '' stands for all that the machine has")
+cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '' stands for all that the machine has",
+                       ("", "avx2"))
 debug = _switch("debug", "", "what is printed while compiling: 'passes', the name of one, 'cluster', 'kernels', "
                              "'llvm', 'asm'; several with commas")
+load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, that a file to be loaded may have")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "", "what nv.transformers.default() makes; '' stands for the best one here")
+
+
+def check_environment(names: Iterable[str]) -> None:
+    """Tells of variables that look like those of switches and are none.
+
+    >>> check_environment(["HOME", "NERVURE_THREADS"])
+    """
+    prefix = variable_name("")
+    known = set(map(variable_name, SWITCHES))
+    for name in names:
+        if name.startswith(prefix) and name not in known:
+            help = did_you_mean(name.removeprefix(prefix).lower(), SWITCHES, "nv.flags.describe() shows all switches")
+            notice(f"the environment variable {name} sets no switch: {help}")
+
+
+check_environment(os.environ)
 
 
 DEBUG_WORDS = {
@@ -172,9 +212,8 @@ class _Flags(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in SWITCHES:
             raise _unknown(name)
-        if name in SWITCHES and type(value) is not type(SWITCHES[name].default):
-            raise WrongKind(f"the switch {name} has another kind", op="flags", operand=name, got=repr(value),
-                            expected=type(SWITCHES[name].default).__name__)
+        if name in SWITCHES:
+            _check(name, value)
         super().__setattr__(name, value)
         for tell in _listeners.get(name, ()):
             tell(value)
@@ -186,6 +225,16 @@ class _Flags(ModuleType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return importlib.import_module, (self.__name__,)  # as cloudpickle keeps plain modules
+
+
+def _check(name: str, value: Any) -> None:
+    switch = SWITCHES[name]
+    if type(value) is not type(switch.default):
+        raise WrongKind(f"the switch {name} has another kind", op="flags", operand=name, got=repr(value),
+                        expected=type(switch.default).__name__)
+    if not switch.takes(value):
+        raise InvalidArgument(f"the switch {name} takes no such value", op="flags", operand=name, got=repr(value),
+                              expected=switch.expected)
 
 
 def _unknown(name: str) -> UnknownSwitch:

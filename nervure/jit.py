@@ -206,7 +206,7 @@ class Jitted(Generic[Result]):
             remaining = iter(values)
             return nesting.unflatten(shape_of, [next(remaining) if isinstance(entry, Tensor)
                                                 else None if isinstance(entry, Effect) else entry for entry in outputs])
-        return Computation(transformer, function, parameters, shape), shape
+        return Computation(transformer, function, parameters, shape).compiled(), shape
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = list(self._signature.parameters)

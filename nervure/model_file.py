@@ -55,6 +55,7 @@ def save(path: str | os.PathLike[str], computation: Computation[Any] | Function)
 def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation[Any]:
     """The computation of a file, on a transformer (absent: the default one), with variables of its own.
 
+    It is read and checked now, and compiled at its first call (or by ``.compiled()``).
     FormatError where the file is not what it should be; nothing of it has been used then.
     """
     path, chosen = _file_name(path, "load"), transformers.chosen(transformer)

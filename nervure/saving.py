@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure import ops  # noqa: F401  # a file may hold any op: all classes have to be known
+from nervure import flags, ops  # noqa: F401  # a file may hold any op: all classes have to be known
 from nervure.errors import (
     DtypeMismatch,
     FormatError,
@@ -82,8 +82,9 @@ def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable
 def load_all(path: str | os.PathLike[str]) -> Loaded:
     """The function of a file, the values of its variables (their initial values from now on), and its strings.
 
-    FormatError for anything but a file that ``save_function`` has written, and for ops of other versions. The
-    modules of ops that are not nervure's own must have been imported.
+    FormatError for anything but a file that ``save_function`` has written, for ops of other versions, and for more
+    lines of text than ``flags.load_limit`` allows. The modules of ops that are not nervure's own must have been
+    imported. The time it takes is in proportion to the number of ops.
     """
     tensors, strings = read_tensors(path)
     name = os.fspath(path)
@@ -94,6 +95,7 @@ def load_all(path: str | os.PathLike[str]) -> Loaded:
     if strings[_FORMAT] != str(FORMAT):
         raise FormatError("the file has another format", op="load", operand=name, got=strings[_FORMAT][:20],
                           expected=FORMAT, help="a newer nervure may have written it")
+    _check_length(strings[_TEXT], name)
     _check_versions(strings[_OPS], name)
     variables: dict[str, Variable] = {}
     constants, values = [{key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)}
@@ -139,6 +141,14 @@ def _check_value(variable: Variable, array: np.ndarray, operand: str) -> None:
     if type.shape != variable.type.shape:
         raise ShapeMismatch("the value of a variable has another shape", op=variable.name, operand=operand, got=type,
                             expected=variable.type)
+
+
+def _check_length(text: str, name: str) -> None:
+    """FormatError where a function has more ops, about one a line, than somebody wants to wait for."""
+    lines = text.count("\n")
+    if lines > flags.load_limit:
+        raise FormatError("the function is longer than the limit", op="load", operand=name, got=f"{lines:,} lines",
+                          expected=f"at most {flags.load_limit:,}", help="flags.load_limit sets another limit")
 
 
 def _check_versions(text: str, name: str) -> None:

@@ -17,15 +17,11 @@ strings says what they are.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import hashlib
 import json
 import math
 import os
 import re
-import secrets
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -34,6 +30,7 @@ import numpy as np
 
 from nervure.errors import FormatError, InvalidArgument
 from nervure.types.dtype import DType, as_dtype, uint8
+from nervure.whole_file import open_regular, write_whole
 
 MAX_HEADER = 100_000_000  # bytes; safetensors itself reads no longer ones
 DIGEST = "nervure.sha256"
@@ -79,7 +76,7 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
     if len(text) > MAX_HEADER:
         raise InvalidArgument("there is too much text to save", op="save", got=f"{len(text)} bytes",
                               expected=f"at most {MAX_HEADER} bytes of names, types and strings")
-    _write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in order]])
+    write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in order]])
 
 
 def _header(arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> dict[str, Any]:
@@ -119,41 +116,6 @@ def _digest(header: Mapping[str, Any]) -> Any:
     return hashlib.sha256(canonical.encode())
 
 
-def _write_whole(path: str, pieces: list[Any]) -> None:
-    if os.path.isdir(path):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    directory = os.path.dirname(path) or "."
-    try:
-        _replace(path, os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp"), pieces)
-    except OSError as error:  # it names the temporary file, of which nobody knows
-        raise OSError(error.errno, error.strerror, path) from None
-    if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
-        _sync(directory)
-
-
-def _replace(path: str, temporary: str, pieces: list[Any]) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(temporary, flags, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _sync(directory: str) -> None:
-    """Puts the new name on disk. A directory that may be written but not read cannot be asked to."""
-    with contextlib.suppress(PermissionError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -166,12 +128,10 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     what is checked is what is read. OSError where it cannot be opened.
     """
     name = os.fspath(path)
-    with open(name, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            _refuse("this is no file", name, got=name)
-        header = _read_header(file, name, status.st_size)
-        entries = _entries(header, name, status.st_size - file.tell())
+    with open_regular(name) as file:
+        size = os.fstat(file.fileno()).st_size
+        header = _read_header(file, name, size)
+        entries = _entries(header, name, size - file.tell())
         strings = header["__metadata__"]
         digest = _digest(header)
         arrays = {entry.name: _read_array(file, name, entry, digest) for entry in entries}

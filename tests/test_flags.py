@@ -42,6 +42,39 @@ def test_a_switch_keeps_its_kind(value):
         flags.check_nan = value
 
 
+@pytest.mark.parametrize(("name", "value"), [("threads", -1), ("cache_limit", -5), ("memory_limit", -1),
+                                             ("load_limit", -1), ("cpu_features", "sse")])
+def test_a_switch_takes_no_value_outside_its_range(name, value):
+    """From code and from the environment alike."""
+    with pytest.raises(InvalidArgument, match=name) as caught:
+        setattr(flags, name, value)
+    assert caught.value.expected in ("an integer of at least 0", "'', 'avx2'")
+    with pytest.raises(InvalidArgument, match=flags.variable_name(name)):
+        flags.parse(name, str(value))
+
+
+def test_every_default_is_in_range():
+    assert all(switch.takes(switch.default) for switch in flags.SWITCHES.values())
+
+
+def run(code, *options, **environment):
+    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, **environment}, check=False)
+
+
+@pytest.mark.parametrize("options", [(), ("-W", "error")], ids=["usual", "errors"])
+def test_a_misspelt_variable_of_the_environment_is_told_once(options):
+    """It ends no program, also where warnings are errors."""
+    done = run("import nervure; nervure.flags.threads; nervure.flags.threads", *options, NERVURE_TREADS="1")
+    assert done.returncode == 0
+    assert done.stderr.count("NERVURE_TREADS sets no switch: did you mean threads?") == 1
+
+
+def test_known_variables_of_the_environment_are_no_news():
+    done = run("import nervure; nervure.flags.threads", "-W", "error", NERVURE_THREADS="1")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(("text", "value"), [("1", True), ("On", True), ("no", False)])
 def test_words_of_the_environment(text, value):
     assert flags.parse("check_nan", text) is value

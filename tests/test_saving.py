@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -13,12 +14,14 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
 
+import nervure as nv
 from nervure import ops, tensor_file
 from nervure.errors import (
     DtypeMismatch,
@@ -29,6 +32,7 @@ from nervure.errors import (
     ShapeMismatch,
 )
 from nervure.ir.function import Function
+from nervure.ir.parser import parse_function
 from nervure.ir.structural import equal
 from nervure.ir.variable import Variable
 from nervure.saving import load_function, save_function
@@ -38,7 +42,7 @@ from nervure.types.dim import dim
 from nervure.types.dtype import all_dtypes, as_dtype, complex64, float32, int4
 from tests.ir.functions import EXAMPLES
 
-DEEP = bool(os.environ.get("NERVURE_DEEP"))
+DEEP = bool(os.environ.get("DEEP_TESTS"))
 
 
 def bits(dtype, shape, seed=0):
@@ -228,8 +232,39 @@ def test_places_that_hold_no_file(tmp_path):
         load_function(tmp_path / "missing")
     with pytest.raises(IsADirectoryError):
         load_function(tmp_path)
-    with pytest.raises(FormatError, match="this is no file"):
-        load_function("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind(str(tmp_path / "end"))
+        for name, kind in [("/dev/zero", "a device"), (tmp_path / "pipe", "a pipe"), (tmp_path / "end", "a socket")]:
+            with pytest.raises(FormatError, match="this is no file") as caught:
+                load_function(name)
+            assert caught.value.got == kind
+
+
+def test_loading_compiles_nothing(tmp_path):
+    """It is read and checked when it is loaded, and compiled at its first call."""
+    x = nv.placeholder((2,))
+    nv.save(tmp_path / "f", nv.computation(x + 1, x))
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        with mock.patch.object(transformer, "build", wraps=transformer.build) as build:
+            loaded = nv.load(tmp_path / "f", transformer)
+            assert build.call_count == 0
+            assert loaded(np.ones(2))[0] == loaded(np.ones(2))[1] == 2.0 and build.call_count == 1
+
+
+def test_long_functions_are_refused_before_they_are_built(tmp_path):
+    """A switch says how long a function may be."""
+    save_function(tmp_path / "f", *model())
+    with nv.flags.overriding(load_limit=3), pytest.raises(FormatError, match="longer than the limit") as caught:
+        load_function(tmp_path / "f")
+    assert "load_limit" in caught.value.help
+    load_function(tmp_path / "f")
+
+
+def test_tensors_of_more_dimensions_than_numpy_has_are_refused(tmp_path):
+    text = str(Function([], [nv.Parameter(nv.float32, (2,))]))
+    with pytest.raises(ValueError, match="too many dimensions"):
+        parse_function(text.replace("f32[2]", f"f32[{', '.join(['1'] * 10_000)}]"))
 
 
 # -- what cannot be saved or loaded --------------------------------------------------------------------------------

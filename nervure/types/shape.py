@@ -21,20 +21,25 @@ from nervure.types.dim import Dim, DimLike, bounds, less_equal
 Shape = tuple[DimLike, ...]
 
 LIMIT = 2**63 - 1  # of elements, of bytes and of any address computed from them
+MAX_RANK = 64  # NumPy's, whose arrays hold all results
 
 
 def checked_shape(shape: Iterable[DimLike], itemsize: int = 1, op: str | None = None) -> Shape:
     """The shape as a tuple of ints and Dims.
 
-    WrongKind unless every length is an integer or a Dim. InvalidArgument where a length is negative (a Dim: for all
-    values of its symbols), or where ``itemsize`` bytes an element are more than 2**63 - 1 in all. A length of 0
-    does not excuse the others: strides are made of them.
+    WrongKind unless every length is an integer or a Dim. InvalidArgument where there are more than 64 of them, where
+    a length is negative (a Dim: for all values of its symbols), or where ``itemsize`` bytes an element are more than
+    2**63 - 1 in all. A length of 0 does not excuse the others: strides are made of them.
     """
     try:
         lengths = tuple(shape)
     except TypeError:
         raise WrongKind("a shape is a sequence of lengths", op=op, got=repr(shape), operand="shape",
                         expected="ints and symbolic dimensions", help="one length is written (3,)") from None
+    if len(lengths) > MAX_RANK:
+        raise InvalidArgument("a tensor has too many dimensions", op=op, operand="shape",
+                              got=f"{len(lengths)} dimensions", expected=f"at most {MAX_RANK}",
+                              help="reshape it: lengths of 1 need no dimension, and several dimensions can be one")
     total = itemsize
     for position, length in enumerate(lengths):
         if type(length) is int:

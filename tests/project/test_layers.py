@@ -23,6 +23,7 @@ LAYERS = (
     ("memory",),
     ("kernel",),
     ("transformers",),
+    ("whole_file",),
     ("tensor_file",),
     ("saving",),
     ("computation",),

@@ -26,12 +26,12 @@ import os
 import stat
 import struct
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from nervure import flags
+from nervure.errors import notice
 
 _FORMAT = 1                 # raised when what is stored, or how, changes
 _MAGIC = b"nervure" + bytes([_FORMAT])
@@ -162,8 +162,8 @@ class CodeCache:
     def _refuse(self, reason: str) -> OSError:
         if self.directory not in _refused:
             _refused.add(self.directory)
-            warnings.warn(f"no machine code is kept in {self.directory}: {reason}; the switch cache_directory names "
-                          "another place", RuntimeWarning, stacklevel=2)
+            notice(f"no machine code is kept in {self.directory}: {reason}; the switch cache_directory names another "
+                   "place")
         return _NotPrivate(f"{self.directory}: {reason}")
 
     def _make_room(self, folder: int, size: int) -> int:

@@ -21,7 +21,7 @@ from functools import cache
 from typing import NamedTuple
 
 from nervure import flags
-from nervure.errors import InvalidArgument, NotSupported
+from nervure.errors import NotSupported
 from nervure.transformers.cpu.settings import llvm_version
 
 # LLVM's name of a feature: the name that Linux gives it. The level x86-64-v3, but for what every such processor has.
@@ -45,9 +45,6 @@ class Target(NamedTuple):
     @staticmethod
     def host() -> Target:
         """This machine; the switch ``cpu_features`` may cut it. NotSupported where the instructions are missing."""
-        if flags.cpu_features not in ("", "avx2"):
-            raise InvalidArgument("the switch cpu_features has no such level", op="flags", operand="cpu_features",
-                                  got=repr(flags.cpu_features), expected="'' for all that the machine has, or 'avx2'")
         return Target.avx2() if flags.cpu_features else _host()
 
     @staticmethod

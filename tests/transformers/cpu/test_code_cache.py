@@ -10,8 +10,10 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import nervure as nv
 from nervure import flags
 from nervure.transformers.cpu import code_cache
 from nervure.transformers.cpu.code_cache import CodeCache, make_key, user_cache
@@ -109,6 +111,18 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path, mode):
     (tmp_path / "kept").chmod(mode)
     assert refused(CodeCache(str(tmp_path / "kept"), 10_000), "others can write")
     assert list((tmp_path / "kept").iterdir()) == []
+
+
+def test_a_refused_directory_ends_no_program(tmp_path, capsys):
+    """Where warnings are errors it is printed, and everything is computed without the cache."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept").chmod(0o777)
+    x = nv.placeholder((3,))
+    with warnings.catch_warnings(), nv.flags.overriding(cache_directory=str(tmp_path / "kept")):
+        warnings.simplefilter("error")
+        with nv.transformers.make_transformer("cpu") as transformer:
+            assert transformer.computation(nv.exp(x) * 0 + 1, x)(np.ones(3)).tolist() == [1.0, 1.0, 1.0]
+    assert capsys.readouterr().err.count("others can write to it") == 1
 
 
 def test_a_directory_of_somebody_else_is_refused(cache, monkeypatch):

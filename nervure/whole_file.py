@@ -1,0 +1,144 @@
+"""Files that are there as a whole or not at all, and reading that never waits.
+
+>>> import os, tempfile
+>>> path = os.path.join(tempfile.mkdtemp(), "numbers")
+>>> write_whole(path, [b"one ", b"two"])
+>>> with open_regular(path) as file:
+...     file.read(), os.listdir(os.path.dirname(path))
+(b'one two', ['numbers'])
+
+What is being written has a name of its own, ``.nervure-*.tmp``, and its writer holds a lock on it that ends with the
+writer, however that ends. So a file of such a name without a lock was left by a process that was killed; the next
+writer in that directory removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+from nervure.errors import FormatError
+
+try:
+    import fcntl
+except ImportError:  # a system without such locks: what is left behind stays
+    fcntl = None  # type: ignore[assignment]
+
+_TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.tmp")
+
+
+def write_whole(path: str, pieces: Iterable[Any]) -> None:
+    """Writes pieces of bytes to a file, which takes its name when all of it is on disk.
+
+    Until then, and when anything fails, whatever had the name before is as it was. A symbolic link of that name is
+    replaced, not followed. OSError, which names the path, where the directory cannot be written.
+    """
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    directory = os.path.dirname(path) or "."
+    try:
+        _replace(path, directory, pieces)
+    except OSError as error:  # it names the temporary file, of which nobody knows
+        raise OSError(error.errno, error.strerror, path) from None
+    _remove_abandoned(directory)
+    if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
+        _sync(directory)
+
+
+def open_regular(path: str) -> BinaryIO:
+    """A file to be read. FormatError at once for what is none: a pipe would be waited for, a device has no end.
+
+    OSError where it cannot be opened, or is a directory.
+    """
+    _check_regular(os.stat(path), path)  # before it is opened, which some devices notice
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    file = os.fdopen(descriptor, "rb")
+    try:
+        _check_regular(os.fstat(descriptor), path)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _check_regular(status: os.stat_result, path: str) -> None:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+    raise FormatError("this is no file", op="load", operand=path, got=kinds.get(stat.S_IFMT(mode), "something else"),
+                      expected="a file", help="copy what it gives into a file first")
+
+
+def _replace(path: str, directory: str, pieces: Iterable[Any]) -> None:
+    temporary, descriptor = _create(directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(descriptor)
+            os.replace(temporary, path)  # while the lock is held: what has none may be removed
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _create(directory: str) -> tuple[str, int]:
+    """A new file under a temporary name, locked as long as it is open."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        temporary = os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp")
+        descriptor = os.open(temporary, flags, 0o666)
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        os.close(descriptor)  # another writer took it for abandoned before it was locked
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Locks an open file if nobody else holds it; None where the file system has no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _remove_abandoned(directory: str) -> None:
+    """Deletes what killed writers have left in a directory."""
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(entry.path)
+
+
+def _remove_if_abandoned(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if _lock(descriptor):
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(directory: str) -> None:
+    """Puts the new name on disk. A directory that may be written but not read cannot be asked to."""
+    with contextlib.suppress(PermissionError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
