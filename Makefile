@@ -38,7 +38,7 @@ fuzz: environment-dev
 
 test-deep: environment-dev
 	$(PYTHON) -m tests.deep.mutate $(ARGS)
-	NERVURE_DEEP=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project
+	DEEP_TESTS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project
 
 generated: environment-dev
 	$(PYTHON) -m tests.project.generated

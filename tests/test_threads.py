@@ -15,7 +15,7 @@ import nervure as nv
 from nervure.ir.printer import print_function
 
 THREADS = 8
-ROUNDS = 200 if os.environ.get("NERVURE_DEEP") else 20
+ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
 
 
 @pytest.fixture(autouse=True)

@@ -30,16 +30,16 @@ REFERENCE = "jax"
 
 PROVIDERS = [*TRANSFORMERS, REFERENCE]
 
-DEEP = os.environ.get("NERVURE_DEEP") == "1"
+DEEP = os.environ.get("DEEP_TESTS") == "1"
 
 
 def repeats(count: int) -> range:
-    """``count`` rounds of random shapes and numbers; a tenth of them, unless NERVURE_DEEP asks for all."""
+    """``count`` rounds of random shapes and numbers; a tenth of them, unless DEEP_TESTS asks for all."""
     return range(count if DEEP else max(1, count // 10))
 
 
 def some(types: Sequence[DType], name: str, transformer: str) -> list[DType]:
-    """The element types that an op is tried with. A compiler makes code for each case: without NERVURE_DEEP it gets
+    """The element types that an op is tried with. A compiler makes code for each case: without DEEP_TESTS it gets
     float32 and a quarter of the others, another quarter for another op.
     """
     if DEEP or transformer == "interpreter":

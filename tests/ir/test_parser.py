@@ -22,7 +22,7 @@ from nervure.types.dim import bounds, dim
 from nervure.types.dtype import all_dtypes, float32
 from tests.ir.functions import EXAMPLES, Apply, chain, functions
 
-DEEP = bool(os.environ.get("NERVURE_DEEP"))
+DEEP = bool(os.environ.get("DEEP_TESTS"))
 
 
 def assert_round_trip(function, **options):

@@ -24,7 +24,7 @@ from tests.kernel.running import run
 
 N, M = dim("N"), dim("M")
 ONE = number(1.0, float32)
-SEEDS = 2_000 if os.environ.get("NERVURE_DEEP") else 200
+SEEDS = 2_000 if os.environ.get("DEEP_TESTS") else 200
 
 
 def same_bits(kernel: Kernel, bindings: dict[str, int], **arrays: Any) -> Kernel:

@@ -21,7 +21,7 @@ from tests.kernel.running import run
 
 N, C = dim("N"), dim("C", min=1)
 ONE = number(1.0, float32)
-SEEDS = 3_000 if os.environ.get("NERVURE_DEEP") else 300
+SEEDS = 3_000 if os.environ.get("DEEP_TESTS") else 300
 
 
 def lines(kernel):

@@ -79,7 +79,7 @@ def test_piped_output_is_plain_lines(tmp_path):
     assert done.stdout.startswith("epoch 1/1: loss ") and "\r" not in done.stdout + done.stderr and done.stderr == ""
 
 
-@pytest.mark.skipif(not os.environ.get("NERVURE_DEEP"), reason="five trainings take minutes; NERVURE_DEEP=1 runs them")
+@pytest.mark.skipif(not os.environ.get("DEEP_TESTS"), reason="five trainings take minutes; DEEP_TESTS=1 runs them")
 def test_accuracy_over_five_seeds(tmp_path, capsys):
     """Mean over the seeds 0 to 4 at least 97.5 %, none under 96 %."""
     accuracies = []

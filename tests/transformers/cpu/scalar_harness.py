@@ -35,8 +35,8 @@ LANES = (1, 4, 8, 16)
 
 
 def some_lanes(*case: object) -> tuple[int, ...]:
-    """One of the numbers of lanes, another for another case; NERVURE_DEEP=1 tries all of them."""
-    return LANES if os.environ.get("NERVURE_DEEP") else (LANES[crc32(repr(case).encode()) % len(LANES)],)
+    """One of the numbers of lanes, another for another case; DEEP_TESTS=1 tries all of them."""
+    return LANES if os.environ.get("DEEP_TESTS") else (LANES[crc32(repr(case).encode()) % len(LANES)],)
 
 
 def module_text(function: str, operands: tuple[Operand, ...], dtype: DType, lanes: int) -> str:

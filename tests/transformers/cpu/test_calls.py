@@ -14,7 +14,7 @@ import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, NumericError
 
-CALLS = 200 if os.environ.get("NERVURE_DEEP") else 20
+CALLS = 200 if os.environ.get("DEEP_TESTS") else 20
 THREADS = 8
 
 

@@ -12,7 +12,7 @@ from nervure.transformers.cpu.machine import Target
 from tests.transformers.cpu.random_kernels import random_kernel
 from tests.transformers.cpu.running import check
 
-SEEDS = 1_000 if os.environ.get("NERVURE_DEEP") else 100
+SEEDS = 1_000 if os.environ.get("DEEP_TESTS") else 100
 WIDTHS = (4, 8, 16, 32)
 
 

@@ -42,7 +42,7 @@ from tests.transformers.cpu.running import check, run
 SIZES = (0, 1, 7, 8, 9, 63, 64, 65, 4095, 4096, 4097, 9000)
 WIDTHS = (4, 8, 16, 32, 64)
 N, M = dim("N"), dim("M")
-DEEP = bool(os.environ.get("NERVURE_DEEP"))
+DEEP = bool(os.environ.get("DEEP_TESTS"))
 
 _NUMBERS = [(dtype, combine) for dtype in (float32, float64, int8, int16, int32, int64, uint8, uint64)
             for combine in ("add", "multiply", "maximum", "minimum")]

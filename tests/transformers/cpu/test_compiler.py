@@ -11,7 +11,7 @@ from nervure.errors import InternalError
 from nervure.transformers.cpu.compiler import assembly, compile_object
 from nervure.transformers.cpu.loader import load
 
-DEEP = bool(os.environ.get("NERVURE_DEEP"))
+DEEP = bool(os.environ.get("DEEP_TESTS"))
 
 
 def polynomial(terms: int, start: int = 0) -> str:

@@ -18,7 +18,7 @@ from nervure.errors import IndexOutOfRange
 from nervure.transformers.cpu.runtime import memory
 
 ROOT = Path(__file__).parents[3]
-SHARE = 1 if os.environ.get("NERVURE_DEEP") else 10
+SHARE = 1 if os.environ.get("DEEP_TESTS") else 10
 
 
 @pytest.fixture

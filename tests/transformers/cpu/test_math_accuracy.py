@@ -1,6 +1,6 @@
 """Every vector function against exact values, over the whole range of its arguments.
 
-``NERVURE_DEEP=1`` tries all float32 numbers, and ten times as many float64 numbers.
+``DEEP_TESTS=1`` tries all float32 numbers, and ten times as many float64 numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nervure.transformers.cpu.math import VECTOR_MATH
 from tests.transformers.cpu.math_accuracy import ROWS, doubles, specials
 from tests.transformers.cpu.math_harness import LANES, exact_parts, on_arrays, random_of_each_exponent, ulps
 
-DEEP = os.environ.get("NERVURE_DEEP") == "1"
+DEEP = os.environ.get("DEEP_TESTS") == "1"
 OF_ONE = [name for name, row in ROWS.items() if row.operands == 1]
 TYPES = [np.float32, np.float64]
 
@@ -55,7 +55,7 @@ def test_float32_in_each_upper_half(name):
     assert_same_signs(name, got, wanted, x)
 
 
-@pytest.mark.skipif(not DEEP, reason="four billion numbers take minutes a function; NERVURE_DEEP=1 tries them")
+@pytest.mark.skipif(not DEEP, reason="four billion numbers take minutes a function; DEEP_TESTS=1 tries them")
 @pytest.mark.parametrize("name", OF_ONE)
 def test_float32_everywhere(name):
     function, part = on_arrays(name, np.float32, 8), 1 << 14

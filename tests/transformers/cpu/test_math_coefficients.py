@@ -10,7 +10,7 @@ from nervure.transformers.cpu.math import coefficients
 from tests.deep.coefficients import TARGETS, table
 
 QUICK = ("SINH", "COSH")
-DEEP = os.environ.get("NERVURE_DEEP") == "1"
+DEEP = os.environ.get("DEEP_TESTS") == "1"
 
 
 @pytest.mark.parametrize("name", TARGETS if DEEP else QUICK)

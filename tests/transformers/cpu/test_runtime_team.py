@@ -13,7 +13,7 @@ from nervure.transformers.cpu.runtime import Program, Step, cores, native, resul
 from nervure.transformers.cpu.runtime.records import Code
 from tests.transformers.cpu.kernels import address
 
-ROUNDS = 200 if os.environ.get("NERVURE_DEEP") else 20
+ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
 
 
 def counting(turns: int, extent: int, grain: int = 1, steps: int = 1) -> Program:
