@@ -67,6 +67,7 @@ from nervure.front.effects import print_op as print_op
 from nervure.front.effects import sequential as sequential
 from nervure.front.effects import set_item as set_item
 from nervure.front.effects import value_of as value_of
+from nervure.front.elementwise import atan2 as atan2
 from nervure.front.elementwise import bitcast as bitcast
 from nervure.front.elementwise import clip as clip
 from nervure.front.elementwise import convert as convert
@@ -189,265 +190,600 @@ from nervure.types.dtype import uint8 as uint8
 __version__: str
 
 def L1_norm(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The sum of the magnitudes."""
+    """The sum of the magnitudes.
+
+    >>> round(nv.L1_norm([3.0, -4.0]).item(), 4)
+    7.0
+    """
 
 def L2_norm(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The square root of the sum of the squares. Its derivative at 0 is 0."""
+    """The square root of the sum of the squares. Its derivative at 0 is 0.
+
+    >>> round(nv.L2_norm([3.0, 4.0]).item(), 4)
+    5.0
+    """
 
 def absolute(x: Operand) -> Tensor:
-    """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0."""
+    """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0.
+
+    >>> nv.absolute(np.array([-1.5, 2.0])).tolist()
+    [1.5, 2.0]
+    """
 
 def acos(x: Operand) -> Tensor:
-    """The arc cosine, in [0, pi]; outside [-1, 1] NaN."""
+    """The arc cosine, in [0, pi]; outside [-1, 1] NaN.
+
+    >>> round(nv.acos(0.0).item(), 4)
+    1.5708
+    """
 
 def acosh(x: Operand) -> Tensor:
-    """The inverse of the hyperbolic cosine; below 1 NaN."""
+    """The inverse of the hyperbolic cosine; below 1 NaN.
+
+    >>> round(nv.acosh(2.0).item(), 4)
+    1.317
+    """
 
 def add(x: Operand, y: Operand) -> Tensor:
-    """x + y; integers wrap; bool: or."""
+    """x + y; integers wrap; bool: or.
+
+    >>> nv.add(np.array([1, 2]), 10).tolist()
+    [11, 12]
+    """
 
 def all(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements hold."""
+    """Whether all elements hold.
+
+    >>> nv.all([[1, 0], [1, 1]], axis=1).tolist()
+    [False, True]
+    """
 
 def any(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """Whether an element holds."""
+    """Whether an element holds.
+
+    >>> nv.any([[0, 0], [0, 1]], axis=1).tolist()
+    [False, True]
+    """
 
 def argmax(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Where the largest element is, int64: its place within the reduced axes, flattened in row-major order.
 
     The first of equal ones; NaN counts as larger than all numbers.
+
+    >>> nv.argmax([[1, 5], [4, 2]], axis=1).tolist()
+    [1, 0]
     """
 
 def argmin(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     """Where the smallest element is, int64: its place within the reduced axes, flattened in row-major order.
 
     The first of equal ones; NaN counts as smaller than all numbers.
+
+    >>> nv.argmin([[1, 5], [4, 2]], axis=1).tolist()
+    [0, 1]
     """
 
 def asin(x: Operand) -> Tensor:
-    """The arc sine, in [-pi/2, pi/2]; outside [-1, 1] NaN."""
+    """The arc sine, in [-pi/2, pi/2]; outside [-1, 1] NaN.
+
+    >>> round(nv.asin(1.0).item(), 4)
+    1.5708
+    """
 
 def asinh(x: Operand) -> Tensor:
-    """The inverse of the hyperbolic sine."""
+    """The inverse of the hyperbolic sine.
+
+    >>> round(nv.asinh(1.0).item(), 4)
+    0.8814
+    """
 
 def atan(x: Operand) -> Tensor:
-    """The arc tangent, in [-pi/2, pi/2]."""
+    """The arc tangent, in [-pi/2, pi/2].
 
-def atan2(x: Operand, y: Operand) -> Tensor:
-    """The angle of the point (x, y), in [-pi, pi]; y comes first. Its derivative at the origin is NaN."""
+    >>> round(nv.atan(1.0).item(), 4)
+    0.7854
+    """
 
 def atanh(x: Operand) -> Tensor:
-    """The inverse of the hyperbolic tangent; +-1 gives an infinity, outside NaN."""
+    """The inverse of the hyperbolic tangent; +-1 gives an infinity, outside NaN.
+
+    >>> round(nv.atanh(0.5).item(), 4)
+    0.5493
+    """
 
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
-    """And of the bits."""
+    """And of the bits.
+
+    >>> nv.bitwise_and(np.array([6, 5]), 3).tolist()
+    [2, 1]
+    """
 
 def bitwise_not(x: Operand) -> Tensor:
-    """All bits flipped."""
+    """All bits flipped.
+
+    >>> nv.bitwise_not(np.array([0, 5])).tolist()
+    [-1, -6]
+    """
 
 def bitwise_or(x: Operand, y: Operand) -> Tensor:
-    """Or of the bits."""
+    """Or of the bits.
+
+    >>> nv.bitwise_or(np.array([6, 5]), 3).tolist()
+    [7, 7]
+    """
 
 def bitwise_xor(x: Operand, y: Operand) -> Tensor:
-    """Exclusive or of the bits."""
+    """Exclusive or of the bits.
+
+    >>> nv.bitwise_xor(np.array([6, 5]), 3).tolist()
+    [5, 6]
+    """
 
 def cbrt(x: Operand) -> Tensor:
-    """The real cube root, of negative numbers too. Its derivative at 0 is infinite."""
+    """The real cube root, of negative numbers too. Its derivative at 0 is infinite.
+
+    >>> round(nv.cbrt(-8.0).item(), 4)
+    -2.0
+    """
 
 def ceil(x: Operand) -> Tensor:
-    """The smallest integer >= x; (-1, 0) gives -0.0."""
+    """The smallest integer >= x; (-1, 0) gives -0.0.
+
+    >>> nv.ceil(np.array([1.2, -1.7])).tolist()
+    [2.0, -1.0]
+    """
 
 def cos(x: Operand) -> Tensor:
-    """The cosine; of infinities NaN."""
+    """The cosine; of infinities NaN.
+
+    >>> round(nv.cos(np.pi / 3).item(), 4)
+    0.5
+    """
 
 def cosh(x: Operand) -> Tensor:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    >>> round(nv.cosh(1.0).item(), 4)
+    1.5431
+    """
 
 def count_nonzero(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """How many elements are not 0, int64; NaN is not."""
+    """How many elements are not 0, int64; NaN is not.
+
+    >>> nv.count_nonzero([[0, 3], [1, 2]], axis=1).tolist()
+    [1, 2]
+    """
 
 def digamma(x: Operand) -> Tensor:
-    """The derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
+    """The derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN.
+
+    >>> round(nv.digamma(1.0).item(), 4)
+    -0.5772
+    """
 
 def equal(x: Operand, y: Operand) -> Tensor:
-    """x == y; -0.0 equals 0.0."""
+    """x == y; -0.0 equals 0.0.
+
+    >>> nv.equal(np.array([1, 2]), 2).tolist()
+    [False, True]
+    """
 
 def erf(x: Operand) -> Tensor:
-    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x; +-1 at the infinities."""
+    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x; +-1 at the infinities.
+
+    >>> round(nv.erf(1.0).item(), 4)
+    0.8427
+    """
 
 def erf_inv(x: Operand) -> Tensor:
-    """The inverse of erf; +-1 gives an infinity, outside NaN."""
+    """The inverse of erf; +-1 gives an infinity, outside NaN.
+
+    >>> round(nv.erf_inv(0.5).item(), 4)
+    0.4769
+    """
 
 def erfc(x: Operand) -> Tensor:
-    """1 - erf(x), accurate in the right tail."""
+    """1 - erf(x), accurate in the right tail.
+
+    >>> round(nv.erfc(1.0).item(), 4)
+    0.1573
+    """
 
 def exp(x: Operand) -> Tensor:
-    """e ** x."""
+    """e ** x.
+
+    >>> round(nv.exp(1.0).item(), 4)
+    2.7183
+    """
 
 def exp2(x: Operand) -> Tensor:
-    """2 ** x."""
+    """2 ** x.
+
+    >>> round(nv.exp2(3.0).item(), 4)
+    8.0
+    """
 
 def expm1(x: Operand) -> Tensor:
-    """e ** x - 1, exact near 0."""
+    """e ** x - 1, exact near 0.
+
+    >>> round(nv.expm1(1.0).item(), 4)
+    1.7183
+    """
 
 def floor(x: Operand) -> Tensor:
-    """The largest integer <= x."""
+    """The largest integer <= x.
+
+    >>> nv.floor(np.array([1.7, -1.2])).tolist()
+    [1.0, -2.0]
+    """
 
 def floordivide(x: Operand, y: Operand) -> Tensor:
-    """The floor of x / y; integers by zero give 0, floats x / y. Its derivative is zero."""
+    """The floor of x / y; integers by zero give 0, floats x / y. Its derivative is zero.
+
+    >>> nv.floordivide(np.array([7, -7]), 2).tolist()
+    [3, -4]
+    """
 
 def greater(x: Operand, y: Operand) -> Tensor:
-    """x > y."""
+    """x > y.
+
+    >>> nv.greater(np.array([1, 2]), 1).tolist()
+    [False, True]
+    """
 
 def greater_equal(x: Operand, y: Operand) -> Tensor:
-    """x >= y."""
+    """x >= y.
+
+    >>> nv.greater_equal(np.array([1, 2]), 2).tolist()
+    [False, True]
+    """
 
 def hard_sigmoid(x: Operand) -> Tensor:
-    """alpha * x + beta, limited to [0, 1]."""
+    """alpha * x + beta, limited to [0, 1].
+
+    >>> round(nv.hard_sigmoid(1.0).item(), 4)
+    0.6667
+    """
 
 def hard_swish(x: Operand) -> Tensor:
-    """x * hard_sigmoid(x) (Howard et al. 2019)."""
+    """x * hard_sigmoid(x) (Howard et al. 2019).
+
+    >>> round(nv.hard_swish(1.0).item(), 4)
+    0.6667
+    """
 
 def hypot(x: Operand, y: Operand) -> Tensor:
-    """sqrt(x*x + y*y), without overflow in between; with an infinity infinite. Its derivative at the origin is 0."""
+    """sqrt(x*x + y*y), without overflow in between; with an infinity infinite. Its derivative at the origin is 0.
+
+    >>> round(nv.hypot(3.0, 4.0).item(), 4)
+    5.0
+    """
 
 def is_finite(x: Operand) -> Tensor:
-    """Whether x is neither NaN nor an infinity."""
+    """Whether x is neither NaN nor an infinity.
+
+    >>> nv.is_finite(np.array([1.0, np.inf])).tolist()
+    [True, False]
+    """
 
 def is_inf(x: Operand) -> Tensor:
-    """Whether x is an infinity."""
+    """Whether x is an infinity.
+
+    >>> nv.is_inf(np.array([1.0, -np.inf])).tolist()
+    [False, True]
+    """
 
 def is_nan(x: Operand) -> Tensor:
-    """Whether x is NaN; integers never are."""
+    """Whether x is NaN; integers never are.
+
+    >>> nv.is_nan(np.array([1.0, np.nan])).tolist()
+    [False, True]
+    """
 
 def left_shift(x: Operand, y: Operand) -> Tensor:
-    """x * 2**y modulo 2**bits; by the width or more, or by a negative amount, 0."""
+    """x * 2**y modulo 2**bits; by the width or more, or by a negative amount, 0.
+
+    >>> nv.left_shift(np.array([1, 3]), 2).tolist()
+    [4, 12]
+    """
 
 def less(x: Operand, y: Operand) -> Tensor:
-    """x < y."""
+    """x < y.
+
+    >>> nv.less(np.array([1, 2]), 2).tolist()
+    [True, False]
+    """
 
 def less_equal(x: Operand, y: Operand) -> Tensor:
-    """x <= y."""
+    """x <= y.
+
+    >>> nv.less_equal(np.array([1, 2]), 1).tolist()
+    [True, False]
+    """
 
 def lgamma(x: Operand) -> Tensor:
-    """log |gamma(x)|; infinite at the poles."""
+    """log |gamma(x)|; infinite at the poles.
+
+    >>> round(nv.lgamma(5.0).item(), 4)
+    3.1781
+    """
 
 def log(x: Operand) -> Tensor:
-    """The natural logarithm; 0 gives -inf, negative numbers NaN."""
+    """The natural logarithm; 0 gives -inf, negative numbers NaN.
+
+    >>> round(nv.log(10.0).item(), 4)
+    2.3026
+    """
 
 def log10(x: Operand) -> Tensor:
-    """The logarithm to base 10."""
+    """The logarithm to base 10.
+
+    >>> round(nv.log10(1000.0).item(), 4)
+    3.0
+    """
 
 def log1p(x: Operand) -> Tensor:
-    """log(1 + x), exact near 0; -1 gives -inf, below it NaN."""
+    """log(1 + x), exact near 0; -1 gives -inf, below it NaN.
+
+    >>> round(nv.log1p(1.0).item(), 4)
+    0.6931
+    """
 
 def log2(x: Operand) -> Tensor:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    >>> round(nv.log2(8.0).item(), 4)
+    3.0
+    """
 
 def log_sigmoid(x: Operand) -> Tensor:
-    """log(sigmoid(x)), exact where the sigmoid rounds to 0."""
+    """log(sigmoid(x)), exact where the sigmoid rounds to 0.
+
+    >>> round(nv.log_sigmoid(0.0).item(), 4)
+    -0.6931
+    """
 
 def logical_and(x: Operand, y: Operand) -> Tensor:
-    """Whether both hold."""
+    """Whether both hold.
+
+    >>> nv.logical_and(np.array([True, False]), True).tolist()
+    [True, False]
+    """
 
 def logical_or(x: Operand, y: Operand) -> Tensor:
-    """Whether one or both hold."""
+    """Whether one or both hold.
+
+    >>> nv.logical_or(np.array([True, False]), False).tolist()
+    [True, False]
+    """
 
 def logical_xor(x: Operand, y: Operand) -> Tensor:
-    """Whether exactly one holds."""
+    """Whether exactly one holds.
+
+    >>> nv.logical_xor(np.array([True, False]), True).tolist()
+    [False, True]
+    """
 
 def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0."""
+    """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0.
+
+    >>> round(nv.logsumexp([0.0, 0.0, 0.0]).item(), 4)
+    1.0986
+    """
 
 def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The largest element; NaN if there is one. Ties share the gradient equally."""
+    """The largest element; NaN if there is one. Ties share the gradient equally.
+
+    >>> nv.max([[1, 5], [4, 2]], axis=1).tolist()
+    [5.0, 4.0]
+    """
 
 def maximum(x: Operand, y: Operand) -> Tensor:
-    """The larger of x and y; NaN if either is NaN. Equal operands share the gradient."""
+    """The larger of x and y; NaN if either is NaN. Equal operands share the gradient.
+
+    >>> nv.maximum(np.array([1, 5]), 3).tolist()
+    [3, 5]
+    """
 
 def mean(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The sum over the number of elements; of none NaN."""
+    """The sum over the number of elements; of none NaN.
+
+    >>> nv.mean([[1, 2], [3, 4]], axis=0).tolist()
+    [2.0, 3.0]
+    """
 
 def min(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The smallest element; NaN if there is one. Ties share the gradient equally."""
+    """The smallest element; NaN if there is one. Ties share the gradient equally.
+
+    >>> nv.min([[1, 5], [4, 2]], axis=1).tolist()
+    [1.0, 2.0]
+    """
 
 def minimum(x: Operand, y: Operand) -> Tensor:
-    """The smaller of x and y; NaN if either is NaN. Equal operands share the gradient."""
+    """The smaller of x and y; NaN if either is NaN. Equal operands share the gradient.
+
+    >>> nv.minimum(np.array([1, 5]), 3).tolist()
+    [1, 3]
+    """
 
 def mish(x: Operand) -> Tensor:
-    """x * tanh(softplus(x)) (Misra 2019)."""
+    """x * tanh(softplus(x)) (Misra 2019).
+
+    >>> round(nv.mish(1.0).item(), 4)
+    0.8651
+    """
 
 def mod(x: Operand, y: Operand) -> Tensor:
-    """x - y * floor(x / y), with the sign of y, as Python's; by zero integers give 0, floats NaN."""
+    """x - y * floor(x / y), with the sign of y, as Python's; by zero integers give 0, floats NaN.
+
+    >>> nv.mod(np.array([7, -7]), 3).tolist()
+    [1, 2]
+    """
 
 def multiply(x: Operand, y: Operand) -> Tensor:
-    """x * y; integers wrap; bool: and."""
+    """x * y; integers wrap; bool: and.
+
+    >>> nv.multiply(np.array([1, 2]), 3).tolist()
+    [3, 6]
+    """
 
 def negative(x: Operand) -> Tensor:
-    """-x; integers wrap, the sign of zero flips."""
+    """-x; integers wrap, the sign of zero flips.
+
+    >>> nv.negative(np.array([1, -2])).tolist()
+    [-1, 2]
+    """
 
 def not_equal(x: Operand, y: Operand) -> Tensor:
-    """x != y; true with NaN."""
+    """x != y; true with NaN.
+
+    >>> nv.not_equal(np.array([1, 2]), 2).tolist()
+    [True, False]
+    """
 
 def prod(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros."""
+    """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros.
+
+    >>> nv.prod([[1, 2], [3, 4]], axis=1).tolist()
+    [2.0, 12.0]
+    """
 
 def reciprocal(x: Operand) -> Tensor:
-    """1 / x."""
+    """1 / x.
+
+    >>> round(nv.reciprocal(4.0).item(), 4)
+    0.25
+    """
 
 def relu(x: Operand) -> Tensor:
-    """max(x, 0); NaN stays. The derivative at 0 is 0."""
+    """max(x, 0); NaN stays. The derivative at 0 is 0.
+
+    >>> nv.relu(np.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
 
 def right_shift(x: Operand, y: Operand) -> Tensor:
-    """x // 2**y; by the width or more, or by a negative amount, the sign: 0 or -1."""
+    """x // 2**y; by the width or more, or by a negative amount, the sign: 0 or -1.
+
+    >>> nv.right_shift(np.array([8, 5]), 1).tolist()
+    [4, 2]
+    """
 
 def round(x: Operand) -> Tensor:
-    """The nearest integer, half to even."""
+    """The nearest integer, half to even.
+
+    >>> nv.round(np.array([0.5, 1.5, 2.6])).tolist()
+    [0.0, 2.0, 3.0]
+    """
 
 def rsqrt(x: Operand) -> Tensor:
-    """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN."""
+    """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN.
+
+    >>> round(nv.rsqrt(4.0).item(), 4)
+    0.5
+    """
 
 def selu(x: Operand) -> Tensor:
-    """The self-normalising ELU (Klambauer et al. 2017): 1.0507 * elu(x, 1.6733)."""
+    """The self-normalising ELU (Klambauer et al. 2017): 1.0507 * elu(x, 1.6733).
+
+    >>> round(nv.selu(-1.0).item(), 4)
+    -1.1113
+    """
 
 def sigmoid(x: Operand) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> round(nv.sigmoid(1.0).item(), 4)
+    0.7311
+    """
 
 def sign(x: Operand) -> Tensor:
-    """-1, 0 or 1; zeros keep their sign, NaN is NaN; of complex numbers x / |x|, and 0 at 0."""
+    """-1, 0 or 1; zeros keep their sign, NaN is NaN; of complex numbers x / |x|, and 0 at 0.
+
+    >>> nv.sign(np.array([-3, 0, 5])).tolist()
+    [-1, 0, 1]
+    """
 
 def silu(x: Operand) -> Tensor:
-    """x * sigmoid(x), also known as swish."""
+    """x * sigmoid(x), also known as swish.
+
+    >>> round(nv.silu(1.0).item(), 4)
+    0.7311
+    """
 
 def sin(x: Operand) -> Tensor:
-    """The sine; of infinities NaN."""
+    """The sine; of infinities NaN.
+
+    >>> round(nv.sin(np.pi / 6).item(), 4)
+    0.5
+    """
 
 def sinh(x: Operand) -> Tensor:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    >>> round(nv.sinh(1.0).item(), 4)
+    1.1752
+    """
 
 def softplus(x: Operand) -> Tensor:
-    """log(1 + exp(x))."""
+    """log(1 + exp(x)).
+
+    >>> round(nv.softplus(0.0).item(), 4)
+    0.6931
+    """
 
 def sqrt(x: Operand) -> Tensor:
-    """The square root; of negative numbers NaN. Its derivative at 0 is infinite."""
+    """The square root; of negative numbers NaN. Its derivative at 0 is infinite.
+
+    >>> round(nv.sqrt(2.0).item(), 4)
+    1.4142
+    """
 
 def square(x: Operand) -> Tensor:
-    """x * x."""
+    """x * x.
+
+    >>> nv.square(np.array([3, -4])).tolist()
+    [9, 16]
+    """
 
 def squared_L2(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The sum of the squares."""
+    """The sum of the squares.
+
+    >>> round(nv.squared_L2([3.0, 4.0]).item(), 4)
+    25.0
+    """
 
 def squared_difference(x: Operand, y: Operand) -> Tensor:
-    """(x - y) ** 2."""
+    """(x - y) ** 2.
+
+    >>> nv.squared_difference(np.array([1, 2]), 5).tolist()
+    [16, 9]
+    """
 
 def sum(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """The sum, in the element type of x; low-precision floats add up in float32, integers wrap."""
+    """The sum, in the element type of x; low-precision floats add up in float32, integers wrap.
+
+    >>> nv.sum([[1, 2], [3, 4]], axis=0).tolist()
+    [4.0, 6.0]
+    """
 
 def tan(x: Operand) -> Tensor:
-    """The tangent; of infinities NaN."""
+    """The tangent; of infinities NaN.
+
+    >>> round(nv.tan(np.pi / 4).item(), 4)
+    1.0
+    """
 
 def tanh(x: Operand) -> Tensor:
-    """The hyperbolic tangent; +-1 at the infinities."""
+    """The hyperbolic tangent; +-1 at the infinities.
+
+    >>> round(nv.tanh(1.0).item(), 4)
+    0.7616
+    """
 
 def trunc(x: Operand) -> Tensor:
-    """x without its fraction: toward zero."""
+    """x without its fraction: toward zero.
+
+    >>> nv.trunc(np.array([1.7, -1.7])).tolist()
+    [1.0, -1.0]
+    """

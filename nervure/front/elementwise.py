@@ -18,6 +18,7 @@ from nervure import ops
 from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import as_tensor, check_numbers, numpy_array
+from nervure.front.made import described
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, is_scalar, value_only
 from nervure.ir.op import Op, Value
@@ -184,6 +185,11 @@ def power(x: Operand, y: Operand) -> Tensor:
     return operate("power", ops.Power, (x, y), dtype)
 
 
+def atan2(y: Operand, x: Operand) -> Tensor:
+    """The angle of the point (x, y), in [-pi, pi]. Its derivative at the origin is NaN."""
+    return operate("atan2", ops.Atan2, (y, x), floating(common_dtype((y, x), "atan2")))
+
+
 def subtract(x: Operand, y: Operand) -> Tensor:
     """x - y; not defined for two bool tensors."""
     return operate("subtract", ops.Subtract, (x, y))
@@ -237,88 +243,85 @@ def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
     return binary
 
 
-def _named(family: Callable[..., Callable[..., Tensor]], core: type[Op], name: str) -> Callable[..., Tensor]:
-    function = family(name, core)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = core.__doc__
-    function.__module__ = __name__
-    return function
+def _named(family: Callable[..., Callable[..., Tensor]], core: type[Op], name: str, arguments: str,
+           result: str) -> Callable[..., Tensor]:
+    """A function of a family by its name; its docstring shows the result for some arguments."""
+    return described(family(name, core), name, core.__doc__, arguments, result)
 
 
-negative = _named(_plain, ops.Negative, "negative")
-absolute = _named(_plain, ops.Absolute, "absolute")
-sign = _named(_plain, ops.Sign, "sign")
-square = _named(_plain, ops.Square, "square")
-relu = _named(_plain, ops.Relu, "relu")
-floor = _named(_plain, ops.Floor, "floor")
-ceil = _named(_plain, ops.Ceil, "ceil")
-round = _named(_plain, ops.Round, "round")
-trunc = _named(_plain, ops.Truncate, "trunc")
-add = _named(_plain, ops.Add, "add")
-multiply = _named(_plain, ops.Multiply, "multiply")
-maximum = _named(_plain, ops.Maximum, "maximum")
-minimum = _named(_plain, ops.Minimum, "minimum")
-floordivide = _named(_plain, ops.FloorDivide, "floordivide")
-mod = _named(_plain, ops.Mod, "mod")
-equal = _named(_plain, ops.Equal, "equal")
-not_equal = _named(_plain, ops.NotEqual, "not_equal")
-less = _named(_plain, ops.Less, "less")
-less_equal = _named(_plain, ops.LessEqual, "less_equal")
-greater = _named(_plain, ops.Greater, "greater")
-greater_equal = _named(_plain, ops.GreaterEqual, "greater_equal")
-bitwise_and = _named(_plain, ops.BitwiseAnd, "bitwise_and")
-bitwise_or = _named(_plain, ops.BitwiseOr, "bitwise_or")
-bitwise_xor = _named(_plain, ops.BitwiseXor, "bitwise_xor")
-bitwise_not = _named(_plain, ops.BitwiseNot, "bitwise_not")
-left_shift = _named(_plain, ops.ShiftLeft, "left_shift")
-right_shift = _named(_plain, ops.ShiftRight, "right_shift")
-squared_difference = _named(_plain, ops.SquaredDifference, "squared_difference")
-is_nan = _named(_plain, ops.IsNan, "is_nan")
-is_inf = _named(_plain, ops.IsInf, "is_inf")
-is_finite = _named(_plain, ops.IsFinite, "is_finite")
+negative = _named(_plain, ops.Negative, "negative", "np.array([1, -2])", "[-1, 2]")
+absolute = _named(_plain, ops.Absolute, "absolute", "np.array([-1.5, 2.0])", "[1.5, 2.0]")
+sign = _named(_plain, ops.Sign, "sign", "np.array([-3, 0, 5])", "[-1, 0, 1]")
+square = _named(_plain, ops.Square, "square", "np.array([3, -4])", "[9, 16]")
+relu = _named(_plain, ops.Relu, "relu", "np.array([-1.0, 2.0])", "[0.0, 2.0]")
+floor = _named(_plain, ops.Floor, "floor", "np.array([1.7, -1.2])", "[1.0, -2.0]")
+ceil = _named(_plain, ops.Ceil, "ceil", "np.array([1.2, -1.7])", "[2.0, -1.0]")
+round = _named(_plain, ops.Round, "round", "np.array([0.5, 1.5, 2.6])", "[0.0, 2.0, 3.0]")
+trunc = _named(_plain, ops.Truncate, "trunc", "np.array([1.7, -1.7])", "[1.0, -1.0]")
+add = _named(_plain, ops.Add, "add", "np.array([1, 2]), 10", "[11, 12]")
+multiply = _named(_plain, ops.Multiply, "multiply", "np.array([1, 2]), 3", "[3, 6]")
+maximum = _named(_plain, ops.Maximum, "maximum", "np.array([1, 5]), 3", "[3, 5]")
+minimum = _named(_plain, ops.Minimum, "minimum", "np.array([1, 5]), 3", "[1, 3]")
+floordivide = _named(_plain, ops.FloorDivide, "floordivide", "np.array([7, -7]), 2", "[3, -4]")
+mod = _named(_plain, ops.Mod, "mod", "np.array([7, -7]), 3", "[1, 2]")
+equal = _named(_plain, ops.Equal, "equal", "np.array([1, 2]), 2", "[False, True]")
+not_equal = _named(_plain, ops.NotEqual, "not_equal", "np.array([1, 2]), 2", "[True, False]")
+less = _named(_plain, ops.Less, "less", "np.array([1, 2]), 2", "[True, False]")
+less_equal = _named(_plain, ops.LessEqual, "less_equal", "np.array([1, 2]), 1", "[True, False]")
+greater = _named(_plain, ops.Greater, "greater", "np.array([1, 2]), 1", "[False, True]")
+greater_equal = _named(_plain, ops.GreaterEqual, "greater_equal", "np.array([1, 2]), 2", "[False, True]")
+bitwise_and = _named(_plain, ops.BitwiseAnd, "bitwise_and", "np.array([6, 5]), 3", "[2, 1]")
+bitwise_or = _named(_plain, ops.BitwiseOr, "bitwise_or", "np.array([6, 5]), 3", "[7, 7]")
+bitwise_xor = _named(_plain, ops.BitwiseXor, "bitwise_xor", "np.array([6, 5]), 3", "[5, 6]")
+bitwise_not = _named(_plain, ops.BitwiseNot, "bitwise_not", "np.array([0, 5])", "[-1, -6]")
+left_shift = _named(_plain, ops.ShiftLeft, "left_shift", "np.array([1, 3]), 2", "[4, 12]")
+right_shift = _named(_plain, ops.ShiftRight, "right_shift", "np.array([8, 5]), 1", "[4, 2]")
+squared_difference = _named(_plain, ops.SquaredDifference, "squared_difference", "np.array([1, 2]), 5", "[16, 9]")
+is_nan = _named(_plain, ops.IsNan, "is_nan", "np.array([1.0, np.nan])", "[False, True]")
+is_inf = _named(_plain, ops.IsInf, "is_inf", "np.array([1.0, -np.inf])", "[False, True]")
+is_finite = _named(_plain, ops.IsFinite, "is_finite", "np.array([1.0, np.inf])", "[True, False]")
 
-exp = _named(_real, ops.Exp, "exp")
-exp2 = _named(_real, ops.Exp2, "exp2")
-expm1 = _named(_real, ops.Expm1, "expm1")
-log = _named(_real, ops.Log, "log")
-log2 = _named(_real, ops.Log2, "log2")
-log10 = _named(_real, ops.Log10, "log10")
-log1p = _named(_real, ops.Log1p, "log1p")
-sqrt = _named(_real, ops.Sqrt, "sqrt")
-rsqrt = _named(_real, ops.Rsqrt, "rsqrt")
-cbrt = _named(_real, ops.Cbrt, "cbrt")
-reciprocal = _named(_real, ops.Reciprocal, "reciprocal")
-sin = _named(_real, ops.Sin, "sin")
-cos = _named(_real, ops.Cos, "cos")
-tan = _named(_real, ops.Tan, "tan")
-asin = _named(_real, ops.Asin, "asin")
-acos = _named(_real, ops.Acos, "acos")
-atan = _named(_real, ops.Atan, "atan")
-atan2 = _named(_real, ops.Atan2, "atan2")
-sinh = _named(_real, ops.Sinh, "sinh")
-cosh = _named(_real, ops.Cosh, "cosh")
-tanh = _named(_real, ops.Tanh, "tanh")
-asinh = _named(_real, ops.Asinh, "asinh")
-acosh = _named(_real, ops.Acosh, "acosh")
-atanh = _named(_real, ops.Atanh, "atanh")
-hypot = _named(_real, ops.Hypot, "hypot")
-sigmoid = _named(_real, ops.Sigmoid, "sigmoid")
-log_sigmoid = _named(_real, ops.LogSigmoid, "log_sigmoid")
-softplus = _named(_real, ops.Softplus, "softplus")
-silu = _named(_real, ops.Silu, "silu")
-mish = _named(_real, ops.Mish, "mish")
-selu = _named(_real, ops.Selu, "selu")
-hard_sigmoid = _named(_real, ops.HardSigmoid, "hard_sigmoid")
-hard_swish = _named(_real, ops.HardSwish, "hard_swish")
-erf = _named(_real, ops.Erf, "erf")
-erfc = _named(_real, ops.Erfc, "erfc")
-erf_inv = _named(_real, ops.ErfInv, "erf_inv")
-lgamma = _named(_real, ops.Lgamma, "lgamma")
-digamma = _named(_real, ops.Digamma, "digamma")
+exp = _named(_real, ops.Exp, "exp", "1.0", "2.7183")
+exp2 = _named(_real, ops.Exp2, "exp2", "3.0", "8.0")
+expm1 = _named(_real, ops.Expm1, "expm1", "1.0", "1.7183")
+log = _named(_real, ops.Log, "log", "10.0", "2.3026")
+log2 = _named(_real, ops.Log2, "log2", "8.0", "3.0")
+log10 = _named(_real, ops.Log10, "log10", "1000.0", "3.0")
+log1p = _named(_real, ops.Log1p, "log1p", "1.0", "0.6931")
+sqrt = _named(_real, ops.Sqrt, "sqrt", "2.0", "1.4142")
+rsqrt = _named(_real, ops.Rsqrt, "rsqrt", "4.0", "0.5")
+cbrt = _named(_real, ops.Cbrt, "cbrt", "-8.0", "-2.0")
+reciprocal = _named(_real, ops.Reciprocal, "reciprocal", "4.0", "0.25")
+sin = _named(_real, ops.Sin, "sin", "np.pi / 6", "0.5")
+cos = _named(_real, ops.Cos, "cos", "np.pi / 3", "0.5")
+tan = _named(_real, ops.Tan, "tan", "np.pi / 4", "1.0")
+asin = _named(_real, ops.Asin, "asin", "1.0", "1.5708")
+acos = _named(_real, ops.Acos, "acos", "0.0", "1.5708")
+atan = _named(_real, ops.Atan, "atan", "1.0", "0.7854")
+sinh = _named(_real, ops.Sinh, "sinh", "1.0", "1.1752")
+cosh = _named(_real, ops.Cosh, "cosh", "1.0", "1.5431")
+tanh = _named(_real, ops.Tanh, "tanh", "1.0", "0.7616")
+asinh = _named(_real, ops.Asinh, "asinh", "1.0", "0.8814")
+acosh = _named(_real, ops.Acosh, "acosh", "2.0", "1.317")
+atanh = _named(_real, ops.Atanh, "atanh", "0.5", "0.5493")
+hypot = _named(_real, ops.Hypot, "hypot", "3.0, 4.0", "5.0")
+sigmoid = _named(_real, ops.Sigmoid, "sigmoid", "1.0", "0.7311")
+log_sigmoid = _named(_real, ops.LogSigmoid, "log_sigmoid", "0.0", "-0.6931")
+softplus = _named(_real, ops.Softplus, "softplus", "0.0", "0.6931")
+silu = _named(_real, ops.Silu, "silu", "1.0", "0.7311")
+mish = _named(_real, ops.Mish, "mish", "1.0", "0.8651")
+selu = _named(_real, ops.Selu, "selu", "-1.0", "-1.1113")
+hard_sigmoid = _named(_real, ops.HardSigmoid, "hard_sigmoid", "1.0", "0.6667")
+hard_swish = _named(_real, ops.HardSwish, "hard_swish", "1.0", "0.6667")
+erf = _named(_real, ops.Erf, "erf", "1.0", "0.8427")
+erfc = _named(_real, ops.Erfc, "erfc", "1.0", "0.1573")
+erf_inv = _named(_real, ops.ErfInv, "erf_inv", "0.5", "0.4769")
+lgamma = _named(_real, ops.Lgamma, "lgamma", "5.0", "3.1781")
+digamma = _named(_real, ops.Digamma, "digamma", "1.0", "-0.5772")
 
-logical_and = _named(_logical, ops.LogicalAnd, "logical_and")
-logical_or = _named(_logical, ops.LogicalOr, "logical_or")
-logical_xor = _named(_logical, ops.LogicalXor, "logical_xor")
+logical_and = _named(_logical, ops.LogicalAnd, "logical_and", "np.array([True, False]), True", "[True, False]")
+logical_or = _named(_logical, ops.LogicalOr, "logical_or", "np.array([True, False]), False", "[True, False]")
+logical_xor = _named(_logical, ops.LogicalXor, "logical_xor", "np.array([True, False]), True", "[False, True]")
 
 __all__ = [
     "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast",

@@ -103,13 +103,25 @@ class Interface:
         """``nv.matmul``."""
 
     def __neg__(self) -> Tensor:
-        """-x; integers wrap, the sign of zero flips."""
+        """-x; integers wrap, the sign of zero flips.
+
+        >>> nv.negative(np.array([1, -2])).tolist()
+        [-1, 2]
+        """
 
     def __abs__(self) -> Tensor:
-        """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0."""
+        """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0.
+
+        >>> nv.absolute(np.array([-1.5, 2.0])).tolist()
+        [1.5, 2.0]
+        """
 
     def __invert__(self) -> Tensor:
-        """All bits flipped."""
+        """All bits flipped.
+
+        >>> nv.bitwise_not(np.array([0, 5])).tolist()
+        [-1, -6]
+        """
 
     def __getitem__(self, item: Any) -> Tensor:
         """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index

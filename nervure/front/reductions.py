@@ -18,6 +18,7 @@ from nervure.errors import InvalidArgument
 from nervure.front.choosing import either, positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import converted_to
+from nervure.front.made import described
 from nervure.front.promotion import accumulating, floating
 from nervure.front.reading import truth
 from nervure.front.tensor import Tensor, TensorLike
@@ -47,12 +48,11 @@ def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike |
 
 def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: AxesLike | None,
            out_axes: AxesLike | None, axis: AxesLike | None, keepdims: bool,
-           dtype: Callable[[DType], DType] | None = None, **attributes: Any) -> Tensor:
+           dtype: Callable[[DType], DType], **attributes: Any) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
-    value = own.value if dtype is None else converted_to(own.value, dtype(own.dtype))
-    value = core(value, axes=tuple(sorted(reduced)), **attributes).output
+    value = core(converted_to(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).output
     return _arranged(value, own, reduced, kept, keepdims)
 
 
@@ -70,34 +70,37 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
     return Tensor(value, Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
-def _reduction(name: str, core: Callable[..., Op],
-               dtype: Callable[[DType], DType] | None = None) -> Callable[..., Tensor]:
+def _reduction(name: str, core: type[Op], dtype: Callable[[DType], DType], arguments: str,
+               result: str) -> Callable[..., Tensor]:
+    """A reduction by its name; its docstring shows the result for some arguments."""
     def reduction(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
                   axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
         return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
-    reduction.__name__ = reduction.__qualname__ = name
-    reduction.__doc__ = core.__doc__
-    return reduction
+    return described(reduction, name, core.__doc__, arguments, result)
+
+
+def _same(dtype: DType) -> DType:
+    return dtype
 
 
 def _truth(dtype: DType) -> DType:
     return bool_
 
 
-sum = _reduction("sum", ops.Sum, accumulating)  # NumPy's name
-prod = _reduction("prod", ops.Prod, accumulating)
-max = _reduction("max", ops.Max)
-min = _reduction("min", ops.Min)
-mean = _reduction("mean", ops.Mean, floating)
-any = _reduction("any", ops.Any, _truth)
-all = _reduction("all", ops.All, _truth)
-argmax = _reduction("argmax", ops.ArgMax)
-argmin = _reduction("argmin", ops.ArgMin)
-count_nonzero = _reduction("count_nonzero", ops.CountNonzero)
-logsumexp = _reduction("logsumexp", ops.LogSumExp, floating)
-squared_L2 = _reduction("squared_L2", ops.SquaredL2, floating)
-L2_norm = _reduction("L2_norm", ops.L2Norm, floating)
-L1_norm = _reduction("L1_norm", ops.L1Norm, floating)
+sum = _reduction("sum", ops.Sum, accumulating, "[[1, 2], [3, 4]], axis=0", "[4.0, 6.0]")  # NumPy's name
+prod = _reduction("prod", ops.Prod, accumulating, "[[1, 2], [3, 4]], axis=1", "[2.0, 12.0]")
+max = _reduction("max", ops.Max, _same, "[[1, 5], [4, 2]], axis=1", "[5.0, 4.0]")
+min = _reduction("min", ops.Min, _same, "[[1, 5], [4, 2]], axis=1", "[1.0, 2.0]")
+mean = _reduction("mean", ops.Mean, floating, "[[1, 2], [3, 4]], axis=0", "[2.0, 3.0]")
+any = _reduction("any", ops.Any, _truth, "[[0, 0], [0, 1]], axis=1", "[False, True]")
+all = _reduction("all", ops.All, _truth, "[[1, 0], [1, 1]], axis=1", "[False, True]")
+argmax = _reduction("argmax", ops.ArgMax, _same, "[[1, 5], [4, 2]], axis=1", "[1, 0]")
+argmin = _reduction("argmin", ops.ArgMin, _same, "[[1, 5], [4, 2]], axis=1", "[0, 1]")
+count_nonzero = _reduction("count_nonzero", ops.CountNonzero, _same, "[[0, 3], [1, 2]], axis=1", "[1, 2]")
+logsumexp = _reduction("logsumexp", ops.LogSumExp, floating, "[0.0, 0.0, 0.0]", "1.0986")
+squared_L2 = _reduction("squared_L2", ops.SquaredL2, floating, "[3.0, 4.0]", "25.0")
+L2_norm = _reduction("L2_norm", ops.L2Norm, floating, "[3.0, 4.0]", "5.0")
+L1_norm = _reduction("L1_norm", ops.L1Norm, floating, "[3.0, -4.0]", "7.0")
 
 
 def variance(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import doctest
 import importlib
 
+import numpy as np
 import pytest
 
+import nervure as nv
 from tests.project.source import ROOT, module_name, parse, python_files
 
+# What an example may use without an import, as in a user's shell: a file may have a `sum` or `round` of its own.
+KNOWN = {**{name: getattr(builtins, name) for name in dir(builtins) if not name.startswith("_")}, "np": np, "nv": nv}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 MODULES = [module_name(path) for path in python_files("nervure")]
 
@@ -25,7 +30,7 @@ def test_examples_are_true(name, tmp_path, monkeypatch):
         pytest.skip(f"{error.name} is not installed")
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=OPTIONS)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs=KNOWN):
         runner.run(test, out=report.append)
     assert not report, "".join(report)
 
