@@ -225,7 +225,7 @@ def acosh(x: Operand) -> Tensor:
     """
 
 def add(x: Operand, y: Operand) -> Tensor:
-    """x + y; integers wrap; bool: or.
+    """x + y, correctly rounded; integers wrap; bool: or.
 
     >>> nv.add(np.array([1, 2]), 10).tolist()
     [11, 12]
@@ -278,7 +278,7 @@ def asinh(x: Operand) -> Tensor:
     """
 
 def atan(x: Operand) -> Tensor:
-    """The arc tangent, in [-pi/2, pi/2].
+    """The arc tangent, in [-pi/2, pi/2]; infinities give +-pi/2.
 
     >>> round(nv.atan(1.0).item(), 4)
     0.7854
@@ -292,14 +292,14 @@ def atanh(x: Operand) -> Tensor:
     """
 
 def bitwise_and(x: Operand, y: Operand) -> Tensor:
-    """And of the bits.
+    """And of the bits; of truth values for bool.
 
     >>> nv.bitwise_and(np.array([6, 5]), 3).tolist()
     [2, 1]
     """
 
 def bitwise_not(x: Operand) -> Tensor:
-    """All bits flipped.
+    """All bits flipped; not, for bool.
 
     >>> nv.bitwise_not(np.array([0, 5])).tolist()
     [-1, -6]
@@ -334,7 +334,7 @@ def ceil(x: Operand) -> Tensor:
     """
 
 def cos(x: Operand) -> Tensor:
-    """The cosine; of infinities NaN.
+    """The cosine, accurate for huge arguments; of infinities NaN.
 
     >>> round(nv.cos(np.pi / 3).item(), 4)
     0.5
@@ -390,7 +390,7 @@ def erfc(x: Operand) -> Tensor:
     """
 
 def exp(x: Operand) -> Tensor:
-    """e ** x.
+    """e ** x; -inf gives 0, inf gives inf.
 
     >>> round(nv.exp(1.0).item(), 4)
     2.7183
@@ -404,21 +404,22 @@ def exp2(x: Operand) -> Tensor:
     """
 
 def expm1(x: Operand) -> Tensor:
-    """e ** x - 1, exact near 0.
+    """e ** x - 1, exact near 0; -0.0 stays.
 
     >>> round(nv.expm1(1.0).item(), 4)
     1.7183
     """
 
 def floor(x: Operand) -> Tensor:
-    """The largest integer <= x.
+    """The largest integer <= x; infinities and -0.0 stay.
 
     >>> nv.floor(np.array([1.7, -1.2])).tolist()
     [1.0, -2.0]
     """
 
 def floordivide(x: Operand, y: Operand) -> Tensor:
-    """The floor of x / y; integers by zero give 0, floats x / y. Its derivative is zero.
+    """The floor of x / y, as Python's. Integers: by zero 0, the smallest // -1 is itself. Floats: the floor of
+    the exact quotient as NumPy's floor_divide gives it; by zero x / y. Its derivative is zero.
 
     >>> nv.floordivide(np.array([7, -7]), 2).tolist()
     [3, -4]
@@ -523,7 +524,7 @@ def log10(x: Operand) -> Tensor:
     """
 
 def log1p(x: Operand) -> Tensor:
-    """log(1 + x), exact near 0; -1 gives -inf, below it NaN.
+    """log(1 + x), exact near 0; -1 gives -inf, below it NaN; -0.0 stays.
 
     >>> round(nv.log1p(1.0).item(), 4)
     0.6931
@@ -579,7 +580,7 @@ def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLik
     """
 
 def maximum(x: Operand, y: Operand) -> Tensor:
-    """The larger of x and y; NaN if either is NaN. Equal operands share the gradient.
+    """The larger; NaN if either is NaN; +0 over -0 is not promised. Equal operands share the gradient.
 
     >>> nv.maximum(np.array([1, 5]), 3).tolist()
     [3, 5]
@@ -600,7 +601,7 @@ def min(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLik
     """
 
 def minimum(x: Operand, y: Operand) -> Tensor:
-    """The smaller of x and y; NaN if either is NaN. Equal operands share the gradient.
+    """The smaller; NaN if either is NaN. Equal operands share the gradient.
 
     >>> nv.minimum(np.array([1, 5]), 3).tolist()
     [1, 3]
@@ -614,21 +615,22 @@ def mish(x: Operand) -> Tensor:
     """
 
 def mod(x: Operand, y: Operand) -> Tensor:
-    """x - y * floor(x / y), with the sign of y, as Python's; by zero integers give 0, floats NaN.
+    """x - y * floor(x / y), with the sign of y, as Python's. Integers: by zero 0. Floats: by zero NaN; finite
+    % inf is the finite value or inf, by sign.
 
     >>> nv.mod(np.array([7, -7]), 3).tolist()
     [1, 2]
     """
 
 def multiply(x: Operand, y: Operand) -> Tensor:
-    """x * y; integers wrap; bool: and.
+    """x * y, correctly rounded; integers wrap; bool: and.
 
     >>> nv.multiply(np.array([1, 2]), 3).tolist()
     [3, 6]
     """
 
 def negative(x: Operand) -> Tensor:
-    """-x; integers wrap, the sign of zero flips.
+    """-x; flips the sign of zero and NaN; integers wrap.
 
     >>> nv.negative(np.array([1, -2])).tolist()
     [-1, 2]
@@ -663,7 +665,8 @@ def relu(x: Operand) -> Tensor:
     """
 
 def right_shift(x: Operand, y: Operand) -> Tensor:
-    """x // 2**y; by the width or more, or by a negative amount, the sign: 0 or -1.
+    """x // 2**y: arithmetic for signed, logical for unsigned; by the width or more, or by a negative amount, the
+    sign: 0 or -1.
 
     >>> nv.right_shift(np.array([8, 5]), 1).tolist()
     [4, 2]
@@ -677,7 +680,7 @@ def round(x: Operand) -> Tensor:
     """
 
 def rsqrt(x: Operand) -> Tensor:
-    """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN.
+    """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN, inf 0.
 
     >>> round(nv.rsqrt(4.0).item(), 4)
     0.5
@@ -691,7 +694,7 @@ def selu(x: Operand) -> Tensor:
     """
 
 def sigmoid(x: Operand) -> Tensor:
-    """1 / (1 + exp(-x)).
+    """1 / (1 + e ** -x); never overflows; 0 and 1 at infinities.
 
     >>> round(nv.sigmoid(1.0).item(), 4)
     0.7311
@@ -712,7 +715,7 @@ def silu(x: Operand) -> Tensor:
     """
 
 def sin(x: Operand) -> Tensor:
-    """The sine; of infinities NaN.
+    """The sine, accurate for huge arguments; of infinities NaN.
 
     >>> round(nv.sin(np.pi / 6).item(), 4)
     0.5
@@ -726,14 +729,14 @@ def sinh(x: Operand) -> Tensor:
     """
 
 def softplus(x: Operand) -> Tensor:
-    """log(1 + exp(x)).
+    """log(1 + e ** x); never overflows; 0 at -inf, inf at inf.
 
     >>> round(nv.softplus(0.0).item(), 4)
     0.6931
     """
 
 def sqrt(x: Operand) -> Tensor:
-    """The square root; of negative numbers NaN. Its derivative at 0 is infinite.
+    """The square root, correctly rounded; of negative numbers NaN; -0.0 stays. Its derivative at 0 is infinite.
 
     >>> round(nv.sqrt(2.0).item(), 4)
     1.4142
@@ -775,7 +778,7 @@ def tan(x: Operand) -> Tensor:
     """
 
 def tanh(x: Operand) -> Tensor:
-    """The hyperbolic tangent; +-1 at the infinities.
+    """The hyperbolic tangent; +-1 at infinities, never overflows.
 
     >>> round(nv.tanh(1.0).item(), 4)
     0.7616

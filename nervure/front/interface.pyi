@@ -103,7 +103,7 @@ class Interface:
         """``nv.matmul``."""
 
     def __neg__(self) -> Tensor:
-        """-x; integers wrap, the sign of zero flips.
+        """-x; flips the sign of zero and NaN; integers wrap.
 
         >>> nv.negative(np.array([1, -2])).tolist()
         [-1, 2]
@@ -117,7 +117,7 @@ class Interface:
         """
 
     def __invert__(self) -> Tensor:
-        """All bits flipped.
+        """All bits flipped; not, for bool.
 
         >>> nv.bitwise_not(np.array([0, 5])).tolist()
         [-1, -6]

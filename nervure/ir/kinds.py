@@ -46,16 +46,23 @@ class Pointwise(Op, abstract=True):
     """The type rule of ops whose result at an index depends on the operands at that index alone.
 
     All operands have one shape and, unless said otherwise, one type. ``admits`` are the element types it is defined
-    for; ``result`` is the output's element type where it is not the operands' own.
+    for; ``result`` is the output's element type where it is not the operands' own. ``sample`` says for each operand
+    where the op is smooth, as :data:`nervure.ops.scalar_function.Range` does.
     """
 
     admits: ClassVar[frozenset[DType]] = ANY
     result: ClassVar[DType | None] = None
+    sample: ClassVar[tuple[str, ...]] = ("normal",)
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         first = types[0] if len(types) == 1 else same_types(self, types)
         require_admitted(self, first, self.admits)
-        return first if self.result is None or self.result is first.dtype else first.with_(dtype=self.result)
+        result = self.result_dtype(first.dtype)
+        return first if result is first.dtype else first.with_(dtype=result)
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """The output's element type, from the operands'."""
+        return self.result or dtype
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (merge_labels(self.operands),) * len(types)
@@ -63,6 +70,8 @@ class Pointwise(Op, abstract=True):
 
 class Elementwise(Pointwise, abstract=True):
     """One scalar expression, applied at every index."""
+
+    cost = 16
 
     def evaluate(self, s: Any, *elements: Any) -> Any:
         """The scalar expression, written with the scalar namespace ``s``."""

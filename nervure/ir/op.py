@@ -207,7 +207,8 @@ def _are_labels(value: Any, rank: int) -> bool:
     return type(value) is tuple and len(value) == rank and all([isinstance(entry, (str, NoneType)) for entry in value])
 
 
-_RESERVED = frozenset("value type rank output outputs operands attributes provenance location name".split())
+_RESERVED = frozenset(
+    "value type rank output outputs operands attributes provenance location name cost commutative".split())
 """What an op is asked for; a field of that name would hide it. (``dtype`` and ``shape`` mean the same as fields.)"""
 
 
@@ -233,6 +234,8 @@ class OpMeta(type):
             _declare_signature(cls, namespace)
         cls.arity = None if cls.variadic else len(cls.operand_names)
         cls.abstract = abstract
+        if "commutative" not in vars(cls):
+            cls.commutative = _inherits_commutative(bases)
         if not abstract:
             _register(cls)
         return cls
@@ -256,6 +259,11 @@ def _declare_signature(cls: Any, namespace: dict[str, Any]) -> None:
         cls.infer_labels = Op.infer_labels
 
 
+def _inherits_commutative(bases: Any) -> bool:
+    """Whether an abstract class says so: who derives from a concrete one may change its meaning."""
+    return any([base.commutative for base in bases if getattr(base, "abstract", False)])
+
+
 def _register(cls: Any) -> None:
     """Adds a class to the registry. A user's class may be declared again; a built-in name is taken for good."""
     known = registry.get(cls.__name__)
@@ -277,6 +285,8 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     operand_names: Any = ()
     signature: ClassVar[str | None] = None
     type_rule: ClassVar[Signature | None] = None
+    commutative: ClassVar[bool] = False  # operands may be swapped without changing a bit
+    cost: ClassVar[int] = 2  # the time of one point, in additions: what is cheap is computed again
     version: ClassVar[int] = 1  # raised when the meaning of the op or of a field changes; saved files carry it
     variadic: ClassVar[bool] = False
     arity: ClassVar[int | None]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nervure.ir.op import Op
-from nervure.kernel.cost import cost_of
 from nervure.kernel.ir import Address, Fold, For, Kernel, Load, Reduce, Statement, Store
 from nervure.kernel.machine import Machine
 
@@ -27,7 +26,7 @@ def nanoseconds_per_point(kernel: Kernel, machine: Machine) -> float:
         moved += machine.element_apart if is_far else size * (
             machine.byte_from_cache if key in known else machine.byte_from_memory)
         known.add(key)
-    work = sum([cost_of(op) * _vectors(op) for op in kernel.origins if isinstance(op, Op)])
+    work = sum([op.cost * _vectors(op) for op in kernel.origins if isinstance(op, Op)])
     return round(max(moved, work * machine.operation / machine.lanes, 0.1), 3)
 
 

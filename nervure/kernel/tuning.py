@@ -1,6 +1,7 @@
 """Every number that planning chooses by experience, with its unit and the reason for it.
 
-What is known of the machine itself is in :mod:`nervure.kernel.machine`, what ops cost in :mod:`nervure.kernel.cost`.
+What is known of the machine itself is in :mod:`nervure.kernel.machine`, what an op costs is said by
+:attr:`nervure.ir.op.Op.cost`, what a function of scalars does by its declaration.
 
 >>> SMALL_TENSOR, MOST_OPS
 (32768, 96)
@@ -44,7 +45,7 @@ MOST_CROSS_ROW_REDUCTIONS = 4
 # -- materialisation -------------------------------------------------------------------------------------------
 
 CHEAP = 6
-"""The cost (:mod:`nervure.kernel.cost`) up to which a value is computed again: about that of a store and a load."""
+"""The cost (:attr:`nervure.ir.op.Op.cost`) up to which a value is computed again: about that of a store and a load."""
 
 RECOMPUTED_DEPTH = 8
 """Ops that are computed again, one inside the other: chains of cheap ones are no longer cheap."""

@@ -15,33 +15,18 @@ from typing import Any
 
 from nervure.ir import field
 from nervure.ir.kinds import REALS, Elementwise
-from nervure.ir.op import Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.comparison import Greater
 from nervure.ops.composite import ElementwiseComposite
-from nervure.ops.exponential import Expm1, FloatFunction
+from nervure.ops.exponential import Expm1
+from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import Clip, where
 from nervure.ops.special import Erfc
 from nervure.ops.trigonometric import Tanh
 
+Sigmoid = elementwise("sigmoid", vjp=lambda self, gradient, x: gradient * (self * (1 - self)))
 
-class Sigmoid(FloatFunction):
-    """1 / (1 + exp(-x))."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.sigmoid(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * (self.output * (1 - self.output)),)
-
-
-class Softplus(FloatFunction):
-    """log(1 + exp(x))."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.softplus(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * Sigmoid(operands[0]).output,)
+Softplus = elementwise("softplus", vjp=lambda self, gradient, x: gradient * Sigmoid(x))
 
 
 class Relu(Elementwise):
@@ -49,13 +34,13 @@ class Relu(Elementwise):
 
     operand_names = "x"
     admits = REALS
+    cost = 1
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        x, = elements
+    def evaluate(self, s: Any, x: Any) -> Any:
         return s.maximum(x, s.constant(0, x))
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (where(_positive(operands[0]), gradient, 0),)
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        return (where(_positive(x), gradient, 0),)
 
 
 class Activation(ElementwiseComposite, abstract=True):
@@ -67,8 +52,8 @@ class Activation(ElementwiseComposite, abstract=True):
 class LogSigmoid(Activation):
     """log(sigmoid(x)), exact where the sigmoid rounds to 0."""
 
-    def formula(self, *operands: Value) -> Value:
-        return -Softplus(-operands[0]).output
+    def formula(self, x: Value) -> Value:
+        return -Softplus(-x)
 
 
 class LeakyRelu(Activation):
@@ -76,8 +61,7 @@ class LeakyRelu(Activation):
 
     slope = field.real(0.01)
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         return where(_positive(x), x, x * self.slope)
 
 
@@ -86,8 +70,7 @@ class PRelu(ElementwiseComposite):
 
     operand_names = "x slope"
 
-    def formula(self, *operands: Value) -> Value:
-        x, slope = operands
+    def formula(self, x: Value, slope: Value) -> Value:
         return where(_positive(x), x, x * slope)
 
 
@@ -96,49 +79,46 @@ class Elu(Activation):
 
     alpha = field.real(1.0)
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         # The exponential sees no positive x: an overflow on the side that is not taken would make the derivative NaN.
-        return where(_positive(x), x, Expm1(where(_positive(x), 0, x)).output * self.alpha)
+        return where(_positive(x), x, Expm1(where(_positive(x), 0, x)) * self.alpha)
 
 
 class Selu(Activation):
     """The self-normalising ELU (Klambauer et al. 2017): 1.0507 * elu(x, 1.6733)."""
 
-    def formula(self, *operands: Value) -> Value:
-        return Elu(operands[0], alpha=1.6732632423543772).output * 1.0507009873554805
+    def formula(self, x: Value) -> Value:
+        return Elu(x, alpha=1.6732632423543772) * 1.0507009873554805
 
 
 class Gelu(Activation):
     """x times the normal distribution function of x (Hendrycks and Gimpel 2016)."""
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         # erfc, not 1 + erf: that would lose all digits in the left tail.
-        return x * 0.5 * Erfc(x * -math.sqrt(0.5)).output
+        return x * 0.5 * Erfc(x * -math.sqrt(0.5))
 
 
 class GeluTanh(Activation):
     """Gelu by the formula of its authors, ``0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3)))``."""
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         # (1 + tanh(u)) / 2 = sigmoid(2 u), which keeps its digits in the left tail.
-        return x * Sigmoid((x + x * x * x * 0.044715) * math.sqrt(8 / math.pi)).output
+        return x * Sigmoid((x + x * x * x * 0.044715) * math.sqrt(8 / math.pi))
 
 
 class Silu(Activation):
     """x * sigmoid(x), also known as swish."""
 
-    def formula(self, *operands: Value) -> Value:
-        return operands[0] * Sigmoid(operands[0]).output
+    def formula(self, x: Value) -> Value:
+        return x * Sigmoid(x)
 
 
 class Mish(Activation):
     """x * tanh(softplus(x)) (Misra 2019)."""
 
-    def formula(self, *operands: Value) -> Value:
-        return operands[0] * Tanh(Softplus(operands[0])).output
+    def formula(self, x: Value) -> Value:
+        return x * Tanh(Softplus(x))
 
 
 class HardSigmoid(Activation):
@@ -147,17 +127,17 @@ class HardSigmoid(Activation):
     alpha = field.real(1 / 6)
     beta = field.real(0.5)
 
-    def formula(self, *operands: Value) -> Value:
-        line = operands[0] * self.alpha + self.beta
-        return Clip(line, line.full(0), line.full(1)).output
+    def formula(self, x: Value) -> Operand:
+        line = x * self.alpha + self.beta
+        return Clip(line, line.full(0), line.full(1))
 
 
 class HardSwish(Activation):
     """x * hard_sigmoid(x) (Howard et al. 2019)."""
 
-    def formula(self, *operands: Value) -> Value:
-        return operands[0] * HardSigmoid(operands[0]).output
+    def formula(self, x: Value) -> Value:
+        return x * HardSigmoid(x)
 
 
-def _positive(x: Value) -> Value:
-    return Greater(x, x.full(0)).output
+def _positive(x: Value) -> Operand:
+    return Greater(x, x.full(0))

@@ -13,105 +13,47 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument
-from nervure.ir.kinds import ANY, COMPLEX, FLOATS, NUMBERS, REALS, Elementwise
+from nervure.ir.kinds import COMPLEX, FLOATS, NUMBERS
 from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Value, registry
+from nervure.ir.op import Operand, Value
 from nervure.ir.provenance import is_on_behalf
 from nervure.ops.comparison import Equal, GreaterEqual, LogicalAnd
 from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.exponential import Log
+from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
 
+Add = elementwise("add", vjp=lambda self, gradient, x, y: (gradient, gradient))
 
-class Add(Elementwise):
-    """x + y; integers wrap; bool: or."""
+Subtract = elementwise("subtract", vjp=lambda self, gradient, x, y: (gradient, -gradient))
 
-    operand_names = "x y"
-    admits = ANY
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.add(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return gradient, gradient
+Multiply = elementwise("multiply", vjp=lambda self, gradient, x, y: (gradient * y, gradient * x))
 
 
-class Subtract(Elementwise):
-    """x - y; integers wrap."""
-
-    operand_names = "x y"
-    admits = NUMBERS
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.subtract(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return gradient, -gradient
-
-
-class Multiply(Elementwise):
-    """x * y; integers wrap; bool: and."""
-
-    operand_names = "x y"
-    admits = ANY
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.multiply(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, y = operands
-        return gradient * y, gradient * x
-
-
-class Divide(Elementwise):
+class Divide(ScalarOp):
     """x / y of floats or complex numbers; x / 0 is a signed infinity, 0 / 0 NaN. For integers see FloorDivide."""
 
-    operand_names = "x y"
-    admits = FLOATS | COMPLEX
+    function = "divide"
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.divide(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        share = gradient / operands[1]
-        return share, -share * self.output
+    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+        share = gradient / y
+        return share, -share * self
 
 
-class FloorDivide(Elementwise):
-    """The floor of x / y; integers by zero give 0, floats x / y. Its derivative is zero."""
+FloorDivide = elementwise("floordivide", name="FloorDivide", vjp=lambda self, gradient, x, y: (None, None),
+                          note="Its derivative is zero.")
 
-    operand_names = "x y"
-    admits = REALS
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.floordivide(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return None, None
+Mod = elementwise("modulo", name="Mod", vjp=lambda self, gradient, x, y: (gradient, -gradient * (x // y)))
 
 
-class Mod(Elementwise):
-    """x - y * floor(x / y), with the sign of y, as Python's; by zero integers give 0, floats NaN."""
-
-    operand_names = "x y"
-    admits = REALS
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.modulo(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, y = operands
-        return gradient, -gradient * (x // y)
-
-
-class Power(Elementwise):
+class Power(ScalarOp):
     """x ** y; 0 ** 0 is 1. Integers wrap; an integer to a negative power is 0, but exact for 1 and -1, and
     InvalidArgument where the exponent is a constant.
 
     The derivatives do not divide by x: that in x is 0 where y is 0, that in y is 0 where x is 0 and y is not negative.
     """
 
-    operand_names = "x y"
-    admits = REALS
+    function = "power"
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
@@ -126,30 +68,16 @@ class Power(Elementwise):
                             operand=self.operand_label(1), got=np.min(known), expected="0 or more",
                             help="insert ops.Convert to a float type first")
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.power(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, y = operands
+    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
         constant = Equal(y, y.full(0))
         slope = y * x ** where(constant, 1, y - 1)
         # The limit of x**y log(x) at 0 is 0; there the logarithm sees 1.
         at_zero = LogicalAnd(Equal(x, x.full(0)), GreaterEqual(y, y.full(0)))
-        logarithm = registry["Log"](where(at_zero, 1, x)).output
-        return gradient * where(constant, 0, slope), gradient * (self.output * logarithm)
+        logarithm = Log(where(at_zero, 1, x))
+        return gradient * where(constant, 0, slope), gradient * (self * logarithm)
 
 
-class Negative(Elementwise):
-    """-x; integers wrap, the sign of zero flips."""
-
-    operand_names = "x"
-    admits = NUMBERS
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.negative(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (-gradient,)
+Negative = elementwise("negative", vjp=lambda self, gradient, x: -gradient)
 
 
 class Square(ElementwiseComposite):
@@ -158,8 +86,8 @@ class Square(ElementwiseComposite):
     operand_names = "x"
     admits = NUMBERS
 
-    def formula(self, *operands: Value) -> Value:
-        return operands[0] * operands[0]
+    def formula(self, x: Value) -> Value:
+        return x * x
 
 
 class Reciprocal(ElementwiseComposite):
@@ -167,9 +95,10 @@ class Reciprocal(ElementwiseComposite):
 
     operand_names = "x"
     admits = FLOATS | COMPLEX
+    sample = ("positive",)
 
-    def formula(self, *operands: Value) -> Value:
-        return 1 / operands[0]
+    def formula(self, x: Value) -> Value:
+        return 1 / x
 
 
 class SquaredDifference(ElementwiseComposite):
@@ -178,5 +107,5 @@ class SquaredDifference(ElementwiseComposite):
     operand_names = "x y"
     admits = NUMBERS
 
-    def formula(self, *operands: Value) -> Value:
-        return Square(operands[0] - operands[1]).output
+    def formula(self, x: Value, y: Value) -> Operand:
+        return Square(x - y)

@@ -10,128 +10,52 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.ir.kinds import ANY, BOOL, NUMBERS, REALS, Elementwise
+from nervure.ir.kinds import BOOL, ORDERED, Elementwise
+from nervure.ops.scalar_op import elementwise
 from nervure.types.dtype import bool_
 
-ORDERED = REALS | BOOL
+Equal = elementwise("equal")
+
+NotEqual = elementwise("not_equal")
+
+Less = elementwise("less")
+
+LessEqual = elementwise("less_equal")
 
 
-class Comparison(Elementwise, abstract=True):
-    """Two tensors compared; with NaN all are false but NotEqual."""
+class _Reversed(Elementwise, abstract=True):
+    """A comparison that is another one with its operands exchanged."""
 
     operand_names = "x y"
     admits = ORDERED
     result = bool_
+    cost = 1
 
 
-class Equal(Comparison):
-    """x == y; -0.0 equals 0.0."""
-
-    admits = ANY
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.equal(*elements)
-
-
-class NotEqual(Comparison):
-    """x != y; true with NaN."""
-
-    admits = ANY
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.not_equal(*elements)
-
-
-class Less(Comparison):
-    """x < y."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.less(*elements)
-
-
-class LessEqual(Comparison):
-    """x <= y."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.less_equal(*elements)
-
-
-class Greater(Comparison):
+class Greater(_Reversed):
     """x > y."""
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        x, y = elements
+    def evaluate(self, s: Any, x: Any, y: Any) -> Any:
         return s.less(y, x)
 
 
-class GreaterEqual(Comparison):
+class GreaterEqual(_Reversed):
     """x >= y."""
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        x, y = elements
+    def evaluate(self, s: Any, x: Any, y: Any) -> Any:
         return s.less_equal(y, x)
 
 
-class LogicalAnd(Comparison):
-    """Whether both hold."""
+LogicalAnd = elementwise("bitwise_and", name="LogicalAnd", admits=BOOL, doc="Whether both hold.")
 
-    admits = BOOL
+LogicalOr = elementwise("bitwise_or", name="LogicalOr", admits=BOOL, doc="Whether one or both hold.")
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.bitwise_and(*elements)
+LogicalXor = elementwise("bitwise_xor", name="LogicalXor", admits=BOOL, doc="Whether exactly one holds.")
 
+LogicalNot = elementwise("bitwise_not", name="LogicalNot", admits=BOOL, doc="Whether x does not hold.")
 
-class LogicalOr(Comparison):
-    """Whether one or both hold."""
+IsNan = elementwise("is_nan")
 
-    admits = BOOL
+IsInf = elementwise("is_inf")
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.bitwise_or(*elements)
-
-
-class LogicalXor(Comparison):
-    """Whether exactly one holds."""
-
-    admits = BOOL
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.bitwise_xor(*elements)
-
-
-class Predicate(Elementwise, abstract=True):
-    """A question about one number."""
-
-    operand_names = "x"
-    admits = NUMBERS
-    result = bool_
-
-
-class LogicalNot(Predicate):
-    """Whether x does not hold."""
-
-    admits = BOOL
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.bitwise_not(*elements)
-
-
-class IsNan(Predicate):
-    """Whether x is NaN; integers never are."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.is_nan(*elements)
-
-
-class IsInf(Predicate):
-    """Whether x is an infinity."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.is_inf(*elements)
-
-
-class IsFinite(Predicate):
-    """Whether x is neither NaN nor an infinity."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.is_finite(*elements)
+IsFinite = elementwise("is_finite")

@@ -6,8 +6,7 @@ its formula and gets the conversions around it; an elementwise one needs no type
 >>> import nervure as nv
 >>> class Cube(ElementwiseComposite):
 ...     operand_names = "x"
-...     def formula(self, *operands):
-...         x, = operands
+...     def formula(self, x):
 ...         return x * x * x
 >>> Cube(nv.Parameter(nv.float16, (3,)))
 f16[3] Cube(Parameter)
@@ -18,7 +17,7 @@ f16[3] Convert(Cube)
 from __future__ import annotations
 
 from nervure.ir.kinds import FLOATS, Composite, Pointwise
-from nervure.ir.op import Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.conversion import converted
 
 
@@ -27,11 +26,11 @@ class InComputeType(Composite, abstract=True):
     that ``formula``, and ``vjp`` where it has one, only ever see types that compute in themselves.
     """
 
-    def formula(self, *operands: Value) -> Value:
+    def formula(self, *operands: Value) -> Operand:
         """The result in terms of other ops."""
         raise NotImplementedError
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self, *operands: Value) -> Operand:
         dtype = operands[0].dtype
         if not dtype.is_low_precision:
             return self.formula(*operands)

@@ -11,10 +11,10 @@ from typing import Any
 
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import Elementwise
+from nervure.ir.kinds import ALL, Elementwise
 from nervure.ir.op import Value
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import DType, all_dtypes
+from nervure.types.dtype import DType
 
 
 class Convert(Elementwise):
@@ -26,26 +26,27 @@ class Convert(Elementwise):
     """
 
     operand_names = "x"
-    admits = frozenset(all_dtypes)
+    admits = ALL
+    cost = 1
     dtype = field.dtype()
     mode = field.choice("saturate", "wrap", default="saturate")
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         return types[0].with_(dtype=self.dtype)
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        function = s.convert if self.mode == "saturate" else s.wrap
-        return function(elements[0], self.dtype)
+    def evaluate(self, s: Any, x: Any) -> Any:
+        return (s.convert if self.mode == "saturate" else s.wrap)(x, self.dtype)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (converted(gradient, operands[0].dtype),)
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        return (converted(gradient, x.dtype),)
 
 
 class Bitcast(Elementwise):
     """The bits of x as another type of the same width. Its derivative is zero."""
 
     operand_names = "x"
-    admits = frozenset(all_dtypes)
+    admits = ALL
+    cost = 0
     dtype = field.dtype()
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -56,10 +57,10 @@ class Bitcast(Elementwise):
                             help="ops.Convert changes the width, and keeps the value rather than the bits")
         return types[0].with_(dtype=self.dtype)
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.bitcast(elements[0], self.dtype)
+    def evaluate(self, s: Any, x: Any) -> Any:
+        return s.bitcast(x, self.dtype)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (None,)
 
 
@@ -67,12 +68,13 @@ class StopGradient(Elementwise):
     """x itself; for derivatives it is a constant."""
 
     operand_names = "x"
-    admits = frozenset(all_dtypes)
+    admits = ALL
+    cost = 0
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return elements[0]
+    def evaluate(self, s: Any, x: Any) -> Any:
+        return x
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (None,)
 
 

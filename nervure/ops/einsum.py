@@ -21,7 +21,7 @@ from typing import Any
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY
-from nervure.ir.op import Labels, Value
+from nervure.ir.op import Labels, Operand, Value
 from nervure.ops.checking import checked_axis, require_admitted, require_rank, require_same_dtype
 from nervure.ops.composite import InComputeType
 from nervure.ops.contraction import Contract, Indices, contraction_extents, labels_by_index
@@ -70,7 +70,7 @@ class SumOfProducts(InComputeType, abstract=True):
         order = tuple([term.index(entry) for entry in result])
         return value if order == tuple(range(len(order))) else Permute(value, order).output
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self, *operands: Value) -> Operand:
         # A contraction by itself adds up in the compute type and rounds once: only what takes more ops is converted.
         return self.formula(*operands) if self._is_one_contraction() else super().decompose(*operands)
 

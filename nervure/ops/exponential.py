@@ -10,129 +10,43 @@ Where a derivative can be told from the result, it is: the exponential is not co
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from nervure.ir import field
-from nervure.ir.kinds import FLOATS, Elementwise
-from nervure.ir.op import Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import Maximum
 
+Exp = elementwise("exp", vjp=lambda self, gradient, x: gradient * self)
 
-class FloatFunction(Elementwise, abstract=True):
-    """A function of one float."""
+Exp2 = elementwise("exp2", vjp=lambda self, gradient, x: gradient * (self * math.log(2)))
 
-    operand_names = "x"
-    admits = FLOATS
+# Not self + 1: where x is far below 0 that is all rounding error.
+Expm1 = elementwise("expm1", vjp=lambda self, gradient, x: gradient * Exp(x))
 
+Log = elementwise("log", vjp=lambda self, gradient, x: gradient / x)
 
-class Exp(FloatFunction):
-    """e ** x."""
+Log2 = elementwise("log2", vjp=lambda self, gradient, x: gradient * (1 / math.log(2)) / x)
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.exp(*elements)
+Log10 = elementwise("log10", vjp=lambda self, gradient, x: gradient * (1 / math.log(10)) / x)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * self.output,)
+Log1p = elementwise("log1p", vjp=lambda self, gradient, x: gradient / (x + 1))
 
+Sqrt = elementwise("sqrt", vjp=lambda self, gradient, x: gradient * 0.5 / self,
+                   note="Its derivative at 0 is infinite.")
 
-class Exp2(FloatFunction):
-    """2 ** x."""
+Rsqrt = elementwise("rsqrt", vjp=lambda self, gradient, x: gradient * -0.5 * self / x)
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.exp2(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * (self.output * math.log(2)),)
-
-
-class Expm1(FloatFunction):
-    """e ** x - 1, exact near 0."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.expm1(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        # Not output + 1: where x is far below 0 that is all rounding error.
-        return (gradient * Exp(operands[0]).output,)
-
-
-class Log(FloatFunction):
-    """The natural logarithm; 0 gives -inf, negative numbers NaN."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.log(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient / operands[0],)
-
-
-class Log2(FloatFunction):
-    """The logarithm to base 2."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.log2(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * (1 / math.log(2)) / operands[0],)
-
-
-class Log10(FloatFunction):
-    """The logarithm to base 10."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.log10(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * (1 / math.log(10)) / operands[0],)
-
-
-class Log1p(FloatFunction):
-    """log(1 + x), exact near 0; -1 gives -inf, below it NaN."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.log1p(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient / (operands[0] + 1),)
+Cbrt = elementwise("cbrt", vjp=lambda self, gradient, x: gradient / (self * self * 3),
+                   note="Its derivative at 0 is infinite.")
 
 
 class SafeLog(ElementwiseComposite):
     """log(maximum(x, limit)): finite at 0, with the gradient 0 below the limit."""
 
     operand_names = "x"
+    sample = ("positive",)
     limit = field.real(math.exp(-50))
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
-        return Log(Maximum(x, x.full(self.limit))).output
-
-
-class Sqrt(FloatFunction):
-    """The square root; of negative numbers NaN. Its derivative at 0 is infinite."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.sqrt(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * 0.5 / self.output,)
-
-
-class Rsqrt(FloatFunction):
-    """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.rsqrt(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * -0.5 * self.output / operands[0],)
-
-
-class Cbrt(FloatFunction):
-    """The real cube root, of negative numbers too. Its derivative at 0 is infinite."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.cbrt(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient / (self.output * self.output * 3),)
+    def formula(self, x: Value) -> Operand:
+        return Log(Maximum(x, x.full(self.limit)))

@@ -93,6 +93,7 @@ class RandomBlocks(Structured):
     """Blocks 0 to count - 1 of the noise under a key, as two tensors of words: ``threefry(key, k)``."""
 
     operand_names = "low high"
+    cost = 100
     count = field.dimension()
 
     def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:

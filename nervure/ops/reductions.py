@@ -20,6 +20,7 @@ from nervure.ir import field
 from nervure.ir.kinds import (
     BOOL,
     NUMBERS,
+    ORDERED,
     Access,
     Structure,
     Structured,
@@ -29,7 +30,7 @@ from nervure.ir.kinds import (
 )
 from nervure.ir.op import Labels, Op, Value, same_types
 from nervure.ops.checking import checked_axes
-from nervure.ops.comparison import ORDERED, Equal
+from nervure.ops.comparison import Equal
 from nervure.ops.conversion import converted
 from nervure.ops.product_gradient import product_gradient
 from nervure.ops.selection import where

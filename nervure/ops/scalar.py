@@ -76,11 +76,11 @@ class ScalarNamespace(ABC):
 
     @function(NUMBERS, part, cost=1)
     def absolute(self, x: Any) -> Any:
-        """|x|; the smallest integer stays itself; complex gives the real magnitude."""
+        """|x|; the smallest integer stays itself; of complex numbers the real magnitude."""
 
     @function(NUMBERS, cost=1, short=False)
     def sign(self, x: Any) -> Any:
-        """-1, 0, 1; zeros keep their sign; NaN is NaN; complex: x / |x|, 0 at 0."""
+        """-1, 0 or 1; zeros keep their sign, NaN is NaN; of complex numbers x / |x|, and 0 at 0."""
 
     @function(ANY, commutative=True, cost=1)
     def add(self, x: Any, y: Any) -> Any:
@@ -96,7 +96,7 @@ class ScalarNamespace(ABC):
 
     @function(FLOATS | COMPLEX, cost=5, operations=1, sample=("normal", "positive"))
     def divide(self, x: Any, y: Any) -> Any:
-        """x / y for floats and complex, correctly rounded (floats); x/0 is a signed infinity, 0/0 NaN."""
+        """x / y of floats or complex numbers, correctly rounded (floats); x / 0 is a signed infinity, 0 / 0 NaN."""
 
     @function(REALS, sample=("normal", "positive"))
     def floordivide(self, x: Any, y: Any) -> Any:
@@ -132,19 +132,19 @@ class ScalarNamespace(ABC):
 
     @function(ORDERED, cost=1)
     def floor(self, x: Any) -> Any:
-        """Largest integer <= x; infinities and -0.0 stay."""
+        """The largest integer <= x; infinities and -0.0 stay."""
 
     @function(ORDERED, cost=1)
     def ceil(self, x: Any) -> Any:
-        """Smallest integer >= x; (-1, 0) gives -0.0."""
+        """The smallest integer >= x; (-1, 0) gives -0.0."""
 
     @function(ORDERED, cost=1)
     def round(self, x: Any) -> Any:
-        """Nearest integer, half to even."""
+        """The nearest integer, half to even."""
 
     @function(ORDERED, cost=1)
     def truncate(self, x: Any) -> Any:
-        """Toward zero."""
+        """x without its fraction: toward zero."""
 
     # -- exponentials and roots (floats) ---------------------------------------------------------------------
 
@@ -162,85 +162,85 @@ class ScalarNamespace(ABC):
 
     @function(FLOATS, ulps=2, sample="positive")
     def log(self, x: Any) -> Any:
-        """Natural logarithm; 0 gives -inf, negative NaN."""
+        """The natural logarithm; 0 gives -inf, negative numbers NaN."""
 
     @function(FLOATS, ulps=2, sample="positive")
     def log2(self, x: Any) -> Any:
-        """Logarithm to base 2."""
+        """The logarithm to base 2."""
 
     @function(FLOATS, ulps=4, sample="positive")
     def log10(self, x: Any) -> Any:
-        """Logarithm to base 10."""
+        """The logarithm to base 10."""
 
     @function(FLOATS, ulps=2, sample="positive")
     def log1p(self, x: Any) -> Any:
-        """log(1 + x), exact near 0; -1 gives -inf, below NaN; -0.0 stays."""
+        """log(1 + x), exact near 0; -1 gives -inf, below it NaN; -0.0 stays."""
 
     @function(FLOATS, cost=5, operations=1, sample="positive")
     def sqrt(self, x: Any) -> Any:
-        """Square root, correctly rounded; negative NaN; -0.0 stays."""
+        """The square root, correctly rounded; of negative numbers NaN; -0.0 stays."""
 
     @function(FLOATS, ulps=2, sample="positive")
     def rsqrt(self, x: Any) -> Any:
-        """1 / sqrt(x); 0 gives inf with the sign of the zero, negative NaN, inf 0."""
+        """1 / sqrt(x); 0 gives an infinity with the sign of the zero, negative numbers NaN, inf 0."""
 
     @function(FLOATS, ulps=4)
     def cbrt(self, x: Any) -> Any:
-        """Real cube root, of negative numbers too."""
+        """The real cube root, of negative numbers too."""
 
     # -- trigonometric and hyperbolic (floats, radians) --------------------------------------------------------
 
     @function(FLOATS, ulps=2)
     def sin(self, x: Any) -> Any:
-        """Sine; accurate for huge arguments; infinities NaN."""
+        """The sine, accurate for huge arguments; of infinities NaN."""
 
     @function(FLOATS, ulps=2)
     def cos(self, x: Any) -> Any:
-        """Cosine; accurate for huge arguments; infinities NaN."""
+        """The cosine, accurate for huge arguments; of infinities NaN."""
 
     @function(FLOATS, ulps=4, sample="unit")
     def tan(self, x: Any) -> Any:
-        """Tangent; infinities NaN."""
+        """The tangent; of infinities NaN."""
 
     @function(FLOATS, ulps=4, sample="unit")
     def asin(self, x: Any) -> Any:
-        """Arc sine; outside [-1, 1] NaN."""
+        """The arc sine, in [-pi/2, pi/2]; outside [-1, 1] NaN."""
 
     @function(FLOATS, ulps=4, sample="unit")
     def acos(self, x: Any) -> Any:
-        """Arc cosine; outside [-1, 1] NaN."""
+        """The arc cosine, in [0, pi]; outside [-1, 1] NaN."""
 
     @function(FLOATS, ulps=4)
     def atan(self, x: Any) -> Any:
-        """Arc tangent; infinities give +-pi/2."""
+        """The arc tangent, in [-pi/2, pi/2]; infinities give +-pi/2."""
 
     @function(FLOATS, ulps=4)
     def atan2(self, y: Any, x: Any) -> Any:
-        """Angle of the point (x, y), in [-pi, pi], with C's rules for zeros and infinities."""
+        """The angle of the point (x, y), in [-pi, pi], y first, with C's rules for zeros and infinities."""
 
     @function(FLOATS, ulps=4)
     def sinh(self, x: Any) -> Any:
-        """Hyperbolic sine."""
+        """The hyperbolic sine."""
 
     @function(FLOATS, ulps=4)
     def cosh(self, x: Any) -> Any:
-        """Hyperbolic cosine."""
+        """The hyperbolic cosine."""
 
     @function(FLOATS, ulps=2)
     def tanh(self, x: Any) -> Any:
-        """Hyperbolic tangent; +-1 at infinities, never overflows."""
+        """The hyperbolic tangent; +-1 at infinities, never overflows."""
 
     @function(FLOATS, ulps=4)
     def asinh(self, x: Any) -> Any:
-        """Inverse of sinh."""
+        """The inverse of the hyperbolic sine."""
 
     @function(FLOATS, ulps=4, sample="above one")
     def acosh(self, x: Any) -> Any:
-        """Inverse of cosh; below 1 NaN."""
+        """The inverse of the hyperbolic cosine; below 1 NaN."""
 
     @function(FLOATS, ulps=4, sample="unit")
     def atanh(self, x: Any) -> Any:
-        """Inverse of tanh; +-1 gives +-inf, outside NaN."""
+        """The inverse of the hyperbolic tangent; +-1 gives an infinity, outside NaN."""
 
     # -- special functions (floats) ----------------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class ScalarNamespace(ABC):
 
     @function(FLOATS, ulps=2)
     def erf(self, x: Any) -> Any:
-        """Error function; +-1 at infinities."""
+        """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x; +-1 at the infinities."""
 
     @function(FLOATS, ulps=4)
     def erfc(self, x: Any) -> Any:
@@ -262,15 +262,15 @@ class ScalarNamespace(ABC):
 
     @function(FLOATS, cost=50, ulps=4, sample="unit")
     def erf_inv(self, x: Any) -> Any:
-        """Inverse of erf; +-1 gives +-inf, outside NaN."""
+        """The inverse of erf; +-1 gives an infinity, outside NaN."""
 
     @function(FLOATS, cost=300, ulps=4, absolute=1e-14, sample="positive")
     def lgamma(self, x: Any) -> Any:
-        """log |gamma(x)|; poles give inf."""
+        """log |gamma(x)|; infinite at the poles."""
 
     @function(FLOATS, cost=300, ulps=4, absolute=1e-14, sample="positive")
     def digamma(self, x: Any) -> Any:
-        """Derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
+        """The derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
 
     # -- comparisons (result bool; with NaN false, but not_equal true) ------------------------------------------
 
@@ -280,7 +280,7 @@ class ScalarNamespace(ABC):
 
     @function(ANY, truth, commutative=True, cost=1)
     def not_equal(self, x: Any, y: Any) -> Any:
-        """x != y."""
+        """x != y; true with NaN."""
 
     @function(ORDERED, truth, cost=1)
     def less(self, x: Any, y: Any) -> Any:
@@ -292,15 +292,15 @@ class ScalarNamespace(ABC):
 
     @function(NUMBERS, truth, cost=1)
     def is_nan(self, x: Any) -> Any:
-        """Whether x is NaN (bool); integers never."""
+        """Whether x is NaN; integers never are."""
 
     @function(NUMBERS, truth, cost=1)
     def is_inf(self, x: Any) -> Any:
-        """Whether x is an infinity (bool)."""
+        """Whether x is an infinity."""
 
     @function(NUMBERS, truth, cost=1)
     def is_finite(self, x: Any) -> Any:
-        """Neither NaN nor infinite (bool)."""
+        """Whether x is neither NaN nor an infinity."""
 
     # -- bits (bool and integers) ------------------------------------------------------------------------------
 
@@ -322,27 +322,27 @@ class ScalarNamespace(ABC):
 
     @function(INTEGERS, cost=1)
     def shift_left(self, x: Any, y: Any) -> Any:
-        """x * 2**y modulo 2**bits; shifts by the width or more, or by a negative amount, give 0."""
+        """x * 2**y modulo 2**bits; by the width or more, or by a negative amount, 0."""
 
     @function(INTEGERS, cost=1)
     def shift_right(self, x: Any, y: Any) -> Any:
-        """Arithmetic for signed, logical for unsigned; by the width or more, or a negative amount: the sign (0
-        or -1).
+        """x // 2**y: arithmetic for signed, logical for unsigned; by the width or more, or by a negative amount, the
+        sign: 0 or -1.
         """
 
     # -- complex -----------------------------------------------------------------------------------------------
 
     @function(COMPLEX, part, cost=0)
     def real(self, x: Any) -> Any:
-        """Real part."""
+        """The real part."""
 
     @function(COMPLEX, part, cost=0)
     def imaginary(self, x: Any) -> Any:
-        """Imaginary part."""
+        """The imaginary part."""
 
     @function(PAIRED, pair, operations=0)
     def complex(self, re: Any, im: Any) -> Any:
-        """re + i im, from two floats of one type."""
+        """re + i im, from two floats of 32 or 64 bits."""
 
     @function(COMPLEX, operations=1)
     def conjugate(self, x: Any) -> Any:

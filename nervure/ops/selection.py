@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
-from nervure.ir.kinds import Elementwise
+from nervure.ir.kinds import ALL, ORDERED, Elementwise
 from nervure.ir.op import Operand, Value, same_types
-from nervure.ops.comparison import ORDERED, Greater, Less, LogicalOr
+from nervure.ops.comparison import Greater, Less, LogicalOr
 from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.scalar_op import elementwise
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import all_dtypes, bool_
+from nervure.types.dtype import bool_
 
 
 class Where(Elementwise):
@@ -29,7 +30,8 @@ class Where(Elementwise):
     """
 
     operand_names = "condition x y"
-    admits = frozenset(all_dtypes)
+    admits = ALL
+    cost = 1
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         condition, x, y = types
@@ -43,40 +45,19 @@ class Where(Elementwise):
                             help="insert ops.Broadcast or a reshape; the core never broadcasts")
         return result
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.where(*elements)
+    def evaluate(self, s: Any, condition: Any, x: Any, y: Any) -> Any:
+        return s.where(condition, x, y)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        condition, zero = operands[0], gradient.full(0)
+    def vjp(self, gradient: Value, condition: Value, x: Value, y: Value) -> tuple[Any, ...]:
+        zero = gradient.full(0)
         return None, where(condition, gradient, zero), where(condition, zero, gradient)
 
 
-class Maximum(Elementwise):
-    """The larger of x and y; NaN if either is NaN. Equal operands share the gradient."""
+Maximum = elementwise("maximum", note="Equal operands share the gradient.",
+                      vjp=lambda self, gradient, x, y: _share(gradient, Greater(x, y), Less(x, y)))
 
-    operand_names = "x y"
-    admits = ORDERED
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.maximum(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, y = operands
-        return _share(gradient, Greater(x, y), Less(x, y))
-
-
-class Minimum(Elementwise):
-    """The smaller of x and y; NaN if either is NaN. Equal operands share the gradient."""
-
-    operand_names = "x y"
-    admits = ORDERED
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.minimum(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, y = operands
-        return _share(gradient, Less(x, y), Greater(x, y))
+Minimum = elementwise("minimum", note="Equal operands share the gradient.",
+                      vjp=lambda self, gradient, x, y: _share(gradient, Less(x, y), Greater(x, y)))
 
 
 class Clip(ElementwiseComposite):
@@ -87,13 +68,12 @@ class Clip(ElementwiseComposite):
 
     operand_names = "x low high"
     admits = ORDERED
+    sample = ("normal", "low", "high")
 
-    def formula(self, *operands: Value) -> Value:
-        x, low, high = operands
-        return Minimum(Maximum(x, low), high).output
+    def formula(self, x: Value, low: Value, high: Value) -> Operand:
+        return Minimum(Maximum(x, low), high)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, low, high = operands
+    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> tuple[Any, ...]:
         below, above = Less(x, low), Greater(Maximum(x, low), high)
         taken_low = where(above, 0, where(below, gradient, 0))
         return where(LogicalOr(below, above), 0, gradient), taken_low, where(above, gradient, 0)

@@ -8,65 +8,26 @@ f32[3] Erf(Parameter)
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from nervure.ir.op import Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.comparison import Less
 from nervure.ops.composite import ElementwiseComposite
-from nervure.ops.exponential import Exp, FloatFunction
+from nervure.ops.exponential import Exp
 from nervure.ops.rounding import Round
+from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import where
 from nervure.ops.trigonometric import Sin
 
+Erf = elementwise("erf", vjp=lambda self, gradient, x: gradient * _bell(x))
 
-class Erf(FloatFunction):
-    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x; +-1 at the infinities."""
+Erfc = elementwise("erfc", vjp=lambda self, gradient, x: -gradient * _bell(x))
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.erf(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * _bell(operands[0]),)
+ErfInv = elementwise("erf_inv", vjp=lambda self, gradient, x: gradient / _bell(self))
 
 
-class Erfc(FloatFunction):
-    """1 - erf(x), accurate in the right tail."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.erfc(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (-gradient * _bell(operands[0]),)
-
-
-class ErfInv(FloatFunction):
-    """The inverse of erf; +-1 gives an infinity, outside NaN."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.erf_inv(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient / _bell(self.output),)
-
-
-class Lgamma(FloatFunction):
-    """log |gamma(x)|; infinite at the poles."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.lgamma(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * Digamma(operands[0]).output,)
-
-
-class Digamma(FloatFunction):
-    """The derivative of lgamma; 0 gives an infinity with the other sign than the zero, -1, -2, ... NaN."""
-
-    def evaluate(self, s: Any, *elements: Any) -> Any:
-        return s.digamma(*elements)
-
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (gradient * Trigamma(operands[0]).output,)
+def _bell(x: Operand) -> Value:
+    """The derivative of erf: 2/sqrt(pi) exp(-x*x)."""
+    return Exp(-(x * x)) * (2 / math.sqrt(math.pi))
 
 
 class Trigamma(ElementwiseComposite):
@@ -77,13 +38,13 @@ class Trigamma(ElementwiseComposite):
     """
 
     operand_names = "x"
+    sample = ("positive",)
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         is_negative = Less(x, x.full(0))
         value = _trigamma_of_positive(where(is_negative, 1 - x, x))
         # The distance from the nearest integer has the same sine, but for its sign, and more digits.
-        root = math.pi / Sin(where(is_negative, x - Round(x), 0.5) * math.pi).output
+        root = math.pi / Sin(where(is_negative, x - Round(x), 0.5) * math.pi)
         return where(is_negative, root * root - value, value)
 
 
@@ -102,6 +63,6 @@ def _trigamma_of_positive(x: Value) -> Value:
     return below + inverse * (inverse * 0.5 + 1 + series)
 
 
-def _bell(x: Value) -> Value:
-    """The derivative of erf: 2/sqrt(pi) exp(-x*x)."""
-    return Exp(-(x * x)).output * (2 / math.sqrt(math.pi))
+Digamma = elementwise("digamma", vjp=lambda self, gradient, x: gradient * Trigamma(x))
+
+Lgamma = elementwise("lgamma", vjp=lambda self, gradient, x: gradient * Digamma(x))

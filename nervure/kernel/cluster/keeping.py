@@ -23,7 +23,6 @@ from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import kinds
 from nervure.kernel.cluster.reading import Readings
 from nervure.kernel.cluster.steps import COLUMN, FULL, Loops
-from nervure.kernel.cost import cost_of
 from nervure.kernel.tuning import CHEAP
 
 
@@ -84,7 +83,7 @@ def _costs(step: Loops, readings: Readings) -> dict[Op, int]:
     costs: dict[Op, int] = {}
     for op in step.ops:
         below = sum([costs.get(value.op, 0) for value in _operands(step, readings, op)])
-        costs[op] = cost_of(op) + below if step.levels[op] == FULL else 0
+        costs[op] = op.cost + below if step.levels[op] == FULL else 0
     return costs
 
 

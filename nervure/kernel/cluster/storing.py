@@ -15,7 +15,6 @@ from nervure.kernel.cluster.keeping import needed_thrice
 from nervure.kernel.cluster.kinds import DENSE, ONCE
 from nervure.kernel.cluster.reading import Reading, Readings
 from nervure.kernel.cluster.steps import FULL, Copy, Host, Loops, Scattering, Step
-from nervure.kernel.cost import cost_of
 from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
 
 
@@ -95,7 +94,7 @@ class _Storing:
         """What computing a value again costs, and how many tensors of its size it loads."""
         if self._readings.facts.kind(value.op) != kinds.POINTWISE or depth > RECOMPUTED_DEPTH:
             return CHEAP + 1, 0
-        cost, loads = cost_of(value.op), 0
+        cost, loads = value.op.cost, 0
         for entry in self._readings.of(value.op):
             maker = self._maker.get(entry.value)
             if entry.value in self._stored or maker is None:

@@ -1,0 +1,66 @@
+"""Ops that are one function of scalars at every index: what the function declares is not said again.
+
+>>> import nervure as nv
+>>> Sinc = elementwise("sin", name="Sinc", vjp=lambda self, gradient, x: gradient * nv.ops.Cos(x))
+>>> Sinc.operand_names, Sinc.cost, Sinc(nv.Parameter(nv.float32, (3,)))
+(('x',), 16, f32[3] Sinc(Parameter))
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from nervure.ir.kinds import Elementwise
+from nervure.ir.op import OpMeta
+from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.types.dtype import DType
+
+
+class ScalarOp(Elementwise, abstract=True):
+    """The function of scalars that ``function`` names. Its declaration gives what a class does not state: operands,
+    element types, cost, and whether operands may be swapped.
+    """
+
+    function: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        own = vars(cls)
+        if "function" not in own:
+            return
+        declared = SCALAR_FUNCTIONS[own["function"]]
+        facts = {"operand_names": declared.operands, "admits": declared.domain, "cost": declared.cost,
+                 "commutative": declared.is_commutative, "sample": declared.sample}
+        for name, fact in facts.items():
+            if name not in own:
+                setattr(cls, name, fact)
+
+    def evaluate(self, s: Any, *elements: Any) -> Any:
+        return getattr(s, self.function)(*elements)
+
+    def result_dtype(self, dtype: DType) -> DType:
+        return self.result or SCALAR_FUNCTIONS[self.function].result(dtype)
+
+
+def elementwise(function: str, *, vjp: Callable[..., Any] | None = None, name: str | None = None,
+                doc: str | None = None, note: str = "", **parts: Any) -> type[Elementwise]:
+    """The class of an op that is one function of scalars; its name is that of the function, as classes are spelled.
+
+    ``vjp(self, gradient, x)`` is its derivative: one gradient for one operand, else a tuple; ``self`` stands for the
+    result. ``doc`` is its text, if not the function's, to which ``note`` adds. ``parts`` are what the class states
+    itself.
+    """
+    text = f"{SCALAR_FUNCTIONS[function].doc if doc is None else doc} {note}".rstrip()
+    parts = {"function": function, "__doc__": text, "__module__": sys._getframe(1).f_globals["__name__"], **parts}
+    if vjp is not None:
+        parts["vjp"] = _with_tuple(vjp)
+    made: Any = OpMeta(name or "".join(map(str.capitalize, function.split("_"))), (ScalarOp,), parts)
+    return made
+
+
+def _with_tuple(rule: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+    def vjp(self: Any, gradient: Any, *operands: Any) -> tuple[Any, ...]:
+        found = rule(self, gradient, *operands)
+        return found if isinstance(found, tuple) else (found,)
+    return vjp
