@@ -72,12 +72,14 @@ from nervure.front.elementwise import bitcast as bitcast
 from nervure.front.elementwise import clip as clip
 from nervure.front.elementwise import convert as convert
 from nervure.front.elementwise import divide as divide
+from nervure.front.elementwise import divmod as divmod
 from nervure.front.elementwise import elu as elu
 from nervure.front.elementwise import gelu as gelu
 from nervure.front.elementwise import leaky_relu as leaky_relu
 from nervure.front.elementwise import logical_not as logical_not
 from nervure.front.elementwise import power as power
 from nervure.front.elementwise import prelu as prelu
+from nervure.front.elementwise import round as round
 from nervure.front.elementwise import safelog as safelog
 from nervure.front.elementwise import stop_gradient as stop_gradient
 from nervure.front.elementwise import subtract as subtract
@@ -670,13 +672,6 @@ def right_shift(x: Operand, y: Operand) -> Tensor:
 
     >>> nv.right_shift(np.array([8, 5]), 1).tolist()
     [4, 2]
-    """
-
-def round(x: Operand) -> Tensor:
-    """The nearest integer, half to even.
-
-    >>> nv.round(np.array([0.5, 1.5, 2.6])).tolist()
-    [0.0, 2.0, 3.0]
     """
 
 def rsqrt(x: Operand) -> Tensor:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
+from textwrap import shorten
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
@@ -161,7 +162,11 @@ class Computation(Identity, Generic[Result]):
         return ", ".join(map(repr, self.parameters)) or "none"
 
     def __repr__(self) -> str:
-        return f"<computation on {self.transformer.name}: {self.function!r}>"
+        taken = ", ".join([entry._described() for entry in self.parameters])
+        given = ", ".join([value.type.describe(value.labels) for value in self.function.results])
+        updated = ", ".join([variable.name or "a variable" for variable, _ in self.function.updates])
+        return (f"<computation on {self.transformer.name}: ({shorten(taken, 200)}) -> ({shorten(given, 200)})"
+                f"{shorten(f', updates {updated}', 80) if updated else ''}>")
 
 
 @overload

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MethodType
 from typing import Any, Generic, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
@@ -31,6 +31,7 @@ from nervure.front.creation import as_tensor, numpy_array, placeholder
 from nervure.front.effects import Effect
 from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, is_scalar, tracing
+from nervure.ir.identity import is_found_by_name
 from nervure.ir.provenance import fresh_scope
 from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes
@@ -110,6 +111,14 @@ class Jitted(Generic[Result]):
         (computation, _), arrays = self._compiled_for(self._take_apart(arguments, keywords))
         return computation, arrays
 
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """In a class it is a method: the instance is its first argument."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        count = len(self._compiled)
+        return f"<jitted {self.__name__}{self._signature}: {count} specialisation{'' if count == 1 else 's'}>"
+
     def __copy__(self) -> Jitted[Result]:
         return self  # as the copy of a function is the function
 
@@ -118,7 +127,7 @@ class Jitted(Generic[Result]):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """By name where a module has it, else as its function, which is compiled anew where it is read."""
-        if _is_global(self):
+        if is_found_by_name(self):
             return self.__qualname__
         if self._transformer is not None:
             raise WrongKind("a function that belongs to a transformer cannot be pickled", op="pickle",
@@ -215,15 +224,6 @@ class Jitted(Generic[Result]):
                 raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", got=name,
                                       expected=", ".join(known) or "no arguments",
                                       help=did_you_mean(name, known, "static= and dynamic= name arguments"))
-
-
-def _is_global(function: Jitted[Any]) -> bool:
-    """Whether a module other than the program itself, which other processes do not import, has it by its name."""
-    module = getattr(function, "__module__", None)
-    found: Any = None if module == "__main__" else sys.modules.get(module or "")
-    for part in getattr(function, "__qualname__", "").split("."):
-        found = getattr(found, part, None)
-    return found is function
 
 
 class _StaticKey:

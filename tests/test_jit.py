@@ -256,3 +256,33 @@ def test_a_jitted_function_with_a_transformer_stays_where_it_is():
     with nv.transformers.make_transformer("interpreter") as transformer:
         with pytest.raises(nv.WrongKind, match="cannot be pickled"):
             pickle.dumps(nv.jit(abs, transformer=transformer))
+
+
+class Model:
+    def __init__(self, factor):
+        self.factor = factor
+
+    @nv.jit
+    def scaled(self, x):
+        """x times the factor."""
+        return x * self.factor
+
+
+def test_a_jitted_method_is_a_method():
+    """P4: bound to its instance, which is part of what is compiled."""
+    two, three = Model(2.0), Model(3.0)
+    assert two.scaled(np.ones(2)).tolist() == [2, 2] and three.scaled(np.ones(2)).tolist() == [3, 3]
+    assert Model.scaled(two, np.ones(1)).tolist() == [2] and len(Model.scaled.specialisations) == 3
+    assert pickle.loads(pickle.dumps(Model.scaled)) is Model.scaled
+
+
+@nv.custom_vjp
+def clipped(x):
+    return nv.clip(x, -1, 1)
+
+
+def test_a_function_with_a_derivative_of_its_own_pickles_by_its_name(cloudpickle):
+    """P4: as a jitted one does."""
+    assert pickle.loads(pickle.dumps(clipped)) is clipped
+    made = nv.custom_vjp(lambda x: x * 2, lambda gradient, x: gradient)
+    assert pickle.loads(cloudpickle.dumps(made))(nv.constant([1.0])).tolist() == [2]

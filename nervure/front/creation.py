@@ -117,10 +117,18 @@ class AssignableTensorOp(Tensor):
         """What a caller gives for this place: a tensor as its elements, by the names of its axes."""
         return arranged(value, self.axes, op, operand).numpy() if isinstance(value, Tensor) else value
 
+    def __copy__(self) -> AssignableTensorOp:
+        if self.variable is None:
+            return self
+        raise WrongKind(f"a {self.role} is a place, which cannot be copied", op="copy", got=repr(self),
+                        expected="a value, such as a constant or an array",
+                        help="nv.variable(x.axes, x.numpy()) makes another one; nv.save keeps values in a file")
+
+    def __deepcopy__(self, memo: object) -> AssignableTensorOp:
+        return self.__copy__()
+
     def __repr__(self) -> str:
-        names = self.axes.names if self.is_named else None
-        label = f" {self.name!r}" if self.name else ""
-        return f"<{self.role} {self.type.describe(names)}{label}>"
+        return f"<{self.role} {self._described()}>"
 
 
 def handle_of(variable: Variable) -> AssignableTensorOp:

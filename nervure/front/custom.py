@@ -24,6 +24,7 @@ from nervure.errors import InvalidArgument
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Tensor
+from nervure.ir.identity import is_found_by_name
 from nervure.ir.op import Value
 
 
@@ -37,7 +38,14 @@ class custom_vjp:  # a decorator
     def __init__(self, function: Callable[..., Any], backward: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
+        self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
         self._function, self._backward = function, backward
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} with {'a' if self._backward else 'no'} derivative of its own>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__qualname__ if is_found_by_name(self) else super().__reduce_ex__(protocol)
 
     def defvjp(self, backward: Callable[..., Any]) -> Callable[..., Any]:
         """Declares the derivative; returns the function, so that it serves as a decorator."""

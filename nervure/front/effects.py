@@ -49,7 +49,8 @@ class Effect(Identity):
         return self.op.outputs[0]
 
     def __repr__(self) -> str:
-        return f"<effect {type(self.op).__name__}>"
+        about = f"to {self.op.variable!r}" if isinstance(self.op, Assign) else f"of {len(self.op.operands)}"
+        return f"<effect {type(self.op).__name__} {about}>"
 
 
 def _refusal(op: str) -> Callable[..., Any]:

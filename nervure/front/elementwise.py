@@ -20,6 +20,7 @@ from nervure.front import alignment
 from nervure.front.creation import as_tensor, check_numbers, numpy_array
 from nervure.front.made import described
 from nervure.front.promotion import floating, promote, weak_type
+from nervure.front.reading import integer
 from nervure.front.tensor import Operand, Tensor, is_scalar, value_only
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
@@ -190,6 +191,47 @@ def atan2(y: Operand, x: Operand) -> Tensor:
     return operate("atan2", ops.Atan2, (y, x), floating(common_dtype((y, x), "atan2")))
 
 
+def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:
+    """x // y and x % y.
+
+    >>> import nervure as nv
+    >>> [part.tolist() for part in nv.divmod(nv.constant([7.0, -7.0]), 2)]
+    [[3.0, -4.0], [1.0, 1.0]]
+    """
+    return floordivide(x, y), mod(x, y)
+
+
+MOST_DECIMALS = 30
+"""A power of ten within float32's range."""
+
+
+def round(x: Operand, decimals: int = 0) -> Tensor:
+    """x rounded to so many decimals, where it lies halfway to the even digit; negative ones round to tens, hundreds.
+
+    Integers have no decimals: they stay, and are not rounded to tens.
+
+    >>> import nervure as nv
+    >>> nv.round(nv.constant([0.5, 1.5, 2.6])).tolist(), f"{nv.round(2.71828, 2):.4f}"
+    ([0.0, 2.0, 3.0], '2.7200')
+    """
+    places = integer(decimals, "round", "decimals")
+    if places == 0:
+        return operate("round", ops.Round, (x,))
+    dtype, own = common_dtype((x,), "round"), as_tensor(x, "round")
+    if dtype.is_integer and places > 0:
+        return own
+    if dtype.is_integer or not -MOST_DECIMALS <= places <= MOST_DECIMALS:
+        raise InvalidArgument("this many decimals cannot be rounded to", op="round", operand="decimals",
+                              got=f"{places}, of {dtype.name}",
+                              expected=f"{-MOST_DECIMALS} to {MOST_DECIMALS}; for integers 0 or more",
+                              help="convert integers first: x.astype(nv.float64)")
+    scale, wide = 10.0 ** abs(places), convert(own, dtype.compute)
+    scaled = multiply(wide, scale) if places > 0 else divide(wide, scale)
+    whole = operate("round", ops.Round, (scaled,))
+    rounded = divide(whole, scale) if places > 0 else multiply(whole, scale)
+    return convert(where(is_finite(scaled), rounded, wide), dtype)
+
+
 def subtract(x: Operand, y: Operand) -> Tensor:
     """x - y; not defined for two bool tensors."""
     return operate("subtract", ops.Subtract, (x, y))
@@ -256,7 +298,6 @@ square = _named(_plain, ops.Square, "square", "np.array([3, -4])", "[9, 16]")
 relu = _named(_plain, ops.Relu, "relu", "np.array([-1.0, 2.0])", "[0.0, 2.0]")
 floor = _named(_plain, ops.Floor, "floor", "np.array([1.7, -1.2])", "[1.0, -2.0]")
 ceil = _named(_plain, ops.Ceil, "ceil", "np.array([1.2, -1.7])", "[2.0, -1.0]")
-round = _named(_plain, ops.Round, "round", "np.array([0.5, 1.5, 2.6])", "[0.0, 2.0, 3.0]")
 trunc = _named(_plain, ops.Truncate, "trunc", "np.array([1.7, -1.7])", "[1.0, -1.0]")
 add = _named(_plain, ops.Add, "add", "np.array([1, 2]), 10", "[11, 12]")
 multiply = _named(_plain, ops.Multiply, "multiply", "np.array([1, 2]), 3", "[3, 6]")
@@ -326,7 +367,7 @@ logical_xor = _named(_logical, ops.LogicalXor, "logical_xor", "np.array([True, F
 __all__ = [
     "absolute", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitcast",
     "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "cbrt", "ceil", "clip", "convert", "cos",
-    "cosh", "digamma", "divide", "elu", "equal", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor",
+    "cosh", "digamma", "divide", "divmod", "elu", "equal", "erf", "erf_inv", "erfc", "exp", "exp2", "expm1", "floor",
     "floordivide", "gelu", "greater", "greater_equal", "hard_sigmoid", "hard_swish", "hypot", "is_finite",
     "is_inf", "is_nan", "leaky_relu", "left_shift", "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2",
     "log_sigmoid", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",

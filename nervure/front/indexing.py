@@ -71,6 +71,9 @@ class At:
     def __getitem__(self, item: Any) -> Place:
         return Place(self._x, choose(self._x, item))
 
+    def __repr__(self) -> str:
+        return f"<at of {self._x!r}: x.at[index].set(y)>"
+
 
 class Place:
     """Some elements of a tensor. Each method gives the tensor with these elements changed; the tensor stays as it is.
@@ -80,6 +83,9 @@ class Place:
 
     def __init__(self, x: Tensor, chosen: Choice) -> None:
         self._x, self._chosen = x, chosen
+
+    def __repr__(self) -> str:
+        return f"<elements of {self._x!r}: .set(y), .add(y), .multiply(y), .min(y), .max(y) give a new tensor>"
 
     def get(self) -> Tensor:
         """The elements."""

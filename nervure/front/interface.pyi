@@ -51,6 +51,9 @@ class Interface:
     def __matmul__(self, other: Operand) -> Tensor:
         """``nv.matmul``."""
 
+    def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        """``nv.divmod``."""
+
     def __lt__(self, other: Operand) -> Tensor:
         """``nv.less``."""
 
@@ -102,6 +105,9 @@ class Interface:
     def __rmatmul__(self, other: Operand) -> Tensor:
         """``nv.matmul``."""
 
+    def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
+        """``nv.divmod``."""
+
     def __neg__(self) -> Tensor:
         """-x; flips the sign of zero and NaN; integers wrap.
 
@@ -114,6 +120,16 @@ class Interface:
 
         >>> nv.absolute(np.array([-1.5, 2.0])).tolist()
         [1.5, 2.0]
+        """
+
+    def __round__(self, decimals: int = 0) -> Tensor:
+        """x rounded to so many decimals, where it lies halfway to the even digit; negative ones round to tens, hundreds.
+
+        Integers have no decimals: they stay, and are not rounded to tens.
+
+        >>> import nervure as nv
+        >>> nv.round(nv.constant([0.5, 1.5, 2.6])).tolist(), f"{nv.round(2.71828, 2):.4f}"
+        ([0.0, 2.0, 3.0], '2.7200')
         """
 
     def __invert__(self) -> Tensor:

@@ -22,12 +22,12 @@ from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
-OPERATORS: dict[str, Callable[..., Tensor]] = {
+OPERATORS: dict[str, Callable[..., Any]] = {
     "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
     "truediv": elementwise.divide, "floordiv": elementwise.floordivide, "mod": elementwise.mod,
     "pow": elementwise.power, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
     "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
-    "matmul": contraction.matmul_operator,
+    "matmul": contraction.matmul_operator, "divmod": elementwise.divmod,
 }
 """Binary operators, which have a reflected form: ``1 - x`` is ``x.__rsub__(1)``."""
 
@@ -47,7 +47,7 @@ UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "flo
                "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
 """NumPy's names of functions that have another one here."""
 
-UFUNCS: dict[str, Callable[..., Tensor]] = {
+UFUNCS: dict[str, Callable[..., Any]] = {
     "matmul": contraction.matmul_operator, **{name: getattr(elementwise, name) for name in elementwise.__all__}}
 
 
@@ -59,6 +59,7 @@ def _operator(name: str, function: Callable[..., Tensor], reflected: bool = Fals
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
 
+    method.__annotations__["return"] = function.__annotations__["return"]
     return _called(method, name, f"``nv.{function.__name__.removesuffix('_operator')}``.")
 
 
@@ -107,6 +108,7 @@ METHODS: dict[str, Callable[..., Any] | property] = {
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
     "__neg__": elementwise.negative,
     "__abs__": elementwise.absolute,
+    "__round__": elementwise.round,
     "__invert__": elementwise.bitwise_not,
     "__getitem__": indexing.get_item,
     "__array_ufunc__": array_ufunc,

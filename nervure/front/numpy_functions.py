@@ -27,7 +27,6 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import contraction, elementwise, gathering, joining, positions, reductions, views
 from nervure.front.choosing import position_of, positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.reading import as_integer
 from nervure.front.tensor import Operand, Tensor
 
 COMPUTING = frozenset(
@@ -152,10 +151,7 @@ def _clip(a: Operand, a_min: Operand | None = None, a_max: Operand | None = None
 
 
 def _round(a: Operand, decimals: int = 0) -> Tensor:
-    if as_integer(decimals) != 0:
-        raise InvalidArgument("tensors are rounded to integers", op="np.round", operand="decimals", got=decimals,
-                              expected=0, help="nv.round(x * 100) / 100 keeps two decimals")
-    return elementwise.round(a)
+    return elementwise.round(a, decimals)
 
 
 def _dot(a: Operand, b: Operand) -> Tensor:

@@ -2,7 +2,7 @@
 
 >>> import nervure as nv
 >>> nv.zeros("N=2, C=3"), nv.full((2,), 7).tolist()
-(<Tensor f32[N=2, C=3] Full>, [7.0, 7.0])
+(<Tensor f32[N=2, C=3] Full 0.0>, [7.0, 7.0])
 >>> nv.arange(2, 8, 3).tolist(), nv.iota(nv.axis("H", 3)).tolist(), nv.eye(2).tolist()
 ([2, 5], [0, 1, 2], [[1.0, 0.0], [0.0, 1.0]])
 

@@ -14,9 +14,11 @@ Everything is lazy: an operation makes a tensor, and nothing is computed before 
 from __future__ import annotations
 
 import importlib
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,6 +26,7 @@ import numpy as np
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.identity import Identity
+from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op, Value, as_value
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
@@ -188,6 +191,19 @@ class Tensor(Frozen, Interface, Identity):
     def __bool__(self) -> bool:
         return bool(self.item())
 
+    def __trunc__(self) -> int:
+        return math.trunc(self.item())
+
+    def __floor__(self) -> int:
+        return math.floor(self.item())
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.item())
+
+    def __format__(self, spec: str) -> str:
+        """``f"{x:.3f}"`` is the only element's text; without a format it is the tensor's, and computes nothing."""
+        return format(self.item(), spec) if spec else str(self)
+
     def __index__(self) -> int:
         if not (self.dtype.is_integer and self.ndim == 0):
             raise WrongKind("only an integer tensor without axes is an index", op="index", got=str(self.type),
@@ -213,9 +229,19 @@ class Tensor(Frozen, Interface, Identity):
         return bool(np.isin(np.asarray(item), self.numpy()).any())
 
     def __repr__(self) -> str:
-        names = None if self._axes is None or self._axes.is_anonymous else self._axes.names
-        label = f" {self.name!r}" if self.name else ""
-        return f"<{type(self).__name__} {self.type.describe(names)} {type(self._value.op).__name__}{label}>"
+        return f"<{type(self).__name__} {self._described(type(self._value.op).__name__)}>"
+
+    def _described(self, *words: str) -> str:
+        """Type, axes, elements where they are known without computing, and label, as ``repr`` shows them."""
+        names = self.axes.names if self.is_named else None
+        label = repr(self.name) if self.name else ""
+        return " ".join(filter(None, [self.type.describe(names), *words, _known_elements(self._value.op), label]))
+
+    def __copy__(self) -> Tensor:
+        return self  # a value does not change, so that a copy would be no other
+
+    def __deepcopy__(self, memo: object) -> Tensor:
+        return self
 
     # -- comparison is identity --------------------------------------------------------------------
 
@@ -238,6 +264,16 @@ Operand = Tensor | np.ndarray | ForeignArray | Number | Dim
 
 TensorLike = Operand | list[Any] | tuple[Any, ...]
 """What a function of tensors takes: nested lists, too."""
+
+
+def _known_elements(op: Op) -> str:
+    """The elements of a constant on one line, most of them left out where there are many; "" for other ops."""
+    if isinstance(op, Full):
+        return str(op.dtype.numpy.type(op.number))
+    if not isinstance(op, Constant):
+        return ""
+    text = np.array2string(op.array, precision=4, threshold=8, edgeitems=2 if op.array.ndim < 3 else 1)
+    return shorten(text, 72, placeholder=" ...")
 
 
 def is_scalar(value: object) -> bool:

@@ -15,7 +15,8 @@ nervure.errors.WrongKind: copy: a Node is compared by identity and cannot be cop
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+import sys
+from typing import Any
 
 from nervure.errors import WrongKind
 
@@ -25,14 +26,27 @@ class Identity:
 
     __slots__ = ()
 
-    def __copy__(self) -> NoReturn:
+    def __copy__(self) -> Any:
         raise _refused(self, "copy", "copied")
 
-    def __deepcopy__(self, memo: Any) -> NoReturn:
+    def __deepcopy__(self, memo: Any) -> Any:
         raise _refused(self, "copy", "copied")
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         raise _refused(self, "pickle", "pickled")
+
+
+def is_found_by_name(function: Any) -> bool:
+    """Whether a module has this function by its name; the program itself, which no other imports, does not count.
+
+    >>> is_found_by_name(is_found_by_name), is_found_by_name(lambda: None)
+    (True, False)
+    """
+    module = getattr(function, "__module__", None)
+    found: Any = None if module == "__main__" else sys.modules.get(module or "")
+    for part in getattr(function, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is function
 
 
 def _refused(thing: object, op: str, done: str) -> WrongKind:

@@ -47,6 +47,10 @@ class Adam:
         self.steps = persistent_tensor((), 0.0).named("adam_steps")
         self.slots: dict[AssignableTensorOp, tuple[AssignableTensorOp, AssignableTensorOp]] = {}
 
+    def __repr__(self) -> str:
+        return (f"Adam(learning_rate={self.learning_rate!r}, beta1={self.beta1!r}, beta2={self.beta2!r}, "
+                f"epsilon={self.epsilon!r})")
+
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
         """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
         chosen = variables_below(loss) if variables is None else list(variables)

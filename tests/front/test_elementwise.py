@@ -52,7 +52,7 @@ BINARY = {
 }
 INTEGER_BINARY = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
                   "left_shift": np.left_shift, "right_shift": np.right_shift}
-ELSEWHERE = {"convert", "bitcast", "where", "clip", "power"}
+ELSEWHERE = {"convert", "bitcast", "where", "clip", "power", "divmod"}
 """Functions with a test of their own below."""
 
 

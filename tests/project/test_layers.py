@@ -32,6 +32,7 @@ LAYERS = (
     ("nn", "optim", "data"),
     ("bridges",),
     ("tools",),
+    ("__main__",),
 )
 
 # What works on Functions stands above the front but has no use for it: values of the graph have no axes.
