@@ -33,6 +33,10 @@ def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
 
     The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
     that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
+
+    >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
+    >>> print(nv.dot(x, w).axes)
+    (N: 2, K: 4)
     """
     left, right = _operands(x, y, "dot")
     if not left.is_named and not right.is_named:
@@ -45,7 +49,11 @@ def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
 
 
 def outer(x: Operand, y: Operand) -> Tensor:
-    """The product of every element of x with every element of y; nothing is contracted."""
+    """The product of every element of x with every element of y; nothing is contracted.
+
+    >>> nv.outer(np.array([1, 2]), np.array([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
     left, right = _operands(x, y, "outer")
     if not left.is_named and not right.is_named:
         return Tensor(ops.Dot(left.value, right.value, pairs=()))
@@ -54,7 +62,11 @@ def outer(x: Operand, y: Operand) -> Tensor:
 
 
 def matmul(x: Operand, y: Operand) -> Tensor:
-    """The matrix product over the last two axes, at each place of the others; NumPy's rules for vectors and batches."""
+    """The matrix product over the last two axes, at each place of the others; NumPy's rules for vectors and batches.
+
+    >>> nv.matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
+    [3, 7]
+    """
     left, right = _operands(x, y, "matmul")
     if left.is_named or right.is_named:
         raise AxisMismatch("matmul goes by positions", op="matmul", got=f"{left.axes} and {right.axes}",
@@ -76,6 +88,11 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
 def einsum(subscripts: str, *operands: Operand) -> Tensor:
     """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"``
     over letters.
+
+    >>> nv.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).tolist()
+    [21.0, 43.0]
+    >>> print(nv.einsum("N F, F K -> K N", nv.ones("N=2, F=3"), nv.ones("F=3, K=4")).axes)
+    (K: 4, N: 2)
     """
     tensors = [as_tensor(entry, "einsum", position + 1) for position, entry in enumerate(operands)]
     if not tensors or not isinstance(subscripts, str):

@@ -94,19 +94,32 @@ def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
 
 
 def convert(x: Operand, dtype: DTypeLike, mode: str = "saturate") -> Tensor:
-    """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
+    """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits.
+
+    >>> nv.convert([1.7, 300.0], nv.uint8).tolist()
+    [1, 255]
+    """
     tensor = as_tensor(x, "convert")
     return Tensor(converted_to(tensor.value, as_dtype(dtype), mode), tensor._axes)
 
 
 def bitcast(x: Operand, dtype: DTypeLike) -> Tensor:
-    """The same bits as elements of another type of the same width."""
+    """The same bits as elements of another type of the same width.
+
+    >>> hex(nv.bitcast(np.float32(1.0), nv.int32).item())
+    '0x3f800000'
+    """
     tensor = as_tensor(x, "bitcast")
     return Tensor(ops.Bitcast(tensor.value, as_dtype(dtype)), tensor._axes)
 
 
 def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
-    """a where the condition holds, else b, element by element. Numbers count as true when they are not 0."""
+    """a where the condition holds, else b, element by element. Numbers count as true when they are not 0.
+
+    >>> x = np.array([-1.0, 2.0])
+    >>> nv.where(x > 0, x, 0).tolist()
+    [0.0, 2.0]
+    """
     dtype = common_dtype((a, b), "where")
     tensors = [_truth(condition), *[as_tensor(entry, "where", 2 + k, _scalar_type(entry, dtype))
                                     for k, entry in enumerate((a, b))]]
@@ -115,7 +128,11 @@ def where(condition: Operand, a: Operand, b: Operand) -> Tensor:
 
 
 def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) -> Tensor:
-    """x limited to [low, high]; a bound of None does not limit. NaN stays."""
+    """x limited to [low, high]; a bound of None does not limit. NaN stays.
+
+    >>> nv.clip(np.array([-2.0, 0.5, 9.0]), 0, 1).tolist()
+    [0.0, 0.5, 1.0]
+    """
     if low is not None and high is not None:
         return operate("clip", ops.Clip, (x, low, high))
     if low is not None:
@@ -127,7 +144,11 @@ def clip(x: Operand, low: Operand | None = None, high: Operand | None = None) ->
 
 
 def logical_not(x: Operand) -> Tensor:
-    """Whether an element is zero."""
+    """Whether an element is zero.
+
+    >>> nv.logical_not(np.array([0, 3])).tolist()
+    [True, False]
+    """
     tensor = _truth(x)
     return Tensor(ops.LogicalNot(tensor.value), tensor._axes)
 
@@ -138,6 +159,9 @@ _GELUS = (False, None, "none", True, "tanh")
 def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
     """x times the normal distribution's cumulative function at x; ``approximate="tanh"`` uses the usual formula
     with tanh.
+
+    >>> nv.gelu(np.array([0.0, 1.0])).numpy().round(4).tolist()
+    [0.0, 0.8413]
     """
     if not isinstance(approximate, (str, bool)) and approximate is not None or approximate not in _GELUS:
         raise InvalidArgument("unknown approximation", op="gelu", operand="approximate", got=f"{approximate!r:.60}",
@@ -147,22 +171,38 @@ def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
 
 
 def leaky_relu(x: Operand, slope: float = 0.01) -> Tensor:
-    """x where it is positive, else ``slope * x``."""
+    """x where it is positive, else ``slope * x``.
+
+    >>> nv.leaky_relu(np.array([-4.0, 2.0]), slope=0.5).tolist()
+    [-2.0, 2.0]
+    """
     return operate("leaky_relu", ops.LeakyRelu, (x,), floating(common_dtype((x,), "leaky_relu")), slope=slope)
 
 
 def elu(x: Operand, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else ``alpha * (exp(x) - 1)``."""
+    """x where it is positive, else ``alpha * (exp(x) - 1)``.
+
+    >>> nv.elu(np.array([-1.0, 2.0])).numpy().round(4).tolist()
+    [-0.6321, 2.0]
+    """
     return operate("elu", ops.Elu, (x,), floating(common_dtype((x,), "elu")), alpha=alpha)
 
 
 def prelu(x: Operand, slope: Operand) -> Tensor:
-    """x where it is positive, else ``slope * x``, with a slope that is learnt."""
+    """x where it is positive, else ``slope * x``, with a slope that is learnt.
+
+    >>> nv.prelu(np.array([-4.0, 2.0]), 0.25).tolist()
+    [-1.0, 2.0]
+    """
     return operate("prelu", ops.PRelu, (x, slope), floating(common_dtype((x, slope), "prelu")))
 
 
 def safelog(x: Operand, limit: float = -50.0) -> Tensor:
-    """The logarithm, limited from below so that it is finite at 0."""
+    """The logarithm, limited from below so that it is finite at 0.
+
+    >>> round(nv.safelog(0.0).item(), 4)
+    -50.0
+    """
     if not is_scalar(limit) or isinstance(limit, (complex, np.complexfloating)):
         raise WrongKind("the limit is a real number", op="safelog", operand="limit", got=f"{limit!r:.60}",
                         expected="a number", help="nv.maximum limits by a tensor")
@@ -171,12 +211,20 @@ def safelog(x: Operand, limit: float = -50.0) -> Tensor:
 
 
 def divide(x: Operand, y: Operand) -> Tensor:
-    """x / y; integers give float32."""
+    """x / y; integers give float32.
+
+    >>> nv.divide(np.array([1, 3]), 2).tolist()
+    [0.5, 1.5]
+    """
     return operate("divide", ops.Divide, (x, y), floating(common_dtype((x, y), "divide")))
 
 
 def power(x: Operand, y: Operand) -> Tensor:
-    """x ** y. 0 ** 0 is 1; an integer to a constant negative power is an error."""
+    """x ** y. 0 ** 0 is 1; an integer to a constant negative power is an error.
+
+    >>> nv.power(np.array([2, 3]), 3).tolist()
+    [8, 27]
+    """
     dtype = common_dtype((x, y), "power")
     if dtype.is_integer and isinstance(y, (int, np.integer)) and y < 0:
         raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,
@@ -187,7 +235,11 @@ def power(x: Operand, y: Operand) -> Tensor:
 
 
 def atan2(y: Operand, x: Operand) -> Tensor:
-    """The angle of the point (x, y), in [-pi, pi]. Its derivative at the origin is NaN."""
+    """The angle of the point (x, y), in [-pi, pi]. Its derivative at the origin is NaN.
+
+    >>> round(nv.atan2(1.0, -1.0).item(), 4)
+    2.3562
+    """
     return operate("atan2", ops.Atan2, (y, x), floating(common_dtype((y, x), "atan2")))
 
 
@@ -233,12 +285,21 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
 
 
 def subtract(x: Operand, y: Operand) -> Tensor:
-    """x - y; not defined for two bool tensors."""
+    """x - y; not defined for two bool tensors.
+
+    >>> nv.subtract(np.array([5, 7]), 2).tolist()
+    [3, 5]
+    """
     return operate("subtract", ops.Subtract, (x, y))
 
 
 def stop_gradient(x: Operand) -> Tensor:
-    """x itself; derivatives do not pass."""
+    """x itself; derivatives do not pass.
+
+    >>> x = nv.variable((), 3.0)
+    >>> nv.deriv(x * nv.stop_gradient(x), x).item()
+    3.0
+    """
     tensor = as_tensor(x, "stop_gradient")
     return Tensor(ops.StopGradient(tensor.value), tensor._axes)
 

@@ -44,7 +44,11 @@ def get_item(x: Tensor, item: Any) -> Tensor:
 
 
 def tensor_slice(x: TensorLike, slices: Sequence[Any], axes: AxesLike | None = None) -> Tensor:
-    """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result."""
+    """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result.
+
+    >>> nv.tensor_slice([[1, 2], [3, 4]], [slice(None), 0]).tolist()
+    [1.0, 3.0]
+    """
     own = as_tensor(x, "tensor_slice")
     listed = members(slices, "tensor_slice", "slices", "a list of integers and slices")
     for entry in listed:
@@ -56,7 +60,11 @@ def tensor_slice(x: TensorLike, slices: Sequence[Any], axes: AxesLike | None = N
 
 
 def slice_along_axis(x: TensorLike, axis: AxisLike, slice: int | slice) -> Tensor:
-    """x with an integer or a slice for one axis."""
+    """x with an integer or a slice for one axis.
+
+    >>> nv.slice_along_axis(nv.iota("H=5"), "H", slice(1, 3)).tolist()
+    [1, 2]
+    """
     own = as_tensor(x, "slice_along_axis")
     at = position_of(own, axis, "slice_along_axis")
     return tensor_slice(own, [FULL] * at + [slice])

@@ -196,13 +196,21 @@ class Interface:
         """``nv.argmin`` of this tensor; ``dtype`` converts it first."""
 
     def astype(self, dtype: DTypeLike, mode: str = 'saturate') -> Tensor:
-        """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits."""
+        """x in another element type. ``mode`` "saturate" clamps what does not fit, "wrap" takes integers modulo 2**bits.
+
+        >>> nv.convert([1.7, 300.0], nv.uint8).tolist()
+        [1, 255]
+        """
 
     def dot(self, y: Operand, batch: AxesLike = ()) -> Tensor:
         """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
         The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
         that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
+
+        >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
+        >>> print(nv.dot(x, w).axes)
+        (N: 2, K: 4)
         """
 
     def reshape(self, *shape: Any) -> Tensor:
@@ -212,15 +220,26 @@ class Interface:
         """NumPy's ``transpose``: reversed without an order."""
 
     def flatten(self) -> Tensor:
-        """All axes as one, a FlattenedAxis where they are named."""
+        """All axes as one, a FlattenedAxis where they are named.
+
+        >>> print(nv.flatten(nv.zeros("H=2, W=3")).axes)
+        ((H, W): 6)
+        """
 
     def broadcast_to(self, axes: AxesLike) -> Tensor:
         """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
         broadcast_to.
+
+        >>> nv.broadcast([1, 2], (2, 2)).tolist()
+        [[1.0, 2.0], [1.0, 2.0]]
         """
 
     def squeeze(self, axes: AxesLike | None = None) -> Tensor:
-        """x without its axes of length 1, or without those that are listed, which must have length 1."""
+        """x without its axes of length 1, or without those that are listed, which must have length 1.
+
+        >>> nv.squeeze([[[1, 2]]]).tolist()
+        [1.0, 2.0]
+        """
 
     def variables(self) -> list[AssignableTensorOp]:
         """The trainable variables that a tensor is computed from, in the order of the graph.

@@ -33,7 +33,13 @@ MOST_PARTS = 1 << 16
 
 
 def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int = 0) -> Tensor:
-    """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number."""
+    """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number.
+
+    >>> nv.stack([[1, 2], [3, 4]]).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> print(nv.stack([nv.zeros("H=2"), nv.ones("H=2")], "N").axes)
+    (N: 2, H: 2)
+    """
     tensors = _listed(xs, "stack")
     if isinstance(axis, int):
         pos, axis = axis, None
@@ -66,7 +72,11 @@ def _stacking_axis(axis: Any, length: int) -> Axis:
 
 
 def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
-    """Tensors end to end along an axis, found by its class in each; the lengths along it may differ."""
+    """Tensors end to end along an axis, found by its class in each; the lengths along it may differ.
+
+    >>> nv.concat_along_axis([nv.zeros("H=2"), nv.ones("H=3")], "H").tolist()
+    [0.0, 0.0, 1.0, 1.0, 1.0]
+    """
     tensors = _listed(xs, "concat_along_axis")
     places = [_along(entry, axis, "concat_along_axis") for entry in tensors]
     first, at = tensors[0], places[0]
@@ -88,12 +98,20 @@ def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
 
 
 def concatenate(xs: Sequence[TensorLike], axis: AxisLike = 0) -> Tensor:
-    """NumPy's name for ``concat_along_axis``."""
+    """NumPy's name for ``concat_along_axis``.
+
+    >>> nv.concatenate([[1, 2], [3]]).tolist()
+    [1.0, 2.0, 3.0]
+    """
     return concat_along_axis(xs, axis)
 
 
 def split(x: TensorLike, parts: Any, axis: AxisLike = 0) -> list[Tensor]:
-    """x cut along an axis: into ``parts`` equal pieces, or before each position of a list."""
+    """x cut along an axis: into ``parts`` equal pieces, or before each position of a list.
+
+    >>> [part.tolist() for part in nv.split([1, 2, 3, 4], 2)], [part.tolist() for part in nv.split([1, 2, 3], [1])]
+    ([[1.0, 2.0], [3.0, 4.0]], [[1.0], [2.0, 3.0]])
+    """
     own = as_tensor(x, "split")
     at = position_of(own, axis, "split")
     length = own.shape[at]

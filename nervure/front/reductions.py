@@ -105,25 +105,41 @@ L1_norm = _reduction("L1_norm", ops.L1Norm, floating, "[3.0, -4.0]", "7.0")
 
 def variance(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
              axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32."""
+    """The mean squared distance from the mean; divides by n - ``ddof``. Integers give float32.
+
+    >>> nv.variance([1, 2, 3, 4]).item(), nv.variance([1, 3], ddof=1).item()
+    (1.25, 2.0)
+    """
     return reduce("variance", ops.Variance, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
 def std(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
         axis: AxesLike | None = None, keepdims: bool = False, ddof: int = 0) -> Tensor:
-    """The square root of the variance."""
+    """The square root of the variance.
+
+    >>> nv.std([[1, 5], [2, 2]], axis=1).tolist()
+    [2.0, 0.0]
+    """
     return reduce("std", ops.Std, x, reduction_axes, out_axes, axis, keepdims, floating, ddof=ddof)
 
 
 def tensor_size(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None) -> Tensor:
-    """The number of elements that a reduction over these axes would combine, as a float32 scalar."""
+    """The number of elements that a reduction over these axes would combine, as a float32 scalar.
+
+    >>> nv.tensor_size(nv.zeros("N=4, H=2, W=3")).item()
+    6.0
+    """
     own = as_tensor(x, "tensor_size")
     reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")
     return Tensor(ops.Extent(product([own.shape[at] for at in reduced]), float32, ()))
 
 
 def batch_size(x: TensorLike) -> Tensor:
-    """The length of the batch axis, as a float32 scalar; 1 where there is none."""
+    """The length of the batch axis, as a float32 scalar; 1 where there is none.
+
+    >>> nv.batch_size(nv.zeros("N=4, H=2")).item()
+    4.0
+    """
     own = as_tensor(x, "batch_size")
     return tensor_size(own, reduction_axes=own.axes.batch_axes() if own.is_named else [])
 

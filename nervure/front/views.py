@@ -32,6 +32,9 @@ from nervure.types.shape import checked_dim
 def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
     """x with more axes (in any order), along which it repeats; its own must be among them. Anonymous: NumPy's
     broadcast_to.
+
+    >>> nv.broadcast([1, 2], (2, 2)).tolist()
+    [[1.0, 2.0], [1.0, 2.0]]
     """
     own = as_tensor(x, "broadcast")
     target = read_axes(axes)
@@ -55,7 +58,11 @@ def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
 
 
 def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
-    """x with its axes in another order: the same set, by axes, names or positions."""
+    """x with its axes in another order: the same set, by axes, names or positions.
+
+    >>> print(nv.axes_with_order(nv.zeros("H=2, W=3"), ["W", "H"]).axes)
+    (W: 3, H: 2)
+    """
     own = as_tensor(x, "axes_with_order")
     order = positions_of(own, axes.axes if isinstance(axes, Tensor) else axes, "axes_with_order")
     if len(order) != own.ndim:
@@ -105,7 +112,11 @@ def matrix_transposed(x: Tensor) -> Tensor:
 
 
 def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
-    """The same tensor with other axes of the same lengths, position by position. Costs nothing."""
+    """The same tensor with other axes of the same lengths, position by position. Costs nothing.
+
+    >>> print(nv.cast_axes(nv.zeros((2, 3)), "H=2, W=3").axes)
+    (H: 2, W: 3)
+    """
     own = as_tensor(x, "cast_axes")
     target = read_axes(axes)
     if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(own.shape, target.lengths, strict=True)):
@@ -116,7 +127,11 @@ def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
 
 
 def map_roles(x: TensorLike, roles: Mapping[Any, Any]) -> Tensor:
-    """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length."""
+    """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length.
+
+    >>> print(nv.map_roles(nv.zeros("H=2, W=3"), {"H": "N"}).axes)
+    (N: 2, W: 3)
+    """
     own = as_tensor(x, "map_roles")
     if not isinstance(roles, Mapping):
         raise WrongKind("map_roles takes a mapping", op="map_roles", operand=2, got=type(roles).__name__,
@@ -132,6 +147,11 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: Any = 0) -> Te
     """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
+
+    >>> nv.expand_dims([1, 2], 1).tolist()
+    [[1.0], [2.0]]
+    >>> print(nv.expand_dims(nv.zeros("W=3"), "N").axes)
+    (N: 1, W: 3)
     """
     own = as_tensor(x, "expand_dims")
     if not isinstance(axis, (Axis, str)):
@@ -152,7 +172,11 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: Any = 0) -> Te
 
 
 def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
-    """x without its axes of length 1, or without those that are listed, which must have length 1."""
+    """x without its axes of length 1, or without those that are listed, which must have length 1.
+
+    >>> nv.squeeze([[[1, 2]]]).tolist()
+    [1.0, 2.0]
+    """
     own = as_tensor(x, "squeeze")
     ones = [at for at, length in enumerate(own.shape) if isinstance(length, int) and length == 1]
     chosen = ones if axes is None else list(positions_of(own, axes, "squeeze"))
@@ -169,6 +193,9 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
 def reshape(x: TensorLike, shape: Any) -> Tensor:
     """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
     the result.
+
+    >>> nv.reshape([1, 2, 3, 4], (2, -1)).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     own = as_tensor(x, "reshape")
     if not isinstance(shape, (int, Dim, list, tuple)):
@@ -213,7 +240,11 @@ def reshape_method(x: Tensor, *shape: Any) -> Tensor:
 
 
 def flatten(x: TensorLike) -> Tensor:
-    """All axes as one, a FlattenedAxis where they are named."""
+    """All axes as one, a FlattenedAxis where they are named.
+
+    >>> print(nv.flatten(nv.zeros("H=2, W=3")).axes)
+    ((H, W): 6)
+    """
     own = as_tensor(x, "flatten")
     if not own.is_named:
         return reshape(own, [own.size])
@@ -222,7 +253,11 @@ def flatten(x: TensorLike) -> Tensor:
 
 
 def flatten_at(x: TensorLike, index: int) -> Tensor:
-    """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one."""
+    """Two axes: those before position ``index`` flattened, and the rest. At 0, or past the last, all as one.
+
+    >>> print(nv.flatten_at(nv.zeros("N=4, H=2, W=3"), 1).axes)
+    (N: 4, (H, W): 6)
+    """
     own = as_tensor(x, "flatten_at")
     if not isinstance(index, int) or not 0 <= index <= own.ndim:
         raise InvalidArgument("there is no such place between axes", op="flatten_at", got=index,
@@ -236,7 +271,11 @@ def flatten_at(x: TensorLike, index: int) -> Tensor:
 
 
 def unflatten(x: TensorLike) -> Tensor:
-    """Every flattened axis taken apart again."""
+    """Every flattened axis taken apart again.
+
+    >>> print(nv.unflatten(nv.flatten(nv.zeros("H=2, W=3"))).axes)
+    (H: 2, W: 3)
+    """
     own = as_tensor(x, "unflatten")
     axes: list[Axis] = []
     for axis in own.axes:
@@ -252,6 +291,9 @@ def pad(x: TensorLike, paddings: Any, axes: AxesLike | None = None, mode: str = 
     """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
 
     ``mode`` is "constant" (``value``), "edge", "reflect", "symmetric" or "wrap". ``axes`` are those of the result.
+
+    >>> nv.pad([1, 2], [(1, 0)], value=9).tolist(), nv.pad([1, 2, 3], 1, mode="reflect").tolist()
+    ([9.0, 1.0, 2.0], [2.0, 1.0, 2.0, 3.0, 2.0])
     """
     own = as_tensor(x, "pad")
     pairs = _pairs(own, paddings)
@@ -292,7 +334,11 @@ def _pair(padding: Any) -> tuple[Any, Any]:
 
 
 def reverse(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
-    """The elements from the last to the first along some axes (absent: all)."""
+    """The elements from the last to the first along some axes (absent: all).
+
+    >>> nv.reverse([1, 2, 3]).tolist()
+    [3.0, 2.0, 1.0]
+    """
     own = as_tensor(x, "reverse")
     chosen = range(own.ndim) if axes is None else positions_of(own, axes, "reverse")
     return Tensor(ops.Reverse(own.value, tuple(sorted(chosen))), own._axes)
