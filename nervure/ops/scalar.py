@@ -9,8 +9,8 @@ more. So a sigmoid, whatever runs it, is
 
 All operands of a function have one element type, and so has the result, unless its line says otherwise. Floats
 follow IEEE 754: round to nearest even, NaN in gives NaN out (but for ``where`` and the predicates), denormals are
-kept. Elements of float16, bfloat16 and float8 arrive as float32 and are rounded once, when the op's result is
-stored.
+kept. The sign and the payload of a NaN are open, but where its bits are moved. Elements of float16, bfloat16 and
+float8 arrive as float32 and are rounded once, when the op's result is stored.
 
 The line above a function declares what else there is to know: the element types, the type of the result, what it
 costs, how exact it is (see :class:`nervure.ops.scalar_function.ScalarFunction`).
@@ -72,7 +72,7 @@ class ScalarNamespace(ABC):
 
     @function(NUMBERS, cost=1)
     def negative(self, x: Any) -> Any:
-        """-x; flips the sign of zero and NaN; integers wrap."""
+        """-x; flips the sign of zero; integers wrap."""
 
     @function(NUMBERS, part, cost=1)
     def absolute(self, x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 Two levels, each with exactly the instructions named here, whatever else the processor can do: what would round
 differently on some machines only (native half precision, bfloat16 conversions that flush denormals) stays out, so that
-results are the same bits on both.
+results are the same bits on both, but for the sign and the payload of NaN, which LLVM's commuting of operands decides.
 
 >>> target = Target.avx2()
 >>> target.vector_bytes, "fma" in target.features, "avx512f" in target.features
