@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.transformers.interpreter.dense import dense, summed_last
+from nervure.transformers.interpreter.dense import dense, dense_rows
 
 
 class Roles(NamedTuple):
@@ -60,7 +60,7 @@ def _alone_summed(array: Any, dims: Sequence[int]) -> Any:
     alone = tuple([d for d, length in enumerate(array.shape) if length != 1 and d not in dims])
     if not alone:
         return array
-    total = np.add.reduce(summed_last(array, alone, array.dtype), axis=-1)
+    total = np.add.reduce(dense_rows(array, alone), axis=-1)
     return total.reshape([1 if d in alone else length for d, length in enumerate(array.shape)])
 
 

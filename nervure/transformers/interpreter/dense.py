@@ -4,7 +4,7 @@ which order it adds. So what IEEE 754 does not fix is computed of dense copies, 
 >>> x = np.arange(6.0).reshape(2, 3)
 >>> [array.flags.c_contiguous for array in dense(x.T, np.broadcast_to(1.0, (3, 2)))]
 [True, True]
->>> summed_last(x.T, (1,), np.dtype(np.float64)).tolist()
+>>> dense_rows(x, (0,)).tolist()
 [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
 """
 
@@ -23,11 +23,11 @@ def dense(*arrays: Any) -> list[np.ndarray]:
     return [np.asarray(array, order="C") for array in shaped]
 
 
-def summed_last(elements: Any, axes: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray:
-    """The elements as ``dtype``, dense, with these axes as one, the last. There NumPy adds pairwise; along others one
-    after the other, which drifts where many are alike; where it converts at the same time, in parts of its own.
+def dense_rows(elements: Any, axes: Sequence[int]) -> np.ndarray:
+    """The elements without gaps, with these axes as one, the last. There NumPy adds pairwise; along others one after
+    the other, which drifts where many are alike.
     """
     kept = [d for d in range(elements.ndim) if d not in axes]
     ordered = elements.transpose([*kept, *sorted(axes)])
     rows = ordered.shape[:len(kept)]
-    return np.asarray(ordered, dtype, order="C").reshape(*rows, math.prod(ordered.shape[len(kept):]))
+    return dense(ordered)[0].reshape(*rows, math.prod(ordered.shape[len(kept):]))

@@ -25,7 +25,7 @@ import numpy as np
 from nervure.ir.kinds import Access
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
-from nervure.transformers.interpreter.dense import summed_last
+from nervure.transformers.interpreter.dense import dense_rows
 from nervure.transformers.interpreter.reading import (
     Coordinate,
     Line,
@@ -54,7 +54,7 @@ class Combiner(NamedTuple):
         if self.function is None:
             return elements[tuple([-1 if d in axes else slice(None) for d in range(elements.ndim)])]
         if dtype.kind in "fc":
-            elements, axes = summed_last(elements, axes, dtype), (-1,)
+            elements, axes = dense_rows(elements, axes), (-1,)
         return self.function.reduce(elements, axis=axes, dtype=dtype, initial=self.unit(dtype))
 
     def into(self, target: Any, elements: Any) -> None:
