@@ -42,6 +42,12 @@ def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides
 
     With ``groups`` the contracted axis of f is so many times shorter than x's. ``out_axes`` are the result's,
     in its order or another.
+
+    >>> nv.convolution(np.ones((1, 1, 4)), np.ones((1, 1, 3)), padding=1).tolist()
+    [[[2.0, 3.0, 3.0, 2.0]]]
+    >>> x, f = nv.zeros("N=8, C=3, H=32, W=32"), nv.zeros("C=3, H=3, W=3, K=64")
+    >>> print(nv.convolution(x, f, ["H", "W"], strides=2, padding="same").axes)
+    (N: 8, K: 64, H: 16, W: 16)
     """
     roles = _roles("convolution", x, f, spatial, groups)
     windows = window_settings("convolution", roles.x, roles.places, roles.settings, stride=strides, dilation=dilations,
@@ -62,6 +68,9 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
     Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding +
     dilation*(window - 1) + 1 + output_padding``; "same" gives ``length * stride``. With ``groups`` f's output
     channels are those of one group. Anonymous tensors: f (C, K // groups, spatial).
+
+    >>> nv.deconvolution(np.ones((1, 1, 2)), np.ones((1, 1, 2)), strides=2).tolist()
+    [[[1.0, 1.0, 1.0, 1.0]]]
     """
     roles = _roles("deconvolution", x, f, spatial, groups)
     windows = window_settings("deconvolution", roles.x, roles.places, roles.settings, stride=strides,

@@ -157,6 +157,11 @@ def constant(value: Any, axes: AxesLike | None = None, dtype: DTypeLike | None =
     Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
     With axes the value's shape must be their lengths; a single number fills them. A tensor keeps its axes, and goes
     to other ones by their names.
+
+    >>> nv.constant([1, 2]).tolist(), nv.constant(np.array([1, 2])).dtype
+    ([1.0, 2.0], nervure.int64)
+    >>> print(nv.constant([[1, 2], [3, 4]], axes="H=2, W=2").axes)
+    (H: 2, W: 2)
     """
     if isinstance(value, Tensor):
         axes = value._axes if axes is None else axes
@@ -192,30 +197,56 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
 
 
 def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``."""
+    """A tensor that the caller of a computation supplies. Lengths may be symbolic: ``nv.placeholder("N=n, C=3")``.
+
+    >>> x = nv.placeholder("N=n, C=3")
+    >>> double = nv.computation(x * 2, x)
+    >>> double(np.ones((1, 3))).tolist(), double(np.ones((2, 3))).shape
+    ([[2.0, 2.0, 2.0]], (2, 3))
+    """
     return _place("placeholder", axes, dtype, None)
 
 
 def persistent_tensor(axes: AxesLike = (), initial_value: Any = None,
                       dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A tensor that keeps its value between computations, such as the velocity of an optimiser."""
+    """A tensor that keeps its value between computations, such as the velocity of an optimiser.
+
+    >>> count = nv.persistent_tensor(initial_value=0, dtype=nv.int32)
+    >>> step = nv.computation(nv.assign(count, count + 1))
+    >>> step(), step(), count.item()
+    (None, None, 2)
+    """
     return _place("persistent", axes, dtype, initial_value)
 
 
 def variable(axes: AxesLike = (), initial_value: Any = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
     or a constant.
+
+    >>> w = nv.variable("F=3", initial_value=0.5).named("w")
+    >>> w, w.tolist(), nv.deriv(nv.sum(w * w), w).tolist()
+    (<variable f32[F=3] 'w'>, [0.5, 0.5, 0.5], [1.0, 1.0, 1.0])
     """
     return _place("variable", axes, dtype, initial_value)
 
 
 def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """Scratch: assigned and read inside one computation, forgotten at its end."""
+    """Scratch: assigned and read inside one computation, forgotten at its end.
+
+    >>> scratch = nv.temporary("H=2")
+    >>> nv.evaluate(nv.sequential([nv.assign(scratch, [1, 2]), scratch * 10])).tolist()
+    [10.0, 20.0]
+    """
     return _place("temporary", axes, dtype, None)
 
 
 def tensor(data: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A persistent tensor from anything that NumPy reads."""
+    """A persistent tensor from anything that NumPy reads.
+
+    >>> x = nv.tensor(np.array([1, 2]), axes="H=2")
+    >>> x, x.tolist()
+    (<persistent i64[H=2]>, [1, 2])
+    """
     if isinstance(data, Tensor):
         axes = data._axes if axes is None else axes
         data = _elements(data, axes, "tensor")

@@ -33,6 +33,11 @@ class custom_vjp:  # a decorator
 
     With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or
     ``custom_vjp(f, backward)``.
+
+    >>> clipped = nv.custom_vjp(lambda x: x, lambda gradient, x: nv.clip(gradient, -1, 1))
+    >>> x = nv.variable((), 3.0)
+    >>> nv.deriv(clipped(x) * 100, x).item()
+    1.0
     """
 
     def __init__(self, function: Callable[..., Any], backward: Callable[..., Any] | None = None) -> None:

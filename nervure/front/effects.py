@@ -74,6 +74,11 @@ def assign(target: Tensor, value: TensorLike) -> Effect:
     """Writes ``value`` to a variable, persistent tensor, placeholder or temporary, or through a view to its base.
 
     The value's axes are a subset of the target's (AxisMismatch); it is broadcast and converted to the target's type.
+
+    >>> w = nv.variable("H=2", 1.0)
+    >>> step = nv.computation([nv.assign(w, w + 1), nv.assign(w[0], 0), w])
+    >>> step()[2].tolist(), step()[2].tolist()
+    ([0.0, 2.0], [0.0, 3.0])
     """
     variable, index_map = _place_of(target)
     own = received(value, target.dtype, "assign")
@@ -81,7 +86,12 @@ def assign(target: Tensor, value: TensorLike) -> Effect:
 
 
 def fill(target: Tensor, number: Number) -> Effect:
-    """Writes one number to every element of a variable or view."""
+    """Writes one number to every element of a variable or view.
+
+    >>> w = nv.variable((3,))
+    >>> nv.evaluate(nv.sequential([nv.fill(w[1:], 7), w])).tolist()
+    [0.0, 7.0, 7.0]
+    """
     if not is_scalar(number):
         raise WrongKind("fill takes a number", op="fill", operand=2, got=type(number).__name__, expected="a number",
                         help="nv.assign writes tensors")
@@ -92,6 +102,10 @@ def set_item(target: Tensor, item: Any, value: TensorLike) -> Effect:
     """``target[item] = value``: an assignment through the view ``target[item]``.
 
     Where index arrays choose the elements, the whole target is written.
+
+    >>> w = nv.variable((3,))
+    >>> nv.evaluate(nv.sequential([nv.set_item(w, 0, 5), w])).tolist()
+    [5.0, 0.0, 0.0]
     """
     if not isinstance(target, Tensor):
         raise _no_place("set_item", target)
@@ -100,7 +114,12 @@ def set_item(target: Tensor, item: Any, value: TensorLike) -> Effect:
 
 
 def sequential(members: Iterable[Any]) -> Any:
-    """Places members one after the other; its value is the last one's (an effect where the last has none)."""
+    """Places members one after the other; its value is the last one's (an effect where the last has none).
+
+    >>> w = nv.variable((), 1.0)
+    >>> nv.evaluate(nv.sequential([nv.assign(w, w + 1), nv.assign(w, w * 10), w])).item()
+    20.0
+    """
     listed = _members(members, "sequential")
     if not listed:
         raise InvalidArgument("a sequence needs a member", op="sequential", expected="one or more",
@@ -111,18 +130,35 @@ def sequential(members: Iterable[Any]) -> Any:
 
 
 def doall(members: Iterable[Any]) -> Effect:
-    """Does all members side by side: every read sees the state at entry, all writes land together at the end."""
+    """Does all members side by side: every read sees the state at entry, all writes land together at the end.
+
+    >>> x, y = nv.variable((), 1.0), nv.variable((), 2.0)
+    >>> nv.evaluate(nv.doall([nv.assign(x, y), nv.assign(y, x)]))
+    >>> x.item(), y.item()
+    (2.0, 1.0)
+    """
     return Effect(DoAll(*[member.value for member in _members(members, "doall")]))
 
 
 def value_of(x: Tensor) -> Tensor:
-    """The value of a tensor at this place: a read of a variable that is placed with the expression it stands in."""
+    """The value of a tensor at this place: a read of a variable that is placed with the expression it stands in.
+
+    >>> w = nv.variable((), 1.0)
+    >>> before = nv.value_of(w)
+    >>> nv.evaluate(nv.sequential([before, nv.assign(w, 5), before + w])).item()
+    6.0
+    """
     own = as_tensor(x, "value_of")
     return Tensor(own.value, own._axes)
 
 
 def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
-    """Prints x to standard output at each run, and passes it on."""
+    """Prints x to standard output at each run, and passes it on.
+
+    >>> nv.print_op(nv.constant([1, 2]), "x").tolist()
+    x: [1. 2.]
+    [1.0, 2.0]
+    """
     own = as_tensor(x, "print_op")
     return Tensor(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
 
@@ -132,6 +168,10 @@ def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, 
 
     ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
     call runs once per run even where nobody reads its results.
+
+    >>> x = nv.constant([3, 1, 2])
+    >>> nv.host_call(np.sort, [x], like=x).tolist()
+    [1.0, 2.0, 3.0]
     """
     several = isinstance(like, (list, tuple))
     operands = reading.members(operands, "host_call", "operands", "a list of tensors")

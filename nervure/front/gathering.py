@@ -42,6 +42,11 @@ def gather(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     The index's axes stand in the place of the axis. Axes that a named index shares with x go together: x:(N,
     W), index:(N) give (N). A list, or an index without names, leaves x its axis with another length. Positions
     count from the end once when negative; one out of range is an IndexError when the graph runs.
+
+    >>> nv.gather([[1, 2, 3], [4, 5, 6]], [2, 0], axis=1).tolist()
+    [[3.0, 1.0], [6.0, 4.0]]
+    >>> nv.gather(nv.constant([[1, 2], [3, 4]], "N=2, C=2"), nv.constant(np.array([1, 0]), "N=2"), "C").tolist()
+    [2.0, 3.0]
     """
     own = as_tensor(x, "gather")
     plan = _plan(own, index, axis, "gather")
@@ -52,6 +57,9 @@ def scatter(x: TensorLike, index: TensorLike, updates: TensorLike, axis: AxisLik
     """x with updates, which have the axes of ``gather(x, index, axis)`` or fewer, written to these positions.
 
     ``mode`` is "set" (the last of several updates of an element stays), "add", "multiply", "min" or "max".
+
+    >>> nv.scatter([1, 2, 3], [0, 0], [10, 20], axis=0, mode="add").tolist()
+    [31.0, 2.0, 3.0]
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise InvalidArgument("unknown mode", op="scatter", operand="mode", got=repr(mode), expected=", ".join(MODES),
@@ -68,6 +76,9 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
     """For each element of index the element of x at that position along the axis, and at the same place otherwise.
 
     The index has x's shape but for the axis: NumPy's ``take_along_axis``.
+
+    >>> nv.gather_elements([[1, 2], [3, 4]], [[1], [0]], axis=1).tolist()
+    [[2.0], [3.0]]
     """
     own, positions = as_tensor(x, "gather_elements"), _index(index, "gather_elements")
     at = position_of(own, axis, "gather_elements")
@@ -91,7 +102,11 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
 
 
 def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
-    """The slices of x at positions: the last dimension of index holds coordinates. For anonymous tensors."""
+    """The slices of x at positions: the last dimension of index holds coordinates. For anonymous tensors.
+
+    >>> nv.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]).tolist()
+    [2.0, 3.0]
+    """
     own, positions = as_tensor(x, "gather_nd"), _index(index, "gather_nd")
     if own.is_named or positions.is_named:
         raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
@@ -103,6 +118,9 @@ def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor
     """x's integers as vectors along a new first axis: 1 at the position they name, 0 elsewhere.
 
     ``axis`` is an Axis or ``"C=10"``; for an anonymous x a length. Negative integers count from the end, once.
+
+    >>> nv.one_hot(np.array([2, 0]), 3).tolist()
+    [[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]
     """
     own = _index(x, "one_hot")
     new = _new_axis(own, axis)
@@ -115,6 +133,9 @@ def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = No
     """The rows of a table of two axes that index names: index's axes, then the table's second.
 
     The row ``pad_idx`` has gradient zero. ``axes`` are the result's, in its order or another.
+
+    >>> nv.lookuptable([[1, 2], [3, 4], [5, 6]], [2, 0]).tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
     """
     own, rows = as_tensor(table, "lookuptable"), _index(index, "lookuptable", 2)
     if own.ndim != 2:

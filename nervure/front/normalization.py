@@ -47,12 +47,19 @@ def softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: Axe
     """exp(x) over its sum along the axes; without axes along all but batch (N) and time (REC).
 
     An anonymous tensor of two axes or more has to be given the axes (InvalidArgument).
+
+    >>> nv.softmax([[0, 0], [5, 5]], axis=1).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
     """
     return _normalized("softmax", ops.Softmax, x, normalization_axes, axis)
 
 
 def log_softmax(x: Operand, normalization_axes: AxesLike | None = None, *, axis: AxesLike | None = None) -> Tensor:
-    """The logarithm of the softmax, finite for all finite x."""
+    """The logarithm of the softmax, finite for all finite x.
+
+    >>> print(nv.log_softmax([0.0, 0.0]).numpy().round(4))
+    [-0.6931 -0.6931]
+    """
     return _normalized("log_softmax", ops.LogSoftmax, x, normalization_axes, axis)
 
 
@@ -62,6 +69,10 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     y are probabilities: a softmax is recognised and its logits used; of a log_softmax y are the logarithms. t
     are probabilities or one-hot vectors over the same axes in any order. Where t is 0 nothing is counted,
     whatever y is.
+
+    >>> y, t = nv.softmax(nv.zeros("N=2, C=4")), nv.one_hot(nv.constant(np.array([3, 1]), "N=2"), "C=4")
+    >>> nv.cross_entropy_multi(y, t, usebits=True).numpy().round(4).tolist()
+    [2.0, 2.0]
     """
     own, targets, dtype = _pair(y, t, "cross_entropy_multi")
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
@@ -83,6 +94,10 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     """``-sum(t * log(y) + (1 - t) * log(1 - y))`` over all axes but ``out_axes`` (absent: N and REC), in nats or bits.
 
     y are probabilities; a sigmoid is recognised and its logits used. t has the same axes in any order.
+
+    >>> y, t = nv.sigmoid(nv.zeros("N=2, C=3")), nv.ones("N=2, C=3")
+    >>> nv.cross_entropy_binary(y, t, usebits=True).numpy().round(4).tolist()
+    [3.0, 3.0]
     """
     own, targets, dtype = _pair(y, t, "cross_entropy_binary")
     _, kept = chosen_axes(own, None, out_axes, "cross_entropy_binary")
@@ -101,6 +116,9 @@ def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None =
     """x less its mean, over its deviation, along some axes (absent: as for softmax); then times scale, plus shift.
 
     ``(x - mean) / sqrt(variance + epsilon)``: Ba et al. 2016.
+
+    >>> nv.layer_norm([1.0, 3.0], axis=0, epsilon=0.0).numpy().round(4).tolist()
+    [-1.0, 1.0]
     """
     (own, scale, shift), dtype = _computing("layer_norm", x, scale, shift)
     kept = _kept(own, either(axes, axis, "layer_norm", "axes"), "layer_norm")
@@ -111,6 +129,9 @@ def rms_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = N
              axis: AxesLike | None = None) -> Tensor:
     """x over the root of its mean square along some axes (absent: as for softmax); then times scale (Zhang and
     Sennrich 2019).
+
+    >>> nv.rms_norm([3.0, 3.0], axis=0, epsilon=0.0).numpy().round(4).tolist()
+    [1.0, 1.0]
     """
     (own, scale), dtype = _computing("rms_norm", x, scale)
     kept = _kept(own, either(axes, axis, "rms_norm", "axes"), "rms_norm")
@@ -126,6 +147,9 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
     ``channels`` are the axes that are kept apart (absent: C; the second of anonymous axes). With ``mean_of``
     and ``variance_of``, tensors over the channels, these are used, as in inference. A tensor over the channels
     has their axes; for anonymous x it is reshaped to them.
+
+    >>> nv.batch_norm(nv.constant([[1, 5], [3, 5]], "N=2, C=2")).numpy().round(4).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
     """
     (own, *given), dtype = _computing("batch_norm", x, mean_of, variance_of, scale, shift)
     kept = _channels(own, channels)

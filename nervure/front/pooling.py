@@ -29,6 +29,9 @@ def pooling(x: TensorLike, kind: str, window: Any, strides: Any = None, padding:
     ``window`` maps axes to lengths, ``{H: 3, W: 3}``; for anonymous tensors an int or a list goes by position
     from the third axis on. ``strides`` (absent: the window) and ``padding`` are those of ``convolution``. A
     mean leaves out the padding unless ``count_padding``.
+
+    >>> nv.pooling(nv.constant([[1, 3, 2, 5]], "N=1, W=4"), "max", {"W": 2}).tolist()
+    [[3.0, 5.0]]
     """
     own = as_tensor(x, "pooling")
     if not isinstance(kind, str) or kind not in ("max", "avg"):

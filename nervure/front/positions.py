@@ -27,7 +27,11 @@ from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, float64, in
 
 
 def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
-    """One number everywhere; its default type is float32, for a bool, NumPy scalar or complex number its own."""
+    """One number everywhere; its default type is float32, for a bool, NumPy scalar or complex number its own.
+
+    >>> nv.full("H=2", 7).tolist(), nv.full((2,), 7, nv.int8).tolist()
+    ([7.0, 7.0], [7, 7])
+    """
     if not is_scalar(number):
         raise WrongKind("full takes a number", op="full", operand=2, got=type(number).__name__, expected="a number",
                         help="nv.broadcast(x, axes) spreads a tensor")
@@ -35,33 +39,57 @@ def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tens
 
 
 def zeros(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
-    """Zeros."""
+    """Zeros.
+
+    >>> nv.zeros((2,)).tolist(), nv.zeros("N=2, C=3").shape
+    ([0.0, 0.0], (2, 3))
+    """
     return _filled(read_axes(axes), 0, as_dtype(dtype))
 
 
 def ones(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
-    """Ones."""
+    """Ones.
+
+    >>> nv.ones((2,), nv.int32).tolist()
+    [1, 1]
+    """
     return _filled(read_axes(axes), 1, as_dtype(dtype))
 
 
 def full_like(x: TensorLike, number: Number, dtype: DTypeLike | None = None) -> Tensor:
-    """One number everywhere, with the axes and, unless another is given, the element type of x."""
+    """One number everywhere, with the axes and, unless another is given, the element type of x.
+
+    >>> nv.full_like(np.array([1, 2]), 7).tolist()
+    [7, 7]
+    """
     own = as_tensor(x, "full_like")
     return full(own.axes, number, own.dtype if dtype is None else dtype)
 
 
 def zeros_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Zeros with the axes and, unless another is given, the element type of x."""
+    """Zeros with the axes and, unless another is given, the element type of x.
+
+    >>> nv.zeros_like(np.array([1, 2])).tolist()
+    [0, 0]
+    """
     return full_like(x, 0, dtype)
 
 
 def ones_like(x: TensorLike, dtype: DTypeLike | None = None) -> Tensor:
-    """Ones with the axes and, unless another is given, the element type of x."""
+    """Ones with the axes and, unless another is given, the element type of x.
+
+    >>> nv.ones_like(np.array([5, 6]), dtype=nv.float32).tolist()
+    [1.0, 1.0]
+    """
     return full_like(x, 1, dtype)
 
 
 def iota(axis: AxesLike, dtype: DTypeLike = int64) -> Tensor:
-    """0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length."""
+    """0, 1, 2, ... along one axis: an Axis, ``"H=28"`` or a length.
+
+    >>> nv.iota("H=4").tolist()
+    [0, 1, 2, 3]
+    """
     axes = make_axes(axis)
     if len(axes) != 1:
         raise InvalidArgument("iota counts along one axis", op="iota", got=str(axes), expected="one axis",
@@ -73,6 +101,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None 
     """Numbers from start (0 if one is given alone) to before stop, step apart; int64 of integers, else float32.
 
     ``nv.arange(n)`` takes a symbolic length.
+
+    >>> nv.arange(4).tolist(), nv.arange(1, 2, 0.25).tolist()
+    ([0, 1, 2, 3], [1.0, 1.25, 1.5, 1.75])
     """
     if stop is None:
         start, stop = 0, start
@@ -109,6 +140,9 @@ def eye(rows: AxesLike, columns: AxesLike | None = None, offset: int = 0, dtype:
     """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere.
 
     The axes are lengths, one axis each, or both at once; columns default to rows (for a named axis: give both).
+
+    >>> nv.eye(2).tolist(), nv.eye(2, 3, offset=1).tolist()
+    ([[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     """
     axes = make_axes(rows) if columns is None else Axes([*make_axes(rows), *make_axes(columns)])
     if len(axes) == 1 and axes.is_anonymous:
@@ -120,13 +154,21 @@ def eye(rows: AxesLike, columns: AxesLike | None = None, offset: int = 0, dtype:
 
 
 def tril(x: TensorLike, offset: int = 0) -> Tensor:
-    """The matrices in the last two axes with zeros above a diagonal (``offset`` > 0: one further up)."""
+    """The matrices in the last two axes with zeros above a diagonal (``offset`` > 0: one further up).
+
+    >>> nv.tril([[1, 2], [3, 4]]).tolist()
+    [[1.0, 0.0], [3.0, 4.0]]
+    """
     own = as_tensor(x, "tril")
     return Tensor(ops.Tril(own.value, offset), own._axes)
 
 
 def triu(x: TensorLike, offset: int = 0) -> Tensor:
-    """The matrices in the last two axes with zeros below a diagonal (``offset`` > 0: one further up)."""
+    """The matrices in the last two axes with zeros below a diagonal (``offset`` > 0: one further up).
+
+    >>> nv.triu([[1, 2], [3, 4]]).tolist()
+    [[1.0, 2.0], [0.0, 4.0]]
+    """
     own = as_tensor(x, "triu")
     return Tensor(ops.Triu(own.value, offset), own._axes)
 

@@ -41,6 +41,10 @@ from nervure.types.dtype import DType, DTypeLike, as_dtype, float32
 def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
     """Numbers drawn evenly from [low, high), numbers or tensors that are rounded to the element type; low where no
     number of that type lies between.
+
+    >>> x = nv.evaluate(nv.uniform((10_000,), low=-1.0))
+    >>> bool(-1 <= x.min() and x.max() < 1), bool(abs(x.mean()) < 0.1)
+    (True, True)
     """
     numbers = _drawn(ops.RandomUniform, read_axes(axes), dtype=as_dtype(dtype))
     if is_scalar(low) and is_scalar(high):
@@ -51,18 +55,31 @@ def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTyp
 
 
 def normal(axes: AxesLike, loc: Operand = 0.0, scale: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
-    """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or tensors."""
+    """Numbers from the normal distribution with mean ``loc`` and standard deviation ``scale``, numbers or tensors.
+
+    >>> x = nv.evaluate(nv.normal((10_000,), loc=5.0, scale=2.0))
+    >>> bool(abs(x.mean() - 5) < 0.2), bool(abs(x.std() - 2) < 0.2)
+    (True, True)
+    """
     return _scaled(_drawn(ops.RandomNormal, read_axes(axes), dtype=as_dtype(dtype)), loc, scale)
 
 
 def bernoulli(axes: AxesLike, p: float = 0.5, dtype: DTypeLike = bool) -> Tensor:
-    """True, or 1 in another element type, with probability p."""
+    """True, or 1 in another element type, with probability p.
+
+    >>> nv.bernoulli((4,), p=1.0).tolist(), nv.bernoulli("N=2, C=3", dtype=nv.float32).shape
+    ([True, True, True, True], (2, 3))
+    """
     drawn = _drawn(ops.RandomBernoulli, read_axes(axes), probability=_probability(p, "bernoulli"))
     return Tensor(converted_to(drawn.value, as_dtype(dtype)), drawn._axes)
 
 
 def dropout(x: TensorLike, rate: float = 0.5) -> Tensor:
-    """x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``."""
+    """x with each element set to 0 with probability ``rate``, and the others divided by ``1 - rate``.
+
+    >>> sorted(set(nv.dropout(nv.ones((1000,)), rate=0.5).tolist()))
+    [0.0, 2.0]
+    """
     own = as_tensor(x, "dropout")
     own = Tensor(converted_to(own.value, floating(own.dtype)), own._axes)
     chance = _probability(rate, "dropout")
@@ -78,6 +95,10 @@ def glorot(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     """A weight drawn evenly from +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010): an ``initial_value``.
 
     Outputs are the elements of ``out_axes`` (absent: of the last axis), inputs those of the others.
+
+    >>> w = nv.variable("F=3, K=3", initial_value=nv.glorot)
+    >>> bool(abs(w.numpy()).max() <= 1)
+    True
     """
     inputs, outputs = _fans(axes, out_axes, "glorot")
     width = math.sqrt(6 / max(inputs + outputs, 1))
@@ -88,6 +109,10 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     """A weight from the normal distribution with deviation sqrt(2 / inputs) (He et al. 2015): an ``initial_value``.
 
     Axes are as for ``glorot``.
+
+    >>> w = nv.variable("F=200, K=100", initial_value=nv.he)
+    >>> bool(abs(w.numpy().std() - 0.1) < 0.01)
+    True
     """
     inputs, _ = _fans(axes, out_axes, "he")
     return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))

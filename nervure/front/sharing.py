@@ -29,6 +29,10 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     The elements are copied, so ``copy=False`` is refused; ``device`` is "cpu" or None. NotShared (a BufferError) where
     the elements are not in this machine's memory, or are of no type that there is here.
+
+    >>> x = nv.from_dlpack(np.array([1, 2], np.int16))
+    >>> x.tolist(), x.dtype
+    ([1, 2], nervure.int16)
     """
     if not (hasattr(type(x), "__dlpack__") and hasattr(type(x), "__dlpack_device__")):
         raise WrongKind("this does not speak DLPack", op="from_dlpack", got=shown(x),
