@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -206,6 +207,14 @@ def test_json_has_everything(cpu, repeat):
     assert named["op"] == "Multiply" and named["scope"] == "head"
     assert data["in_place"] == ["steps"] and data["transformer"] == "cpu"
     assert (data["seconds"] is None) == (data["machine"] is None) == (repeat == 0)
+
+
+def test_an_explanation_is_kept_as_values(cpu):
+    x = nv.placeholder((3,))
+    found = nv.explain(cpu.computation(nv.exp(x), x))
+    with pytest.raises(WrongKind, match="json") as caught:
+        pickle.dumps(found)
+    assert "to_dict()" in caught.value.help and pickle.loads(pickle.dumps(found.to_dict())) == found.to_dict()
 
 
 def test_wrong_use(cpu):

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from nervure.errors import WrongKind
 from nervure.transformers.account import Account, Limits, Step
 
 _FLOAT32 = 4
@@ -40,6 +41,10 @@ class Explanation:
     account: Account
     seconds: float | None = None
     limits: Limits | None = None
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise WrongKind("an explanation belongs to the executable that it explains and cannot be copied", op="pickle",
+                        got="an Explanation", expected="a value", help="to_dict() and json() give all of it as values")
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
+from nervure.ir.identity import Identity
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Constant, Leaf, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
@@ -118,7 +119,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(Identity):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is what temporaries would take each for itself, ``together_bytes`` the block that they share;

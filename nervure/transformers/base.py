@@ -24,6 +24,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
+from nervure.ir.identity import Identity
 from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell, Cells, holding, store_together
@@ -32,7 +33,7 @@ from nervure.transformers.executable import Executable
 __all__ = ["Executable", "Transformer"]
 
 
-class Transformer(ABC):
+class Transformer(Identity, ABC):
     """Compiles Functions and owns the cells of their variables, which everything compiled by it shares.
 
     Use it in a ``with`` statement, or close it, to let go of the state; what it has compiled cannot be used

@@ -25,6 +25,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from nervure.errors import ShapeMismatch, user_location
+from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
 
@@ -118,7 +119,7 @@ _tables: WeakSet[Cells] = WeakSet()
 _tables_lock = threading.Lock()
 
 
-class Cells:
+class Cells(Identity):
     """The cells of one transformer, made at the first use of each variable from its initial value."""
 
     def __init__(self, owner: str) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from nervure.errors import InternalError, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
+from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, Turn, holding, store_together
@@ -35,7 +36,7 @@ KEPT_BINDINGS = 64
 """For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
 
 
-class Executable(ABC):
+class Executable(Identity, ABC):
     """A compiled Function: call it with arrays.
 
     ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: one positional list

@@ -307,7 +307,8 @@ def test_handles_are_not_copied():
     """A253: copy, deepcopy and pickle are TypeErrors that name nv.save."""
     x = nv.variable((), 1.0)
     call = nv.computation(x + 1)
-    handles = [x, nv.assign(x, 2.0), call, call.function, x.variable, x.value, x.value.op]
+    handles = [x, nv.assign(x, 2.0), call, call.function, x.variable, x.value, x.value.op, nv.transformers.default(),
+               call.executable, call.transformer.cells]
     for handle in handles:
         for attempt in (copy.copy, copy.deepcopy, lambda entry: copy.deepcopy([entry]), pickle.dumps):
             with pytest.raises(nv.WrongKind, match="nv.save"):
