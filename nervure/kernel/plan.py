@@ -20,15 +20,13 @@ from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster import Copy, Host, Loops, Step, cluster
-from nervure.kernel.cluster.kinds import Facts
-from nervure.kernel.cluster.reading import Readings
-from nervure.kernel.cluster.storing import dense_base
+from nervure.kernel.cluster import Copy, Step, cluster
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer
-from nervure.kernel.lower import Lowered, Memory, lower
+from nervure.kernel.lower import HostCall, Lowered, Memory
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
+from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage, StorageKind
@@ -128,19 +126,13 @@ class Plan(NamedTuple):
 
 def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     """The plan of a function without composites."""
-    facts = Facts()
-    readings = Readings(function, facts)
-    clusters = cluster(function, facts, readings, machine)
-    memory = Memory(facts, readings, machine)
+    producers = ProducerAnalysis(function)
+    clusters = cluster(function, producers, machine)
+    memory = Memory(producers)
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
-    steps: list[KernelStep | HostStep] = []
-    for step in clusters:
-        if isinstance(step, Host):
-            steps.append(_host_step(step, memory))
-        else:
-            steps.extend([KernelStep(_simplified(lowered), step) for lowered in lower(step, memory)])
+    steps = [_planned(lowered, step) for step in clusters for lowered in step.lower(memory)]
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
@@ -154,6 +146,10 @@ def _show(function: Function, clusters: list[Step], steps: list[KernelStep | Hos
     for number, step in enumerate(steps):
         if isinstance(step, KernelStep) and flags.shows("kernels"):
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
+
+
+def _planned(lowered: Lowered | HostCall, step: Step) -> KernelStep | HostStep:
+    return HostStep(*lowered, step) if isinstance(lowered, HostCall) else KernelStep(_simplified(lowered), step)
 
 
 def _simplified(lowered: Lowered) -> Lowered:
@@ -200,18 +196,6 @@ def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> li
 
 def _place_values(clusters: list[Step], memory: Memory) -> None:
     """Memory for the time of the call for what is stored and is no root."""
-    for step in clusters:
-        if isinstance(step, Copy):
-            continue
-        for value in step.stored if isinstance(step, Loops) else step.op.outputs:
-            if value not in memory.places:
-                memory.places[value] = memory.temporary(value.dtype, value.shape, value)
-
-
-def _host_step(step: Host, memory: Memory) -> HostStep:
-    bases = {}
-    for operand in step.op.operands:
-        base, _ = memory.readings.base(operand)
-        if base in memory.places:
-            bases[base] = memory.places[base]
-    return HostStep(step.op, bases, tuple([memory.places[value] for value in step.op.outputs]), step)
+    for value in [value for step in clusters for value in step.stored]:
+        if value not in memory.places:
+            memory.places[value] = memory.temporary(value.dtype, value.shape, value)

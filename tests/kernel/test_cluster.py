@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure.ir.kinds import Elementwise
-from nervure.kernel.cluster import Copy, Host, Loops, Pieces, Scattering, cluster
+from nervure.kernel.cluster import Copy, Host, Loops, Scatter, Segments, cluster
 from nervure.kernel.ir import Apply, walk
 from nervure.kernel.plan import KernelStep, make_plan
 from nervure.passes.pipelines import standard
@@ -138,7 +138,7 @@ def test_steps_without_loops_of_their_own():
     updates = nv.Parameter(nv.float32, (5, 128))
     kinds = {type(step) for step in steps_of(
         [nv.ops.Pad(x, [(1, 1), (0, 0)]), nv.ops.Scatter(x, index, updates, 0, "add"), x], [x, index, updates])}
-    assert kinds == {Pieces, Scattering, Copy}
+    assert kinds == {Segments, Scatter, Copy}
 
 
 def test_a_product_runs_on_the_host_for_now():

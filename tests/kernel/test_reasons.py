@@ -9,7 +9,7 @@ import nervure as nv
 from nervure import ops
 from nervure.kernel.cluster import Loops, cluster
 from nervure.kernel.cluster.reasons import reasons
-from nervure.kernel.cluster.refusals import Refusal
+from nervure.kernel.cluster.steps import FusionBlocker
 from nervure.kernel.tuning import MOST_OPS
 from nervure.passes.pipelines import minimal
 from tests.conformance.samples import NAMES, samples_of, types_of
@@ -45,17 +45,17 @@ def few_rows(x):
 
 
 @pytest.mark.parametrize(("refusal", "build", "shape"), [
-    (Refusal.OTHER_SHAPE, lambda x: (ops.Sum(ops.Sum(ops.Exp(x), [1]), [0]),), ()),
-    (Refusal.OTHER_AXES, other_axes, ()),
-    (Refusal.OTHER_INDEX, lambda x: ((e := ops.Exp(x)) + ops.Reverse(e, [0]),), ()),
-    (Refusal.FEW_ROWS, few_rows, (4, 1 << 16)),
-    (Refusal.TOO_MANY_OPS, lambda x: (chain(x, MOST_OPS + 1),), ()),
-    (Refusal.NO_LOOPS, lambda x: (ops.Exp(ops.Concatenate(x, x, axis=0)),), ()),
+    (FusionBlocker.OTHER_SHAPE, lambda x: (ops.Sum(ops.Sum(ops.Exp(x), [1]), [0]),), ()),
+    (FusionBlocker.OTHER_AXES, other_axes, ()),
+    (FusionBlocker.OTHER_INDEX, lambda x: ((e := ops.Exp(x)) + ops.Reverse(e, [0]),), ()),
+    (FusionBlocker.FEW_ROWS, few_rows, (4, 1 << 16)),
+    (FusionBlocker.TOO_MANY_OPS, lambda x: (chain(x, MOST_OPS + 1),), ()),
+    (FusionBlocker.NO_LOOPS, lambda x: (ops.Exp(ops.Concatenate(x, x, axis=0)),), ()),
 ], ids=lambda entry: getattr(entry, "name", ""))
 def test_each_refusal(refusal, build, shape):
     x = matrix(*shape)
     steps, found = found_in(build(x), [x])
-    assert [why for step in steps if isinstance(step, Loops) for why in step.refused.values()] == [refusal]
+    assert [why for step in steps if isinstance(step, Loops) for why in step.blockers.values()] == [refusal]
     (op, text), = [(op, text) for op, text in found.apart.items() if text == refusal.value]
     readers = [reason for listed in found.stored.values() for reason in listed if reason.text.endswith(refusal.value)]
     assert readers and {reason.text for reason in readers} == {f"{type(op).__name__} reads it: {text}"}
@@ -76,7 +76,7 @@ def test_an_op_that_waits_for_a_later_step():
     steps, found = found_in([e * mirrored], [x])
     assert len(steps) == 2
     assert [reason.text for reason in found.stored[e.value]] == [
-        f"Add reads it: {Refusal.OTHER_INDEX.value}", "Multiply reads it: it also reads what a later step makes"]
+        f"Add reads it: {FusionBlocker.OTHER_INDEX.value}", "Multiply reads it: it also reads what a later step makes"]
 
 
 def test_what_readers_compute_again_is_not_stored_and_its_operands_have_the_reason():
@@ -86,7 +86,7 @@ def test_what_readers_compute_again_is_not_stored_and_its_operands_have_the_reas
     steps, found = found_in([ops.Sum(double, [1]), ops.Sum(double, [0]), product], [x, y])
     assert [value for value in found.stored if value.op is double.op] == []
     assert [reason.text for reason in found.stored[product]] == [
-        f"Sum reads it: {Refusal.OTHER_AXES.value}", "result 2"]
+        f"Sum reads it: {FusionBlocker.OTHER_AXES.value}", "result 2"]
     assert [step for step in steps if isinstance(step, Loops) and double in step.stored] == []
 
 
@@ -110,4 +110,4 @@ def test_whatever_loops_store_has_a_reason(name):
 
 def test_the_page_explains_every_refusal():
     page = (ROOT / "docs" / "explain.md").read_text(encoding="utf-8")
-    assert [refusal.name for refusal in Refusal if f"| {refusal.value} |" not in page] == []
+    assert [refusal.name for refusal in FusionBlocker if f"| {refusal.value} |" not in page] == []

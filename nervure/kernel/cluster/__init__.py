@@ -12,9 +12,12 @@ gives a list of steps, each of which becomes one kernel or a few. Values between
 >>> for step in steps:
 ...     print(step)
 loop over (8, 16) reducing (1,): Max, Subtract, Exp, Sum, Divide; stores Divide
+
+:mod:`fusion` puts ops together where :mod:`legality` allows it, :mod:`materialise` decides what is stored,
+:mod:`strategy` how a step is lowered, :mod:`steps` holds what was decided, :mod:`reasons` says why.
 """
 
-from nervure.kernel.cluster.clustering import cluster
-from nervure.kernel.cluster.steps import Copy, Host, Loops, Pieces, Scattering, Step
+from nervure.kernel.cluster.fusion import cluster
+from nervure.kernel.cluster.steps import Copy, Host, Loops, Scatter, Segments, Step
 
-__all__ = ["Copy", "Host", "Loops", "Pieces", "Scattering", "Step", "cluster"]
+__all__ = ["Copy", "Host", "Loops", "Scatter", "Segments", "Step", "cluster"]

@@ -1,50 +1,167 @@
-"""The kinds of steps that a function is divided into; each is lowered by a rule of its own.
+"""The kinds of steps that a function is divided into. Each says what it reads and stores, and how it is lowered.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> print(Host(nv.ops.PrintOp(x)))
 on the host: PrintOp
+
+A new kind is a class that has what :class:`Step` names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar, Protocol
 
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster.refusals import Refusal
+from nervure.kernel.analysis import Level, segments_of
+from nervure.kernel.lower.blocks import lower_blocks
+from nervure.kernel.lower.columns import lower_cross_rows
+from nervure.kernel.lower.host import lower_host
+from nervure.kernel.lower.kernels import HostCall, Lowered, Memory
+from nervure.kernel.lower.pointwise import lower_copy, lower_pointwise
+from nervure.kernel.lower.rows import lower_rows
+from nervure.kernel.lower.scatter import lower_scatter
+from nervure.kernel.lower.segments import lower_segments
+from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
 
-FULL, ROW, COLUMN = "full", "row", "column"
+
+class Step(Protocol):
+    """What becomes a few kernels, or a call of Python."""
+
+    @property
+    def ops(self) -> Sequence[Op]:
+        """The ops that it is made for, operands first; those that are computed inside of them are not among them."""
+
+    @property
+    def stored(self) -> Sequence[Value]:
+        """The values that it makes in memory."""
+
+    @property
+    def computes_again(self) -> bool:
+        """Whether it can compute what it reads, where that is better than reading it."""
+
+    def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
+        """What is read, and by which op."""
+
+    def why_apart(self, op: Op) -> str:
+        """Why one of its ops is not in the step that makes the last of its operands."""
+
+    def lower(self, memory: Memory) -> Sequence[Lowered | HostCall]:
+        """Its kernels, in the order in which they run. ``memory`` has a place for each value that is stored."""
+
+    def level(self, op: Op) -> Level | None:
+        """For what an op has an element in its loops; None in a step without loops that others could share."""
+
+    def why_stored(self, value: Value) -> str | None:
+        """Why it stores a value that nobody outside reads."""
+
+
+class FusionBlocker(Enum):
+    """Why an op does not share the kernel of its last operand, as explanations print it after the name of the op."""
+
+    NO_LOOPS = "its operand is made by a step that no other op joins"
+    TOO_MANY_OPS = "the kernel of its operand has as many ops as one may have"
+    OTHER_SHAPE = "it runs over another shape than the kernel of its operand"
+    OTHER_AXES = "the kernel of its operand reduces other axes"
+    OTHER_INDEX = "it reads its operand at another index than its own"
+    FEW_ROWS = "the rows of the kernel of its operand are too few or too long for threads to share"
+
+
+class Strategy(Enum):
+    """How ops that share loops are lowered."""
+
+    POINTWISE = "every op at every point"
+    ROWS = "threads have rows of their own"
+    BLOCKS = "threads share the blocks of a row"
+    CROSS_ROWS = "rows, with reductions over the rows on the way"
+
+
+_RULES = {Strategy.POINTWISE: lower_pointwise, Strategy.ROWS: lower_rows, Strategy.BLOCKS: lower_blocks,
+          Strategy.CROSS_ROWS: lower_cross_rows}
 
 
 @dataclass(eq=False)
 class Loops:
     """Ops that share the loops over one shape.
 
-    ``reduced`` are the axes of the shape that reductions in it run over; None as long as there is none. An op is of
-    level ``FULL`` if it has an element for each point of the shape, ``ROW`` if one for each index of the axes that
-    stay: reductions, and what is computed of their results; ``COLUMN`` if it is a reduction over the axes that stay,
-    of which nobody here reads the result. Reductions make the loops run several times: the phase of an op over the
-    whole shape is the run in which it can first be computed, that of a row value the run that may first read it.
-    ``stored`` are the values that get memory, ``refused`` says of ops of this step why they could not join the step
-    that makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose
-    parts it computes.
+    ``reduced`` are the axes of the shape that reductions in it run over; None as long as there is none. ``levels`` are
+    the ops, operands first. Nobody here reads the result of a cross-row reduction. Reductions make the loops run
+    several times: the phase of an op over the whole shape is the run in which it can first be computed, that of a row
+    value the run that may first read it. ``blockers`` say of ops of this step why they could not join the step that
+    makes the last of their operands. A ``complete`` step is joined by no other op: it ends with a view whose parts it
+    computes.
+
+    What is settled when all ops are there: ``stored`` are the values that get memory, ``materialised`` those of them
+    that get it only because several runs over a row need them; ``reloaded`` are the values that a run loads which an
+    earlier one has computed, from their memory or, where they have none, from scratch memory of a row's length.
     """
 
     number: int
     shape: Shape
     reduced: tuple[int, ...] | None = None
-    levels: dict[Op, str] = field(default_factory=dict)
+    levels: dict[Op, Level] = field(default_factory=dict)
     phases: dict[Op, int] = field(default_factory=dict)
-    stored: list[Value] = field(default_factory=list)
-    refused: dict[Op, Refusal] = field(default_factory=dict)
+    blockers: dict[Op, FusionBlocker] = field(default_factory=dict)
     complete: bool = False
+    stored: list[Value] = field(default_factory=list)
+    materialised: list[Value] = field(default_factory=list)
+    reloaded: list[Value] = field(default_factory=list)
+    strategy: Strategy = Strategy.POINTWISE
+    computes_again = True
 
     @property
     def ops(self) -> list[Op]:
         """The ops, operands first."""
         return list(self.levels)
+
+    @property
+    def values(self) -> list[Value]:
+        """What they make."""
+        return [value for op in self.levels for value in op.outputs]
+
+    def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
+        """What the ops read, of each other, too."""
+        for op in self.levels:
+            for read in producers.reads(op):
+                yield op, read
+
+    def why_apart(self, op: Op) -> str:
+        """The blocker, if there was one."""
+        return self.blockers[op].value if op in self.blockers else "it is in another kernel"
+
+    def why_stored(self, value: Value) -> str | None:
+        """Several runs over a row."""
+        return "three runs over its rows need it" if value in self.materialised else None
+
+    def level(self, op: Op) -> Level | None:
+        """For what one of the ops has an element."""
+        return self.levels.get(op)
+
+    def lower(self, memory: Memory) -> list[Lowered]:
+        """One kernel or two, by the rule for its strategy."""
+        return _RULES[self.strategy](self, memory)
+
+    # -- rows ----------------------------------------------------------------------------------------------
+
+    @property
+    def has_lanes_along_row(self) -> bool:
+        """Whether the lanes of vectors share a row; else each has one of its own. They go along the last axis of more
+        than one element.
+        """
+        reduced = self.reduced or ()
+        long = [axis for axis, length in enumerate(self.shape) if length != 1]
+        last = long[-1] if any([axis in reduced for axis in long]) else len(self.shape) - 1
+        return not self.kept or last in reduced
+
+    @property
+    def cross_row(self) -> list[Op]:
+        """The reductions over the rows."""
+        return [op for op, level in self.levels.items() if level is Level.CROSS_ROW]
 
     def row_point(self, shape: Shape) -> tuple[DimLike, ...] | None:
         """Where the row of the loops is in a tensor with an element for each row: its lengths are those that stay, but
@@ -84,47 +201,129 @@ class Loops:
         return f"loop over {self.shape}{over}: {names}; stores {stored}"
 
 
+class _Unshared:
+    """What steps without loops that others could share have in common."""
+
+    computes_again = False
+
+    def level(self, _: Op) -> None:
+        """None: there are no loops to share."""
+
+    def why_stored(self, _: Value) -> None:
+        """None: what it makes has no other place."""
+
+
 @dataclass(eq=False)
-class Copy:
+class Copy(_Unshared):
     """A value that is stored once more, for the root of this number: a result that is also an argument, or twice a
     result.
     """
 
     value: Value
     root: int
+    ops: ClassVar[Sequence[Op]] = ()
+    stored: ClassVar[Sequence[Value]] = ()
+
+    def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
+        """The value; its op stands for the reader."""
+        for read in producers.reads_of_values((self.value,), True):
+            yield self.value.op, read
+
+    def why_apart(self, _: Op) -> str:
+        """It is no op of its own."""
+        return "it is copied"
+
+    def lower(self, memory: Memory) -> list[Lowered]:
+        """One kernel."""
+        return lower_copy(self, memory)
 
     def __str__(self) -> str:
         return f"copy {type(self.value.op).__name__} for root {self.root}"
 
 
-@dataclass(eq=False)
-class Pieces:
-    """A view of several parts (pad, concatenate), each of which is written by loops of its own."""
+class _OfOneOp(_Unshared):
+    """A step of one op."""
 
     op: Op
+
+    @property
+    def ops(self) -> Sequence[Op]:
+        """The op."""
+        return [self.op]
+
+    @property
+    def stored(self) -> Sequence[Value]:
+        """All of its results."""
+        return self.op.outputs
+
+    def reads(self, producers: ProducerAnalysis) -> Iterator[tuple[Op, Read]]:
+        """What it reads."""
+        for read in producers.reads(self.op):
+            yield self.op, read
+
+
+@dataclass(eq=False)
+class Segments(_OfOneOp):
+    """A view of several parts (pad, concatenate), each of which is written by loops of its own. Where ``together``,
+    they share the loops over the leading axes that all parts have whole.
+    """
+
+    op: Op
+    together: bool = False
+    computes_again = True
+
+    @property
+    def shared(self) -> int:
+        """The number of leading axes that all parts have whole."""
+        shape = self.op.outputs[0].shape
+        for axis, length in enumerate(shape):
+            if any([part.starts[axis] != 0 or part.extents[axis] != length for part in segments_of(self.op)]):
+                return axis
+        return len(shape)
+
+    def why_apart(self, _: Op) -> str:
+        """Its loops are its own."""
+        return "each of its parts is written by loops of its own"
+
+    def lower(self, memory: Memory) -> list[Lowered]:
+        """One kernel, or one for each part."""
+        return lower_segments(self, memory)
 
     def __str__(self) -> str:
         return f"pieces: {type(self.op).__name__}"
 
 
 @dataclass(eq=False)
-class Scattering:
+class Scatter(_OfOneOp):
     """A structured op that writes at places of its own, into its initial value."""
 
     op: Op
+
+    def why_apart(self, _: Op) -> str:
+        """Its places are its own."""
+        return "it writes at places of its own"
+
+    def lower(self, memory: Memory) -> list[Lowered]:
+        """A kernel that fills, one that writes, one that rounds where that is due."""
+        return lower_scatter(self, memory)
 
     def __str__(self) -> str:
         return f"scatter: {type(self.op).__name__}"
 
 
 @dataclass(eq=False)
-class Host:
+class Host(_OfOneOp):
     """An op that runs as a call of Python."""
 
     op: Op
 
+    def why_apart(self, _: Op) -> str:
+        """It has no kernel."""
+        return "it runs in Python"
+
+    def lower(self, memory: Memory) -> list[HostCall]:
+        """The call."""
+        return lower_host(self, memory)
+
     def __str__(self) -> str:
         return f"on the host: {type(self.op).__name__}"
-
-
-Step = Loops | Copy | Pieces | Scattering | Host

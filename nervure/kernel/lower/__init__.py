@@ -1,6 +1,5 @@
-"""Lowering: each step of a clustered function becomes kernels of the loop IR, by the rule for its kind."""
+"""Lowering: each step of a clustered function becomes kernels of the loop IR, by the rule for what it decided."""
 
-from nervure.kernel.lower.kernels import Lowered, Memory
-from nervure.kernel.lower.lowering import lower
+from nervure.kernel.lower.kernels import HostCall, Lowered, Memory
 
-__all__ = ["Lowered", "Memory", "lower"]
+__all__ = ["HostCall", "Lowered", "Memory"]

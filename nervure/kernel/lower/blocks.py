@@ -7,9 +7,10 @@ from them. The order in which elements are combined is that of a row kernel, so 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nervure.ir.op import Value
-from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.lower.kernels import (
     Lowered,
@@ -25,6 +26,9 @@ from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import Flat, Point, position, through
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
+
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Loops
 
 
 def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
@@ -55,13 +59,13 @@ class _Blocks:
         with elements.body() as body:
             with elements.body() as turn:
                 for op in step.ops:
-                    for value in op.outputs if step.levels[op] == FULL else ():
+                    for value in op.outputs if step.levels[op] is Level.FULL else ():
                         elements.of(value, point)
                 for value in step.stored:
-                    if step.levels[value.op] == FULL:
+                    if step.levels[value.op] is Level.FULL:
                         buffer = maker.buffer(self._memory.of(value), "out")
                         maker.store(buffer, position(point, value.shape), elements.of(value, point))
-                ending = [op for op in step.ops if self._memory.facts.kind(op) == kinds.REDUCTION]
+                ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(maker, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
             elements.statements.add(Reduce(results, totals.combine, ((str(lane), length),), tuple(turn.list),
@@ -100,11 +104,11 @@ class _Blocks:
     def _row_ops(self, maker: Maker) -> None:
         step, elements = self._step, maker.elements
         for op in step.ops:
-            if step.levels[op] == ROW and self._memory.facts.kind(op) == kinds.POINTWISE:
+            if step.levels[op] is Level.ROW and self._memory.ops.kind(op) is OpKind.POINTWISE:
                 for value in op.outputs:
                     elements.rows[value] = elements.of(value, row_point(step, value))
         for value in step.stored:
-            if step.levels[value.op] == ROW:
+            if step.levels[value.op] is Level.ROW:
                 buffer = maker.buffer(self._memory.of(value), "out")
                 maker.store(buffer, row_offset(step, value), elements.rows[value])
 

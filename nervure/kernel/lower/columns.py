@@ -8,8 +8,10 @@ A second kernel combines the lanes by the tree and the blocks in order, as any r
 
 from __future__ import annotations
 
-from nervure.ir.op import Op, Value
-from nervure.kernel.cluster.steps import COLUMN, Loops
+from typing import TYPE_CHECKING
+
+from nervure.ir.op import Value
+from nervure.kernel.analysis import Level
 from nervure.kernel.ir import BLOCK, LANES, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, row_position, unit
 from nervure.kernel.lower.rows import Rows
@@ -18,13 +20,11 @@ from nervure.kernel.points import Flat, position, through
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
 
-
-def columns_of(step: Loops) -> list[Op]:
-    """The reductions over the rows of a step."""
-    return [op for op, level in step.levels.items() if level == COLUMN]
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Loops
 
 
-def lower_columns(step: Loops, memory: Memory) -> list[Lowered]:
+def lower_cross_rows(step: Loops, memory: Memory) -> list[Lowered]:
     """Two kernels."""
     first = _Lanes(step, memory)
     return [first.lowered(), first.combined()]
@@ -71,7 +71,7 @@ class _Lanes(Rows):
         found = super()._stores(phase)
         if phase != self._step.last_run:
             return found
-        totals = Totals(self._maker, columns_of(self._step), self._point)
+        totals = Totals(self._maker, self._step.cross_row, self._point)
         for value, combine, total in zip(totals.places, totals.combine, totals.values, strict=True):
             lengths = [self._step.shape[axis] for axis in self._reduced]
             place = self._memory.temporary(total.dtype, (self._blocks * LANES, *lengths), value)
@@ -98,12 +98,12 @@ class _Lanes(Rows):
             note(elements, [value for value, _, _ in self._partial], results)
             point = tuple([index(axis) for axis in self._reduced])
             for value in step.stored:
-                if step.levels[value.op] == COLUMN:
+                if step.levels[value.op] is Level.CROSS_ROW:
                     buffer = maker.buffer(memory.of(value), "out")
                     maker.store(buffer, position(point, value.shape), elements.rows[value])
         loops = loops_over(step.shape, self._reduced)
         return maker.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
-                            columns_of(step))
+                            step.cross_row)
 
     def _over_blocks(self, maker: Maker, value: Value, combine: str, reduce: Reduce, column: DimLike) -> Scalar:
         """The totals of the blocks, of which each is this reduction, combined in order."""

@@ -4,13 +4,13 @@
 move the point, everything else is computed from the elements of its operands.
 
 >>> import nervure as nv
->>> from nervure.kernel.cluster.kinds import Facts
+>>> from nervure.kernel.analysis import OpAnalysis
 >>> from nervure.kernel.ir import Buffer
 >>> from nervure.types.dim import index
 >>> x = nv.Parameter(nv.float32, (4, 3))
 >>> doubled = nv.ops.Permute(x + x, (1, 0))
 >>> memory = {x.output: Buffer("x", nv.float32, 12, "in")}
->>> elements = Elements(Facts(), memory.get, {"%0": 3, "%1": 4})
+>>> elements = Elements(OpAnalysis(), memory.get, {"%0": 3, "%1": 4})
 >>> _ = elements.of(doubled.output, (index(0), index(1)))
 >>> load, add = elements.statements.list
 >>> load.address.steps, add.function
@@ -26,8 +26,7 @@ from typing import Any
 from nervure.errors import InternalError
 from nervure.ir.kinds import Access, Element
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.kinds import DENSE, Facts
+from nervure.kernel.analysis import DENSE, OpAnalysis, OpKind
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
 from nervure.kernel.lower.integers import evaluated
 from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
@@ -48,8 +47,9 @@ class Elements:
     buffers and offsets from which values are loaded, whatever the point.
     """
 
-    def __init__(self, facts: Facts, memory: Callable[[Value], Buffer | None], extents: Mapping[str, DimLike]) -> None:
-        self._facts, self._memory = facts, memory
+    def __init__(self, ops: OpAnalysis, memory: Callable[[Value], Buffer | None],
+                 extents: Mapping[str, DimLike]) -> None:
+        self._ops, self._memory = ops, memory
         self._extents = dict(extents)
         self._ranges: Ranges = {name: (0, extent - 1) for name, extent in extents.items()}
         self._data: dict[str, Scalar] = {}
@@ -111,15 +111,15 @@ class Elements:
 
     def _computed(self, value: Value, point: Point) -> Scalar:
         op = value.op
-        kind = self._facts.kind(op)
-        if kind == kinds.NUMBER:
+        kind = self._ops.kind(op)
+        if kind is OpKind.NUMBER:
             return Literal(op.number, value.dtype)  # type: ignore[attr-defined]  # kinds: a Full
-        if kind == kinds.VIEW:
+        if kind is OpKind.VIEW:
             return self.of(op.operands[0], self._below(op, point))
-        if kind == kinds.POINTWISE:
+        if kind is OpKind.POINTWISE:
             elements = [self.of(operand, point) for operand in op.operands]
             results = op.evaluate(self.scalars(), *elements)  # type: ignore[attr-defined]
-        elif kind == kinds.MAPPED:
+        elif kind is OpKind.MAPPED:
             results = self.body_at(op, point)
         else:
             raise InternalError(f"{op!r} of {op.location} is no index function, and has no memory here")
@@ -139,14 +139,14 @@ class Elements:
             below = op.operands[0].shape
             same = None if isinstance(point, Flat) else without_ones(point, shape, below)
             return point if shape == below else same if same is not None else Flat(position(point, shape))
-        return compose(self._facts.index_map(op), through(point, shape, self._ranges))
+        return compose(self._ops.index_map(op), through(point, shape, self._ranges))
 
     # -- structures ----------------------------------------------------------------------------------------
 
     def body_at(self, op: Op, point: Point) -> Any:
         """What the body of a structured op gives at a point of its domain."""
-        structure = self._facts.structure(op)
-        if self._facts.reads_in_place(op):
+        structure = self._ops.structure(op)
+        if self._ops.reads_in_place(op):
             place = self.scalars(lambda entry: self.at(through(point, structure.domain, self._ranges))(entry))
             return structure.body(place, self.of(op.operands[0], point))
         at = self.at(through(point, structure.domain, self._ranges))
@@ -168,7 +168,7 @@ class Elements:
             return self.of(operand, coordinates)
         value, point = operand, coordinates
         while (buffer := self._memory(value)) is None:
-            if self._facts.kind(value.op) != kinds.VIEW:
+            if self._ops.kind(value.op) is not OpKind.VIEW:
                 inner = self.of(value, point)
                 fill = Literal(access.fill, inner.dtype)
                 return self.statements.apply("where", (valid, inner, fill), inner.dtype)

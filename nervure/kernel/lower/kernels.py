@@ -9,23 +9,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combining
-from nervure.kernel.cluster.kinds import Facts
-from nervure.kernel.cluster.reading import Readings
-from nervure.kernel.cluster.steps import Loops
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
-from nervure.kernel.machine import Machine
 from nervure.kernel.points import Coordinates, position
+from nervure.kernel.producers import ProducerAnalysis
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
+
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Loops
 
 Indices = Sequence[tuple[str, DimLike]]
 
@@ -43,11 +43,19 @@ class Lowered(NamedTuple):
     points: DimLike
 
 
+class HostCall(NamedTuple):
+    """An op that Python runs. ``bases`` are the stored values from which its operands are made by views."""
+
+    op: Op
+    bases: dict[Value, Storage]
+    outputs: tuple[Storage, ...]
+
+
 class Memory:
     """Where the values of a function lie, as far as they have memory."""
 
-    def __init__(self, facts: Facts, readings: Readings, machine: Machine) -> None:
-        self.facts, self.readings, self.machine = facts, readings, machine
+    def __init__(self, producers: ProducerAnalysis) -> None:
+        self.producers, self.ops = producers, producers.ops
         self.places: dict[Value, Storage] = {}
         self.roots: dict[int, Storage] = {}
         self.temporaries: dict[Storage, Value] = {}
@@ -75,7 +83,7 @@ class Maker:
         self._buffers: dict[Storage, Buffer] = {}
         self._scratch: list[Buffer] = []
         extents: dict[str, DimLike] = {f"%{axis}": length for axis, length in enumerate(shape)}
-        self.elements = Elements(memory.facts, self._loaded, {**extents, **dict(more)})
+        self.elements = Elements(memory.ops, self._loaded, {**extents, **dict(more)})
 
     def _loaded(self, value: Value) -> Buffer | None:
         storage = self.memory.places.get(value)

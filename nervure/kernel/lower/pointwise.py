@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nervure.errors import InternalError
 from nervure.ir.op import Value
-from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.assembling import pieces_of
-from nervure.kernel.cluster.steps import Copy, Loops
+from nervure.kernel.analysis import OpKind, segments_of
 from nervure.kernel.ir import Buffer
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
-from nervure.kernel.lower.pieces import shifted
+from nervure.kernel.lower.segments import shifted
 from nervure.kernel.points import compose, position
 from nervure.types.dim import product
+
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Copy, Loops
 
 
 def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
@@ -20,11 +23,11 @@ def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
     elements, point = maker.elements, here(step.shape)
     with elements.body() as body:
         for op in step.ops:  # in order: a chain of ops is no chain of calls
-            for value in op.outputs if memory.facts.kind(op) != kinds.PIECES else ():
+            for value in op.outputs if memory.ops.kind(op) is not OpKind.SEGMENTS else ():
                 elements.of(value, point)
         for value in step.stored:
             buffer = maker.buffer(memory.of(value), "out")
-            if memory.facts.kind(value.op) == kinds.PIECES:
+            if memory.ops.kind(value.op) is OpKind.SEGMENTS:
                 _store_parts(step, maker, value, buffer)
             else:
                 maker.store(buffer, position(point, value.shape), elements.of(value, point))
@@ -33,7 +36,7 @@ def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
 
 def _store_parts(step: Loops, maker: Maker, value: Value, buffer: Buffer) -> None:
     """Stores an element of each part of a view."""
-    for piece in pieces_of(value.op):
+    for piece in segments_of(value.op):
         at = step.row_point(piece.extents)
         if at is None or piece.index_map is None or piece.operand is None:
             raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")

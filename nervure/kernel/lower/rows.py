@@ -10,12 +10,10 @@ The last axis runs in lanes. Where it is reduced, the lanes share a row; else ea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.keeping import kept_between_runs, shares_rows
-from nervure.kernel.cluster.steps import FULL, ROW, Loops
+from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.ir import Buffer, Fold, Reduce, Statement, Variable
 from nervure.kernel.lower.kernels import (
     Indices,
@@ -32,6 +30,9 @@ from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import Coordinates, position
 from nervure.types.dim import DimLike, product, substitute
+
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Loops
 
 
 def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
@@ -51,14 +52,14 @@ class Rows:
         self._maker = Maker(memory, step.shape, step.levels, more)
         self._elements = self._maker.elements
         self._reduced = list(step.reduced)
-        self._share_rows = shares_rows(step)
+        self._along_row = step.has_lanes_along_row
         self._places = places or {}
         self._point = self._at(here(step.shape))
         self._held = self._plan_held()
 
     def lowered(self) -> Lowered:
         """The kernel."""
-        body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._share_rows)
+        body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._along_row)
         return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
 
     def _row(self) -> list[Statement]:
@@ -68,7 +69,7 @@ class Rows:
                 self._row_ops(phase)
                 self._run(phase)
             for value in self._step.stored:
-                if self._step.levels[value.op] == ROW:
+                if self._step.levels[value.op] is Level.ROW:
                     buffer = self._maker.buffer(self._memory.of(value), "out")
                     place = position(self._at(row_point(self._step, value)), value.shape)
                     self._maker.store(buffer, place, self._elements.rows[value])
@@ -84,24 +85,24 @@ class Rows:
 
     def _row_ops(self, phase: int) -> None:
         """What is computed of the results of earlier runs."""
-        for op in self._ops(ROW, phase):
-            if self._memory.facts.kind(op) == kinds.POINTWISE:
+        for op in self._ops(Level.ROW, phase):
+            if self._memory.ops.kind(op) is OpKind.POINTWISE:
                 for value in op.outputs:
                     point = self._at(row_point(self._step, value))
                     self._elements.rows[value] = self._elements.of(value, point)
 
-    def _ops(self, level: str, phase: int) -> list[Op]:
+    def _ops(self, level: Level, phase: int) -> list[Op]:
         step = self._step
         return [op for op in step.levels if step.levels[op] == level and step.phases[op] == phase]
 
     def _run(self, phase: int) -> None:
         """One run over the row: everything of this phase, the reductions that end with it."""
         step, elements = self._step, self._elements
-        ending = [op for op in self._ops(ROW, phase + 1) if self._memory.facts.kind(op) == kinds.REDUCTION]
+        ending = [op for op in self._ops(Level.ROW, phase + 1) if self._memory.ops.kind(op) is OpKind.REDUCTION]
         elements.held = {value: place for value, place in self._held.items() if step.phases[value.op] < phase}
         loops = loops_over(step.shape, self._reduced) or [(f"%{len(step.shape)}", 1)]
         with elements.body() as body:
-            for op in self._ops(FULL, phase):
+            for op in self._ops(Level.FULL, phase):
                 for value in op.outputs:
                     elements.of(value, self._point)
             stores = self._stores(phase)
@@ -113,7 +114,7 @@ class Rows:
                 Reduce(results, totals.combine, tuple(loops), tuple(body.list), tuple(totals.values)))
             note(elements, totals.places, results)
         elif stores:
-            for statement in nested(loops, body.list, vector=self._share_rows, parallel=False):
+            for statement in nested(loops, body.list, vector=self._along_row, parallel=False):
                 elements.statements.add(statement)
         for op in totals.folds:
             self._fold(op, loops)
@@ -122,7 +123,7 @@ class Rows:
         """Stores what this phase computes for memory or for later runs; whether there is anything."""
         step, point, count = self._step, self._point, len(self._elements.statements.list)
         for value in step.stored:
-            if step.levels[value.op] == FULL and step.phases[value.op] == phase:
+            if step.levels[value.op] is Level.FULL and step.phases[value.op] == phase:
                 buffer = self._maker.buffer(self._memory.of(value), "inout" if value in self._held else "out")
                 self._maker.store(buffer, position(point, value.shape), self._elements.of(value, point))
         for value, (buffer, offset) in self._held.items():
@@ -132,7 +133,7 @@ class Rows:
 
     def _fold(self, op: Op, loops: list[tuple[str, Any]]) -> None:
         """A reduction with a combiner of its own."""
-        elements, structure = self._elements, self._memory.facts.structure(op)
+        elements, structure = self._elements, self._memory.ops.structure(op)
         with elements.body() as body:
             values = elements.body_at(op, self._point)
             values = values if isinstance(values, tuple) else (values,)
@@ -152,9 +153,9 @@ class Rows:
 
     def _plan_held(self) -> dict[Value, tuple[Buffer, Any]]:
         """The values of one run that a later one loads, and where from."""
-        step, requests = self._step, kept_between_runs(self._step, self._memory.readings)
+        step = self._step
         held: dict[Value, tuple[Buffer, Any]] = {}
-        for value in requests:
+        for value in step.reloaded:
             if value in step.stored:
                 buffer = self._maker.buffer(self._memory.of(value), "inout")
                 held[value] = buffer, position(self._point, value.shape)

@@ -7,9 +7,10 @@ sums add up in one order.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
-from nervure.kernel.cluster.steps import Scattering
 from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested, unit
 from nervure.kernel.lower.scalars import converted
@@ -18,10 +19,13 @@ from nervure.kernel.tuning import STRIPE, STRIPES
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product, symbols
 
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Scatter
 
-def lower_scatter(step: Scattering, memory: Memory) -> list[Lowered]:
+
+def lower_scatter(step: Scatter, memory: Memory) -> list[Lowered]:
     """A kernel that fills the outputs, one that writes into them, and one that rounds what adds up in a wider type."""
-    structure = memory.facts.structure(step.op)
+    structure = memory.ops.structure(step.op)
     targets = [_target(memory, structure, output) for output in step.op.outputs]
     filled = [_filled(step, memory, structure, *pair) for pair in zip(step.op.outputs, targets, strict=True)]
     rounded = [_rounded(step, memory, output, target) for output, target in zip(step.op.outputs, targets, strict=True)
@@ -36,7 +40,7 @@ def _target(memory: Memory, structure: Structure, output: Value) -> Storage:
     return memory.temporary(output.dtype.compute, output.shape, output)
 
 
-def _filled(step: Scattering, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:
+def _filled(step: Scatter, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:
     point = here(output.shape)
 
     def element(maker: Maker) -> Scalar:
@@ -49,7 +53,7 @@ def _filled(step: Scattering, memory: Memory, structure: Structure, output: Valu
                        element)
 
 
-def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -> Lowered:
+def _rounded(step: Scatter, memory: Memory, output: Value, target: Storage) -> Lowered:
     place = position(here(output.shape), output.shape)
 
     def element(maker: Maker) -> Scalar:
@@ -59,7 +63,7 @@ def _rounded(step: Scattering, memory: Memory, output: Value, target: Storage) -
     return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output), place, element)
 
 
-def _written(step: Scattering, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
+def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
     op, domain, rank = step.op, structure.domain, len(structure.domain)
     shared = _shared_axes(structure)
     stripe, lane = index(rank), index(rank + 1)

@@ -19,13 +19,13 @@ class Totals:
     """
 
     def __init__(self, maker: Maker, ops: Iterable[Op], point: Point) -> None:
-        facts, elements = maker.memory.facts, maker.elements
+        analysis, elements = maker.memory.ops, maker.elements
         self.places: list[Value] = []
         self.values: list[Scalar] = []
         self.folds: list[Op] = []
         combine: list[str] = []
         for op in ops:
-            structure = facts.structure(op)
+            structure = analysis.structure(op)
             if not isinstance(structure.combine, str):
                 self.folds.append(op)
                 continue

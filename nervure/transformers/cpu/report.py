@@ -18,10 +18,10 @@ from nervure.ir.op import Op, Value
 from nervure.ir.traverse import postorder
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
-from nervure.kernel.cluster.reasons import Reason, ops_of, reasons, root_name, stored_by
-from nervure.kernel.cluster.storing import dense_base
+from nervure.kernel.cluster.reasons import Reason, reasons, root_name
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
+from nervure.kernel.producers import dense_base
 from nervure.kernel.work import work
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.account import Account, Line, Place, Step, Temporary, count, line_of, total
@@ -45,7 +45,7 @@ class _Accounting:
         self._target, self._bindings = target, bindings
         self._plan = plan = compilation.plan
         self._function = plan.function
-        self._stored = {value for cluster in plan.clusters for value in stored_by(cluster)}
+        self._stored = {value for cluster in plan.clusters for value in cluster.stored}
         found = reasons(plan.function, plan.clusters)
         self._apart = found.apart
         self._reasons = self._numbered(found.stored)
@@ -92,8 +92,8 @@ class _Accounting:
 
     def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
         """The ops of a step that a kernel comes from, those that are computed inside of them included."""
-        own = [op for op in ops_of(cluster) if origins is None or op in origins]
-        known: set[Op] = {*[value.op for value in self._stored], *ops_of(cluster)}.difference(own)
+        own = [op for op in cluster.ops if origins is None or op in origins]
+        known: set[Op] = {*[value.op for value in self._stored], *cluster.ops}.difference(own)
         roots = [cluster.value.op] if isinstance(cluster, Copy) else own
         return tuple([line_of(op, self._apart.get(op) if op in own else None)
                       for op in postorder(roots, known) if not isinstance(op, Leaf)])
@@ -110,7 +110,7 @@ class _Accounting:
         if maker is not None and value is not None:
             if not _holds(storage, value):
                 why = [f"{type(value.op).__name__} is made from it"]
-            elif value in stored_by(maker):
+            elif value in maker.stored:
                 why = self._reasons.get(value, ())
         return Place(kind, name, _type_of(storage, value), count(byte_count(storage), self._bindings), tuple(why))
 

@@ -1,11 +1,11 @@
-"""Which stored or shared values an op reads, and how: directly, at its own index, or through views.
+"""Producer analysis: which values an op reads, at its own index or through views, and which are computed inside it.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 16))
 >>> total = nv.ops.Sum(x, [1])
 >>> centred = x - nv.ops.Broadcast(total, x.shape, [1])
->>> readings = Readings(nv.Function([centred], [x])).of(centred.op)
->>> [(type(entry.value.op).__name__, len(entry.views)) for entry in readings]
+>>> reads = ProducerAnalysis(nv.Function([centred], [x])).reads(centred.op)
+>>> [(type(read.value.op).__name__, len(read.views)) for read in reads]
 [('Parameter', 0), ('Sum', 1)]
 """
 
@@ -16,14 +16,13 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster import kinds
-from nervure.kernel.cluster.kinds import ALL, DENSE, ONCE, Facts
+from nervure.kernel.analysis import ALL, DENSE, ONCE, OpAnalysis, OpKind
 from nervure.kernel.tuning import INLINED_DEPTH
 
-_LOOPS = (kinds.POINTWISE, kinds.MAPPED, kinds.REDUCTION, kinds.PIECES)
+_LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
 
 
-class Reading(NamedTuple):
+class Read(NamedTuple):
     """A value that is read: through these views (the reader's own first), and whether by an expression in between.
 
     ``aligned`` says that its element at the reader's own index, moved through the views, is read and no other.
@@ -46,14 +45,14 @@ class Use(NamedTuple):
     views: tuple[Op, ...]
 
 
-class Readings:
+class ProducerAnalysis:
     """What each op of a function reads, and which values are computed inside their only reader."""
 
-    def __init__(self, function: Function, facts: Facts | None = None) -> None:
-        self.facts = facts or Facts()
+    def __init__(self, function: Function, ops: OpAnalysis | None = None) -> None:
+        self.ops = ops or OpAnalysis()
         self._uses: dict[Value, list[Use]] = {}
         for op in function.operations:
-            if self.facts.kind(op) != kinds.VIEW:
+            if self.ops.kind(op) is not OpKind.VIEW:
                 for operand in op.operands:
                     self._note(operand, op)
         for root in function.roots:
@@ -66,7 +65,7 @@ class Readings:
     def base(self, value: Value) -> tuple[Value, tuple[Op, ...]]:
         """The value below a chain of views of one tensor, and the chain from the top."""
         views: list[Op] = []
-        while self.facts.kind(value.op) == kinds.VIEW:
+        while self.ops.kind(value.op) is OpKind.VIEW:
             views.append(value.op)
             value = value.op.operands[0]
         return value, tuple(views)
@@ -75,17 +74,17 @@ class Readings:
         """Whether a value is computed in the loops of its readers."""
         return value in self._depth
 
-    def of(self, op: Op) -> Iterator[Reading]:
+    def reads(self, op: Op) -> Iterator[Read]:
         """The values that an op reads, those inside inlined ones included."""
-        kind = self.facts.kind(op)
-        if kind not in (kinds.MAPPED, kinds.SCATTER, kinds.REDUCTION):
-            yield from self.of_values(op.operands, kind != kinds.PIECES)
+        kind = self.ops.kind(op)
+        if kind not in (OpKind.MAPPED, OpKind.SCATTER, OpKind.REDUCTION):
+            yield from self.reads_of_values(op.operands, kind is not OpKind.SEGMENTS)
             return
-        read = tuple([op.operands[number] for number in sorted(self.facts.operands_read(op))])
-        yield from self.of_values(read, self.facts.reads_in_place(op))
+        read = tuple([op.operands[number] for number in sorted(self.ops.operands_read(op))])
+        yield from self.reads_of_values(read, self.ops.reads_in_place(op))
 
-    def of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Reading]:
-        """The readings of operands; ``aligned`` if they are read at the index itself."""
+    def reads_of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Read]:
+        """The reads of operands; ``aligned`` if they are read at the index itself."""
         stack: list[tuple[Value, tuple[Op, ...]]] = [(operand, ()) for operand in reversed(operands)]
         while stack:
             operand, above = stack.pop()
@@ -94,7 +93,7 @@ class Readings:
             if value in self._depth:  # an op at each index: its operands are seen through the views above it
                 stack.extend([(entry, views) for entry in reversed(value.op.operands)])
             else:
-                yield Reading(value, views, aligned)
+                yield Read(value, views, aligned)
 
     def uses(self, value: Value) -> list[Use]:
         """Who reads a value; a reader of None stands for a root of the function."""
@@ -109,25 +108,25 @@ class Readings:
         through views that repeat nothing, and what that in turn reads once. Views may leave nothing out where indices
         are checked on the way.
         """
-        kind = self.facts.kind(op)
-        if kind == kinds.NUMBER or (kind == kinds.MAPPED and self._is_counter(op)):
+        kind = self.ops.kind(op)
+        if kind is OpKind.NUMBER or (kind == OpKind.MAPPED and self._is_counter(op)):
             self._depth[op.outputs[0]] = 1
             return
-        if kind not in (kinds.POINTWISE, kinds.MAPPED) or len(op.outputs) != 1 or len(self.uses(op.outputs[0])) != 1:
+        if kind not in (OpKind.POINTWISE, OpKind.MAPPED) or len(op.outputs) != 1 or len(self.uses(op.outputs[0])) != 1:
             return
         value, use = op.outputs[0], self.uses(op.outputs[0])[0]
         around = self._inlined_reader(use)
         depth = 1 if around is None else 1 + self._depth[around]
         is_whole = all([isinstance(view, ALL) for view in use.views]) and (around is None or around in self._whole)
         is_once = all([isinstance(view, ONCE) for view in use.views])
-        is_free = is_whole or is_once and kind == kinds.POINTWISE
+        is_free = is_whole or is_once and kind is OpKind.POINTWISE
         if depth <= INLINED_DEPTH and is_free and (around is not None or self._is_seen(use)):
             self._depth[value] = depth
             self._whole.update([value] if is_whole else [])
 
     def _inlined_reader(self, use: Use) -> Value | None:
         """The value of a reader that is computed inside its own reader, point by point."""
-        if use.reader is None or self.facts.kind(use.reader) != kinds.POINTWISE:
+        if use.reader is None or self.ops.kind(use.reader) is not OpKind.POINTWISE:
             return None
         return use.reader.outputs[0] if use.reader.outputs[0] in self._depth else None
 
@@ -136,14 +135,21 @@ class Readings:
         is_moved = any([not isinstance(view, DENSE) for view in use.views])
         if use.reader is None:
             return is_moved
-        kind = self.facts.kind(use.reader)
-        if kind in (kinds.MAPPED, kinds.REDUCTION) and not self.facts.reads_in_place(use.reader):
+        kind = self.ops.kind(use.reader)
+        if kind in (OpKind.MAPPED, OpKind.REDUCTION) and not self.ops.reads_in_place(use.reader):
             return False
-        return kind == kinds.PIECES or kind in _LOOPS and bool(use.views)
+        return kind is OpKind.SEGMENTS or kind in _LOOPS and bool(use.views)
 
     def _is_counter(self, op: Op) -> bool:
         """Whether an op is of indices alone, and loops are all that reads it."""
-        if len(op.outputs) != 1 or self.facts.operands_read(op):
+        if len(op.outputs) != 1 or self.ops.operands_read(op):
             return False
         readers = [use.reader for use in self.uses(op.outputs[0])]
-        return all([reader is None or self.facts.kind(reader) != kinds.HOST for reader in readers])
+        return all([reader is None or self.ops.kind(reader) is not OpKind.HOST for reader in readers])
+
+
+def dense_base(value: Value) -> Value:
+    """The value that has the same elements in the same order in memory."""
+    while isinstance(value.op, DENSE):
+        value = value.op.operands[0]
+    return value

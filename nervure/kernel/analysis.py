@@ -1,14 +1,15 @@
-"""What clustering asks of an op: how its result depends on its operands' indices.
+"""Analysis of ops: how the index of a result depends on the indices of operands.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (8, 16))
->>> facts = Facts()
->>> facts.kind(nv.ops.Sum(x, [0])), facts.kind(nv.ops.Exp(x)), facts.kind(nv.ops.Pad(x, [(1, 1), (0, 0)]))
-('reduction', 'pointwise', 'pieces')
+>>> analysis = OpAnalysis()
+>>> [str(analysis.kind(op)) for op in (nv.ops.Sum(x, [0]), nv.ops.Exp(x), nv.ops.Pad(x, [(1, 1), (0, 0)]))]
+['reduction', 'pointwise', 'segments']
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 from nervure.ir.kinds import Element, Elementwise, Structure, Structured, View, identity_access, multiply_body
@@ -17,9 +18,30 @@ from nervure.ir.op import Op
 from nervure.ops.views import AssumeShape, Diagonal, Permute, Reshape, Reverse, Slice
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
+from nervure.types.view.complex import Piece
 
-LEAF, NUMBER, VIEW, PIECES, POINTWISE, MAPPED, REDUCTION, SCATTER, HOST = (
-    "leaf", "number", "view", "pieces", "pointwise", "mapped", "reduction", "scatter", "host")
+
+class OpKind(StrEnum):
+    """How planning treats an op."""
+
+    LEAF = "leaf"
+    NUMBER = "number"           # one number everywhere
+    VIEW = "view"               # an index map
+    SEGMENTS = "segments"       # several index maps, each for a box
+    POINTWISE = "pointwise"     # an expression of the operands at the same index
+    MAPPED = "mapped"           # operands at other indices, or the index alone
+    REDUCTION = "reduction"     # combined over some axes of a domain
+    SCATTER = "scatter"         # any other iteration
+    HOST = "host"               # a call of Python
+
+
+class Level(StrEnum):
+    """For what an op has an element in the loops that it shares with others."""
+
+    FULL = "full"               # each point of the loops
+    ROW = "row"                 # each index of the axes that stay: reductions, and what is computed of their results
+    CROSS_ROW = "cross-row"     # each index of the other axes: a reduction over the axes that stay
+
 
 ONCE = (Permute, Reverse, Slice, Reshape, AssumeShape, Diagonal)
 """Views that show no element twice."""
@@ -31,21 +53,16 @@ DENSE = (Reshape, AssumeShape)
 """Views that show all elements in their order in memory."""
 
 
-class Facts:
+class OpAnalysis:
     """What is known of the ops of one function; each is looked at once."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Op, str] = {}
+        self._kinds: dict[Op, OpKind] = {}
         self._structures: dict[Op, Structure] = {}
         self._maps: dict[Op, IndexMap] = {}
 
-    def kind(self, op: Op) -> str:
-        """How an op is treated.
-
-        number: one number everywhere; view: an index map; pieces: several index maps, each for a box; pointwise: an
-        expression of the operands at the same index; mapped: operands at other indices, or the index alone;
-        reduction: combined over some axes of a domain; scatter: any other iteration; host: a call of Python.
-        """
+    def kind(self, op: Op) -> OpKind:
+        """How an op is treated."""
         found = self._kinds.get(op)
         if found is None:
             found = self._kinds[op] = self._kind(op)
@@ -78,25 +95,33 @@ class Facts:
         numbers |= {entry.operand for access in accesses for entry in access.coordinates if isinstance(entry, Element)}
         return numbers if structure.initial is None else numbers | {structure.initial}
 
-    def _kind(self, op: Op) -> str:
+    def _kind(self, op: Op) -> OpKind:
         if isinstance(op, Elementwise):
-            return POINTWISE
+            return OpKind.POINTWISE
         if isinstance(op, View):
-            return VIEW if hasattr(op.view, "index_map") else PIECES
+            return OpKind.VIEW if hasattr(op.view, "index_map") else OpKind.SEGMENTS
         if isinstance(op, Leaf):
-            return NUMBER if isinstance(op, Full) else LEAF
+            return OpKind.NUMBER if isinstance(op, Full) else OpKind.LEAF
         if isinstance(op, Structured):
             return _kind_of_structure(self.structure(op))
-        return HOST
+        return OpKind.HOST
 
 
-def _kind_of_structure(structure: Structure) -> str:
+def _kind_of_structure(structure: Structure) -> OpKind:
     if structure.body is multiply_body and structure.combine == "add":
-        return HOST
+        return OpKind.HOST
     if structure.initial is not None or structure.combine == "set":
-        return SCATTER
+        return OpKind.SCATTER
     if structure.combine is None:
         own = identity_access(len(structure.domain))
-        return MAPPED if all([write == own for write in structure.writes]) else SCATTER
+        return OpKind.MAPPED if all([write == own for write in structure.writes]) else OpKind.SCATTER
     kept = tuple([index(d) for d in structure.written])
-    return REDUCTION if all([write.coordinates == kept and not write.drop for write in structure.writes]) else SCATTER
+    is_reduction = all([write.coordinates == kept and not write.drop for write in structure.writes])
+    return OpKind.REDUCTION if is_reduction else OpKind.SCATTER
+
+
+def segments_of(op: Op) -> tuple[Piece, ...]:
+    """The parts of a view of several tensors."""
+    view: Any = op
+    pieces: tuple[Piece, ...] = view.view.pieces
+    return pieces

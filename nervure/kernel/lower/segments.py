@@ -6,22 +6,23 @@ borders lie in the same lines of memory.
 
 from __future__ import annotations
 
-from nervure.kernel.cluster.assembling import pieces_of
-from nervure.kernel.cluster.steps import Pieces
+from typing import TYPE_CHECKING
+
+from nervure.kernel.analysis import segments_of
 from nervure.kernel.ir import Literal, Scalar
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
 from nervure.kernel.points import Coordinates, compose, position
 from nervure.types.dim import index, product
 from nervure.types.view.complex import Piece
 
+if TYPE_CHECKING:
+    from nervure.kernel.cluster.steps import Segments
 
-def lower_pieces(step: Pieces, memory: Memory) -> list[Lowered]:
+
+def lower_segments(step: Segments, memory: Memory) -> list[Lowered]:
     """One kernel, or one for each part where they have too few rows in common."""
-    shared = _shared_axes(step)
-    rows = product(step.op.outputs[0].shape[:shared])
-    if isinstance(rows, int) and rows < memory.machine.threads:
-        return [_alone(step, memory, piece) for piece in pieces_of(step.op)]
-    return [_together(step, memory, shared)]
+    return [_together(step, memory)] if step.together else [
+        _alone(step, memory, piece) for piece in segments_of(step.op)]
 
 
 def shifted(piece: Piece, point: Coordinates) -> Coordinates:
@@ -29,23 +30,14 @@ def shifted(piece: Piece, point: Coordinates) -> Coordinates:
     return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
 
 
-def _shared_axes(step: Pieces) -> int:
-    """The number of leading axes that all parts have whole."""
-    shape = step.op.outputs[0].shape
-    for axis, length in enumerate(shape):
-        if any([piece.starts[axis] != 0 or piece.extents[axis] != length for piece in pieces_of(step.op)]):
-            return axis
-    return len(shape)
-
-
-def _alone(step: Pieces, memory: Memory, piece: Piece) -> Lowered:
+def _alone(step: Segments, memory: Memory, piece: Piece) -> Lowered:
     output, point = step.op.outputs[0], here(piece.extents)
     return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output),
                        position(shifted(piece, point), output.shape), lambda maker: _element(maker, step, piece, point))
 
 
-def _together(step: Pieces, memory: Memory, shared: int) -> Lowered:
-    output, pieces = step.op.outputs[0], pieces_of(step.op)
+def _together(step: Segments, memory: Memory) -> Lowered:
+    output, pieces, shared = step.op.outputs[0], segments_of(step.op), step.shared
     rank = len(output.shape)
     own = [[(index(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
            for number, piece in enumerate(pieces)]
@@ -63,7 +55,7 @@ def _together(step: Pieces, memory: Memory, shared: int) -> Lowered:
     return maker.finish("pieces", outer, product(output.shape), [step.op])
 
 
-def _element(maker: Maker, step: Pieces, piece: Piece, point: Coordinates) -> Scalar:
+def _element(maker: Maker, step: Segments, piece: Piece, point: Coordinates) -> Scalar:
     if piece.index_map is None or piece.operand is None:
         return Literal(piece.constant, step.op.outputs[0].dtype)
     return maker.elements.of(step.op.operands[piece.operand], compose(piece.index_map, point))

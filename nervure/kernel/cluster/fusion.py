@@ -1,0 +1,193 @@
+"""The pass that makes clusters: one walk over a function, which puts each op where its operands are made.
+
+An op joins the step that made the last of its operands if it fits there (:mod:`legality`); steps made earlier are
+complete by then, so that no order of steps is ever circular. Else it joins a later step that reads the same memory over
+the same shape, else it starts a step of its own. An earlier step over the same loops whose values nobody else has read
+is fused into the step that reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nervure.ir.function import Function
+from nervure.ir.op import Op, Value
+from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.cluster.legality import Legality, ends_with_segments
+from nervure.kernel.cluster.materialise import materialise
+from nervure.kernel.cluster.steps import Copy, FusionBlocker, Host, Loops, Scatter, Segments, Step
+from nervure.kernel.cluster.strategy import are_together, strategy_of
+from nervure.kernel.machine import GENERIC, Machine
+from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
+from nervure.kernel.tuning import MOST_OPS, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
+from nervure.types.shape import Shape
+
+_OF_ONE_OP = {OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
+
+
+def cluster(function: Function, producers: ProducerAnalysis | None = None, machine: Machine = GENERIC) -> list[Step]:
+    """The steps of a function, in an order in which they can run. Composites must have been decomposed."""
+    producers = producers or ProducerAnalysis(function)
+    steps = _Fusion(function, producers, machine).steps
+    materialise(function, steps, producers)
+    for step in steps:
+        if isinstance(step, Loops):
+            step.strategy = strategy_of(step, producers.ops, machine)
+        elif isinstance(step, Segments):
+            step.together = are_together(step, machine)
+    return steps
+
+
+class _Fusion:
+    def __init__(self, function: Function, producers: ProducerAnalysis, machine: Machine) -> None:
+        self._producers, self._ops = producers, producers.ops
+        self._made: list[Step | None] = []
+        self._maker: dict[Value, int] = {}  # the number of the step that makes a value
+        self._readers: dict[int, list[tuple[Op, Read]]] = {}  # who reads the values of a step from outside
+        self._siblings: dict[Shape, list[Loops]] = {}
+        self._legality = Legality(producers, self._maker, machine)
+        for op in function.operations:
+            self._add(op)
+        self.steps: list[Step] = [step for step in self._made if step is not None]
+        self._join_neighbours()
+        self._copy_roots(function)
+
+    # -- one op ------------------------------------------------------------------------------------------
+
+    def _add(self, op: Op) -> None:
+        kind = self._ops.kind(op)
+        if kind in (OpKind.LEAF, OpKind.NUMBER, OpKind.VIEW) or self._is_inlined(op):
+            return
+        reads = list(self._producers.reads(op))
+        ending = self._ending(op, reads) if kind is OpKind.SEGMENTS else None
+        if ending is None and kind in _OF_ONE_OP:
+            for value in op.outputs:
+                self._maker[value] = len(self._made)
+            self._made.append(_OF_ONE_OP[kind](op))
+            self._note_readers(op, reads)
+            return
+        step = ending or self._add_to_loops(op, kind, reads)
+        self._note_readers(op, reads)
+        for number in sorted({self._maker[read.value] for read in reads if read.value in self._maker}):
+            self._fuse_producer(number, step)
+
+    def _ending(self, op: Op, reads: list[Read]) -> Loops | None:
+        """The step that computes the parts of a view, which it now ends with."""
+        step = self._open(self._last_of(reads))
+        if step is None or not ends_with_segments(step, op, self._producers):
+            return None
+        self._legality.enter(step, op, Level.FULL, reads)
+        step.complete = True
+        return step
+
+    def _open(self, number: int) -> Loops | None:
+        """The loops of this number, if ops may still join them."""
+        step = self._made[number] if number >= 0 else None
+        return step if isinstance(step, Loops) and not step.complete else None
+
+    def _last_of(self, reads: list[Read]) -> int:
+        """The number of the last step that makes something that is read; -1 if none does."""
+        return max([self._maker.get(read.value, -1) for read in reads], default=-1)
+
+    def _is_inlined(self, op: Op) -> bool:
+        return bool(op.outputs) and all([self._producers.is_inlined(value) for value in op.outputs])
+
+    def _note_readers(self, op: Op, reads: list[Read]) -> None:
+        own = self._maker.get(op.outputs[0]) if op.outputs else None
+        for read in reads:
+            number = self._maker.get(read.value)
+            if number is not None and number != own:
+                self._readers.setdefault(number, []).append((op, read))
+
+    def _add_to_loops(self, op: Op, kind: OpKind, reads: list[Read]) -> Loops:
+        is_reduction = kind is OpKind.REDUCTION
+        shape = self._ops.structure(op).domain if is_reduction else op.outputs[0].shape
+        last = self._last_of(reads)
+        blocker = FusionBlocker.NO_LOOPS if last >= 0 else None
+        for step in self._candidates(shape, last):
+            level = self._level_in(step, op, shape, reads)
+            if isinstance(level, Level):
+                break
+            blocker = level if step.number == last else blocker
+        else:
+            step, level = Loops(len(self._made), shape), Level.ROW if is_reduction else Level.FULL
+            self._siblings.setdefault(shape, []).append(step)
+            self._made.append(step)
+        if blocker is not None and step.number != last:
+            step.blockers[op] = blocker
+        self._legality.enter(step, op, level, reads)
+        return step
+
+    def _candidates(self, shape: Shape, last: int) -> Iterable[Loops]:
+        """The steps that an op over a shape may join, if its last operand is made by this step."""
+        if step := self._open(last):
+            yield step
+        for step in reversed(self._siblings.get(shape, [])[-SIBLINGS:]):
+            if step.number > last and not step.complete:
+                yield step
+
+    def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read]) -> Level | FusionBlocker | None:
+        """The level that an op would have in a step, or why it cannot join; None if nothing speaks for joining."""
+        inside = [read for read in reads if self._maker.get(read.value) == step.number]
+        if not inside and not self._shares_memory(step, reads):
+            return None
+        return self._legality.level(step, op, shape, inside)
+
+    def _shares_memory(self, step: Loops, reads: list[Read]) -> bool:
+        ours = {read.value for read in reads if read.in_place}
+        return any([read.value in ours for op in list(step.levels)[:SHARING_OPS] for read in self._producers.reads(op)
+                    if read.in_place])
+
+    # -- two steps -----------------------------------------------------------------------------------------
+
+    def _fuse_producer(self, number: int, step: Loops) -> None:
+        """Makes an earlier step part of this one, if all its readers are here and at its own index."""
+        earlier = self._open(number)
+        if earlier is None or earlier is step or earlier.shape != step.shape:
+            return
+        if len(earlier.levels) + len(step.levels) > MOST_OPS:
+            return
+        if not self._legality.may_merge(earlier, step, self._readers.get(number, [])):
+            return
+        for value in earlier.values:
+            self._maker[value] = step.number
+        self._legality.merge(earlier, step)
+        self._readers.pop(number, None)
+        self._made[number] = None
+        self._siblings[step.shape].remove(earlier)
+
+    def _join_neighbours(self) -> None:
+        """Makes one of two steps in a row that reduce the same axes and read the same memory."""
+        for number in range(len(self.steps) - 1, 0, -1):
+            first, second = self.steps[number - 1:number + 1]
+            if not isinstance(first, Loops) or not isinstance(second, Loops) or first.reduced is None:
+                continue
+            same = first.shape == second.shape and first.reduced == second.reduced
+            if not same or len(first.levels) + len(second.levels) > MOST_OPS:
+                continue
+            depends = any([read.value.op in first.levels for _, read in second.reads(self._producers)])
+            if not depends and self._leaves(first) & self._leaves(second):
+                self._legality.merge(first, second)
+                del self.steps[number - 1]
+
+    def _leaves(self, step: Loops) -> set[Value]:
+        """What the ops of a step read in place, through a few ops of other steps that may be computed again."""
+        found: set[Value] = set()
+        level = {read.value for _, read in step.reads(self._producers) if read.in_place}
+        for _ in range(NEIGHBOUR_DEPTH):
+            found |= level
+            level = {read.value for value in level if self._ops.kind(value.op) is OpKind.POINTWISE
+                     for read in self._producers.reads(value.op) if read.in_place}
+        return found
+
+    # -- roots ---------------------------------------------------------------------------------------------
+
+    def _copy_roots(self, function: Function) -> None:
+        """Roots that no step makes in memory of their own: leaves, views, inlined values, and what is a root twice."""
+        taken: set[Value] = set()
+        for number, root in enumerate(function.roots):
+            value = dense_base(root)
+            if value in self._maker and value not in taken:
+                taken.add(value)
+            else:
+                self.steps.append(Copy(root, number))

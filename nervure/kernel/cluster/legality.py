@@ -1,0 +1,195 @@
+"""Legality of fusion: whether an op, or a whole step, can share the loops of a step.
+
+Everything that it reads there must be at hand. An op over the whole shape reads what is made in the step at its own
+index, or rows spread over the reduced axes. An op on rows (results of reductions, and what follows from them) reads
+rows, whatever lengths of 1 their shapes have.
+
+A cross-row reduction, over the axes that a step of rows keeps, is made on the way while a row is in cache; nobody here
+reads its result. A gradient of a layer normalisation has both: what is subtracted in each row are sums over the row,
+the gradients of scale and shift are sums over all rows.
+
+>>> import nervure as nv
+>>> from nervure.kernel.cluster import cluster
+>>> x = nv.Parameter(nv.float32, (4096, 100))
+>>> rows, columns = nv.ops.Sum(nv.ops.Exp(x), [1]), nv.ops.Sum(nv.ops.Exp(x), [0])
+>>> for step in cluster(nv.Function([rows, columns], [x])):
+...     print(step)
+loop over (4096, 100) reducing (1,): Exp, Sum, Exp, Sum; stores Sum, Sum
+
+A view of several parts of one shape is written where its parts are computed: each turn of the loops fills all.
+
+>>> x = nv.Parameter(nv.float32, (8,))
+>>> angle = x + x
+>>> waves = [nv.ops.Reshape(wave(angle), (8, 1)) for wave in (nv.ops.Sin, nv.ops.Cos)]
+>>> for step in cluster(nv.Function([nv.ops.Concatenate(*waves, axis=1)], [x])):
+...     print(step)
+loop over (8,): Add, Concatenate; stores Concatenate
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+
+from nervure.ir.kinds import Structure
+from nervure.ir.op import Op, Value
+from nervure.kernel.analysis import DENSE, Level, OpKind, segments_of
+from nervure.kernel.cluster.steps import FusionBlocker, Loops
+from nervure.kernel.cluster.strategy import has_enough_rows
+from nervure.kernel.machine import Machine
+from nervure.kernel.points import Coordinates, compose, without_ones
+from nervure.kernel.producers import ProducerAnalysis, Read
+from nervure.kernel.tuning import LEAST_ROWS_CROSSED, MOST_CROSS_ROW_REDUCTIONS, MOST_OPS
+from nervure.types.dim import product
+from nervure.types.shape import Shape
+from nervure.types.view.complex import Piece
+
+_TOTAL = 4  # bytes of a total, of the usual type
+_COMBINES = ("add", "maximum", "minimum")
+
+
+def _may_cross_rows(step: Loops, op: Op, structure: Structure, machine: Machine) -> bool:
+    """Whether a reduction could run on the way through the rows of a step, as far as its operands allow it."""
+    rows = product(step.kept)
+    longest = machine.first_cache // _TOTAL  # its totals stay in the cache
+    row = product([step.shape[axis] for axis in step.reduced or ()])
+    return (structure.reduced == step.kept_axes and structure.combine in _COMBINES and step.has_lanes_along_row
+            and not any([value.dtype.is_complex for value in op.outputs])
+            and list(step.levels.values()).count(Level.CROSS_ROW) < MOST_CROSS_ROW_REDUCTIONS
+            and not (isinstance(rows, int) and rows < LEAST_ROWS_CROSSED)
+            and not (isinstance(row, int) and row > longest))
+
+
+class Legality:
+    """The rules; ``maker`` says which step makes a value."""
+
+    def __init__(self, producers: ProducerAnalysis, maker: MutableMapping[Value, int], machine: Machine) -> None:
+        self._producers, self._ops = producers, producers.ops
+        self._maker, self._machine = maker, machine
+
+    def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Read]) -> Level | FusionBlocker:
+        """The level of an op over this shape in a step, some of whose values it reads; or why it cannot join."""
+        if len(step.levels) >= MOST_OPS:
+            return FusionBlocker.TOO_MANY_OPS
+        kind = self._ops.kind(op)
+        if kind is OpKind.REDUCTION:
+            return self._reduction_level(step, op, inside)
+        blocker = self._blocker_of_full(step, inside) if shape == step.shape else FusionBlocker.OTHER_SHAPE
+        if blocker is None:
+            return Level.FULL
+        may_be_row = step.reduced is not None and inside and kind is OpKind.POINTWISE
+        return Level.ROW if may_be_row and self._are_rows(step, shape, inside) else blocker
+
+    def enter(self, step: Loops, op: Op, level: Level, reads: Sequence[Read]) -> None:
+        """Puts an op into a step."""
+        is_reduction = self._ops.kind(op) is OpKind.REDUCTION and level is not Level.CROSS_ROW
+        if is_reduction:
+            step.reduced = self._ops.structure(op).reduced
+        inside = [step.phases[entry.value.op] for entry in reads if entry.value.op in step.phases]
+        step.levels[op], step.phases[op] = level, max(inside, default=0) + is_reduction
+        for value in op.outputs:
+            self._maker[value] = step.number
+
+    # -- one op ------------------------------------------------------------------------------------------
+
+    def _blocker_of_full(self, step: Loops, inside: Sequence[Read]) -> FusionBlocker | None:
+        """Why an op over the whole shape has not all operands at hand, in place or as rows spread over the whole."""
+        for entry in inside:
+            is_row = step.levels[entry.value.op] is Level.ROW
+            if step.levels[entry.value.op] is Level.CROSS_ROW:
+                return FusionBlocker.OTHER_AXES
+            if not (self._lands(step, entry, step.point) if is_row else entry.in_place):
+                return FusionBlocker.OTHER_INDEX
+            if is_row and not has_enough_rows(step, self._machine):
+                return FusionBlocker.FEW_ROWS
+        return None
+
+    def _are_rows(self, step: Loops, shape: Shape, inside: Sequence[Read]) -> bool:
+        """Whether an op over a shape is one on rows."""
+        point = step.row_point(shape)
+        return point is not None and all(
+            [step.levels[entry.value.op] is Level.ROW and self._lands(step, entry, point) for entry in inside])
+
+    def _lands(self, step: Loops, entry: Read, point: Coordinates) -> bool:
+        """Whether a reader at a point reads a row value at the row of that point."""
+        if not entry.aligned:
+            return False
+        for view in entry.views:
+            point = compose(self._ops.index_map(view), point)
+        lengths = entry.value.shape
+        place = tuple([0 if length == 1 else at for at, length in zip(point, lengths, strict=True)])
+        return place == step.row_point(lengths)
+
+    def _reduction_level(self, step: Loops, op: Op, inside: Sequence[Read]) -> Level | FusionBlocker:
+        structure = self._ops.structure(op)
+        if structure.domain != step.shape:
+            return FusionBlocker.OTHER_SHAPE
+        if step.reduced not in (None, structure.reduced):
+            is_cross_row = _may_cross_rows(step, op, structure, self._machine) and has_enough_rows(
+                step, self._machine)
+            return self._blocker_of_full(step, inside) or Level.CROSS_ROW if is_cross_row else FusionBlocker.OTHER_AXES
+        if any([not entry.in_place or step.levels[entry.value.op] is not Level.FULL for entry in inside]):
+            return FusionBlocker.OTHER_INDEX
+        return Level.ROW
+
+    # -- two steps -----------------------------------------------------------------------------------------
+
+    def may_merge(self, earlier: Loops, step: Loops, readers: Sequence[tuple[Op, Read]]) -> bool:
+        """Whether two steps can be one, if these ops read the values of the earlier one from outside."""
+        if earlier.reduced is not None and step.reduced not in (None, earlier.reduced):
+            return False
+        together = Loops(step.number, step.shape, earlier.reduced if step.reduced is None else step.reduced)
+        if earlier.reduced is None and step.reduced is not None and not has_enough_rows(together, self._machine):
+            if any([level is Level.FULL and step.phases[op] for op, level in step.levels.items()]):
+                return False
+        together.levels = {**earlier.levels, **step.levels}
+        for op, entry in readers:
+            if op not in step.levels or not self._reads_at_hand(together, op, step.levels[op], entry):
+                return False
+        return True
+
+    def _reads_at_hand(self, step: Loops, op: Op, level: Level, entry: Read) -> bool:
+        if self._ops.kind(op) is OpKind.REDUCTION and level is not Level.CROSS_ROW:
+            return entry.in_place and step.levels[entry.value.op] is Level.FULL
+        if level is not Level.ROW:
+            return self._blocker_of_full(step, [entry]) is None
+        return self._are_rows(step, op.outputs[0].shape, [entry])
+
+    def merge(self, earlier: Loops, step: Loops) -> None:
+        """Puts the ops of an earlier step before those of this one."""
+        levels, blockers = {**earlier.levels, **step.levels}, {**earlier.blockers, **step.blockers}
+        step.levels, step.phases, step.reduced = {}, {}, earlier.reduced if step.reduced is None else step.reduced
+        step.blockers = blockers
+        for op, level in levels.items():
+            self.enter(step, op, level, list(self._producers.reads(op)))
+
+
+# -- segments ------------------------------------------------------------------------------------------------
+
+
+def ends_with_segments(step: Loops, op: Op, producers: ProducerAnalysis) -> bool:
+    """Whether a step has each part of a view at hand: the same point of its loops is one of each part."""
+    pieces = segments_of(op)
+    return step.reduced is None and len(pieces) > 1 and all(
+        [_is_at_hand(step, op, piece, producers) for piece in pieces])
+
+
+def _is_at_hand(step: Loops, op: Op, piece: Piece, producers: ProducerAnalysis) -> bool:
+    point = step.row_point(piece.extents)
+    if point is None or piece.index_map is None or piece.operand is None:
+        return False
+    start = compose(piece.index_map, point)
+    inside = [entry for entry in producers.reads_of_values((op.operands[piece.operand],), True)
+              if entry.value.op in step.levels]
+    return all([_below(entry, start, producers) == step.row_point(entry.value.shape) for entry in inside])
+
+
+def _below(entry: Read, point: Coordinates, producers: ProducerAnalysis) -> Coordinates | None:
+    """Where a value is read, below the views on it."""
+    for view in entry.views:
+        shapes = view.outputs[0].shape, view.operands[0].shape
+        is_dense = isinstance(view, DENSE)
+        found = without_ones(point, *shapes) if is_dense else compose(producers.ops.index_map(view), point)
+        if found is None:
+            return None
+        point = found
+    return point

@@ -1,0 +1,166 @@
+"""Materialisation: which values get memory, and which wait there or in scratch memory between the runs over a row.
+
+Roots get memory, and what is read outside of the step that makes it. A value that is cheap to compute from little
+memory is rematerialised by its readers instead, if that moves less than storing and loading it would.
+
+Where a row's elements are in the lanes of vectors, one thread has one row at a time, and its values wait in scratch
+memory of the row's length. Where each lane has a row of its own there is no such place: a value that three runs need is
+stored as a whole, one that two runs need is computed twice.
+
+>>> import nervure as nv
+>>> from nervure.kernel.cluster import cluster
+>>> from nervure.passes.pipelines import standard
+>>> x = nv.Parameter(nv.float32, (64, 64))
+>>> raised = nv.ops.Exp(x)
+>>> function = standard(nv.Function([raised / nv.ops.Broadcast(nv.ops.Variance(raised, [0]), x.shape, [0])], [x]))
+>>> for step in cluster(function):
+...     print(", ".join([type(value.op).__name__ for value in step.stored]))
+Exp, Divide
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nervure.ir.function import Function
+from nervure.ir.op import Op, Value
+from nervure.kernel.analysis import ONCE, Level, OpKind
+from nervure.kernel.cluster.steps import Loops, Step
+from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
+from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
+
+
+def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
+    """Fills in what steps store, and what their runs load of each other."""
+    stored = _Materialisation(function, steps, producers).stored()
+    for step in steps:
+        if isinstance(step, Loops):
+            step.stored = [value for value in step.values if value in stored]
+            if step.reduced is not None:
+                _between_runs(step, producers)
+
+
+class _Materialisation:
+    def __init__(self, function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
+        self._steps, self._producers = steps, producers
+        self._maker = {value: step for step in steps for op in step.ops for value in op.outputs}
+        self._stored = {dense_base(root) for root in function.roots}.intersection(self._maker)
+        self._outside: dict[Value, list[tuple[Step, Read]]] = {}
+
+    def stored(self) -> set[Value]:
+        """The values with memory, readers before what they read: who computes a value again reads its operands."""
+        for step in self._steps:
+            for _, read in step.reads(self._producers):
+                self._note(step, read)
+        for step in reversed(self._steps):
+            for op in reversed(step.ops):
+                for value in reversed(op.outputs):
+                    self._decide(value)
+        return self._stored
+
+    def _note(self, step: Step, read: Read) -> None:
+        if self._maker.get(read.value, step) is not step:
+            self._outside.setdefault(read.value, []).append((step, read))
+
+    def _decide(self, value: Value) -> None:
+        outside = self._outside.get(value)
+        if not outside or value in self._stored:
+            return
+        if not self._is_cheap(value, outside):
+            self._stored.add(value)
+            return
+        for step, read in outside:
+            for below in self._producers.reads(value.op):
+                self._note(step, Read(below.value, (*read.views, *below.views), below.aligned))
+
+    def _is_cheap(self, value: Value, outside: list[tuple[Step, Read]]) -> bool:
+        """Whether all readers outside should compute a value again."""
+        if self._maker[value].level(value.op) is not Level.FULL or len(value.op.outputs) != 1:
+            return False
+        for step, read in outside:
+            if not (step.computes_again and read.aligned and all([isinstance(view, ONCE) for view in read.views])):
+                return False
+        cost, loads = self._again(value, 0)
+        readers = len({id(step) for step, _ in outside})
+        return cost <= CHEAP and readers * loads <= STORE + readers
+
+    def _again(self, value: Value, depth: int) -> tuple[int, int]:
+        """What computing a value again costs, and how many tensors of its size it loads."""
+        if self._producers.ops.kind(value.op) is not OpKind.POINTWISE or depth > RECOMPUTED_DEPTH:
+            return CHEAP + 1, 0
+        cost, loads = value.op.cost, 0
+        for read in self._producers.reads(value.op):
+            maker = None if read.value in self._stored else self._maker.get(read.value)
+            if maker is not None and read.in_place and maker.level(read.value.op) is Level.FULL:
+                below = self._again(read.value, depth + 1)
+                cost, loads = cost + below[0], loads + below[1]
+            else:
+                loads += read.value.shape == value.shape
+        return cost, loads
+
+
+# -- between the runs over a row -----------------------------------------------------------------------------
+
+
+def _between_runs(step: Loops, producers: ProducerAnalysis) -> None:
+    """Fills in what later runs need, and where it waits."""
+    step.materialised = _needed_thrice(step, producers)
+    step.stored = [value for value in step.values if value in step.stored or value in step.materialised]
+    step.reloaded = _reloaded(step, producers)
+def _reloaded(step: Loops, producers: ProducerAnalysis) -> list[Value]:
+    """The values that a later run loads: all that is stored anyway, and where lanes share rows what is not cheap."""
+    costs = _costs(step, producers)
+
+    def waits(op: Op, _: int) -> bool:
+        is_stored = [value in step.stored for value in op.outputs]
+        return all(is_stored) or step.has_lanes_along_row and (costs[op] > CHEAP or any(is_stored))
+
+    return _needed_later(step, producers, waits)
+
+
+def _needed_thrice(step: Loops, producers: ProducerAnalysis) -> list[Value]:
+    """The values for which memory has to be found: three runs need them, they are not cheap, nor do they have a row."""
+    if step.has_lanes_along_row:
+        return []
+    costs = _costs(step, producers)
+
+    def waits(op: Op, runs: int) -> bool:
+        return all([value in step.stored for value in op.outputs]) or runs > 1 and costs[op] > CHEAP
+
+    return [value for value in _needed_later(step, producers, waits) if value not in step.stored]
+
+
+def _needed_later(step: Loops, producers: ProducerAnalysis, waits: Callable[[Op, int], bool]) -> list[Value]:
+    """The values of one run that a later one needs and that wait for it. ``waits`` is asked for an op and the number
+    of later runs; what does not wait is computed again, from what then is needed later, too.
+    """
+    found: list[Value] = []
+    wanted: dict[Value, int] = {}  # the last run that needs a value
+    for op in reversed(step.ops):
+        level, phase = step.levels[op], step.phases[op]
+        if level is not Level.FULL:
+            run = step.last_run if level is Level.CROSS_ROW else phase - 1
+            for value in _operands(step, producers, op) if producers.ops.kind(op) is OpKind.REDUCTION else ():
+                wanted[value] = max(wanted.get(value, 0), run)
+            continue
+        last = max([wanted.get(value, 0) for value in op.outputs] + [phase])
+        if last > phase and waits(op, last - phase):
+            found.extend([value for value in op.outputs if value in wanted])
+            last = phase
+        for value in _operands(step, producers, op):
+            wanted[value] = max(wanted.get(value, 0), last)
+    return found
+
+
+def _costs(step: Loops, producers: ProducerAnalysis) -> dict[Op, int]:
+    """What it costs to compute each op again, from what is in memory."""
+    costs: dict[Op, int] = {}
+    for op in step.ops:
+        below = sum([costs.get(value.op, 0) for value in _operands(step, producers, op)])
+        costs[op] = op.cost + below if step.levels[op] is Level.FULL else 0
+    return costs
+
+
+def _operands(step: Loops, producers: ProducerAnalysis, op: Op) -> list[Value]:
+    """The values of this step that an op reads at its own point."""
+    return [read.value for read in producers.reads(op) if read.value.op in step.levels]

@@ -1,0 +1,50 @@
+"""Strategies: how the loops that ops share are lowered, decided once for each step.
+
+>>> import nervure as nv
+>>> from nervure.kernel.cluster import cluster
+>>> for shape in ((512, 64), (4, 1 << 16)):
+...     x = nv.Parameter(nv.float32, shape)
+...     step, *_ = cluster(nv.Function([nv.ops.Sum(x, [1])], [x]))
+...     print(step.strategy)
+Strategy.ROWS
+Strategy.BLOCKS
+"""
+
+from __future__ import annotations
+
+from nervure.kernel.analysis import OpAnalysis, OpKind
+from nervure.kernel.cluster.steps import Loops, Segments, Strategy
+from nervure.kernel.machine import Machine
+from nervure.kernel.tuning import LONG_ROW, SMALL_TENSOR
+from nervure.types.dim import product
+
+
+def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> Strategy:
+    """How a step is lowered. Combiners of users have no blocks: nothing says that they may be divided."""
+    if step.reduced is None:
+        return Strategy.POINTWISE
+    if step.cross_row:
+        return Strategy.CROSS_ROWS
+    is_whole = any([ops.kind(op) is OpKind.REDUCTION and callable(ops.structure(op).combine) for op in step.ops])
+    return Strategy.ROWS if is_whole or has_enough_rows(step, machine) else Strategy.BLOCKS
+
+
+def has_enough_rows(step: Loops, machine: Machine) -> bool:
+    """Whether threads should have rows of their own.
+
+    Not where there are few. Nor where they are long and lie across memory, hence side by side: a processor that reads
+    some of them has its neighbours' lines brought in as well.
+    """
+    rows, size = product(step.kept), product(step.shape)
+    if isinstance(size, int) and size <= SMALL_TENSOR:
+        return True
+    length = product([step.shape[axis] for axis in step.reduced or ()])
+    if not step.has_lanes_along_row and isinstance(length, int) and length >= LONG_ROW:
+        return False
+    return not isinstance(rows, int) or rows >= machine.threads
+
+
+def are_together(step: Segments, machine: Machine) -> bool:
+    """Whether the parts of a view share loops: over axes that all have whole, if these are rows enough for threads."""
+    rows = product(step.op.outputs[0].shape[:step.shared])
+    return not isinstance(rows, int) or rows >= machine.threads
