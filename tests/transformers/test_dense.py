@@ -79,6 +79,18 @@ def test_sums(name: str, transformer: str, dtype: DType) -> None:
     assert_same_bits(transformer, SUMS[name], numbers(dtype))
 
 
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_host_functions_get_dense_arrays(transformer: str) -> None:
+    """O13: NumPy's own functions give the same bits, too."""
+    x = nv.Parameter(float64, SHAPE)
+    turned = ops.Permute(x, (1, 0))
+    seen: list[np.ndarray] = []
+    call = ops.HostCall(turned, x, function=lambda *arrays: seen.extend(arrays), types=[])
+    run = nv.transformers.make_transformer(transformer).compile(Function([], [x], effects=[call]))
+    run([numbers(float64)[:, ::-1]])
+    assert [array.flags.c_contiguous and not array.flags.writeable for array in seen] == [True, True]
+
+
 @pytest.mark.parametrize("dtype", [float64, complex128], ids=str)
 def test_broadcast_operands(dtype: DType) -> None:
     """O13: one element with strides of 0 counts as many equal ones."""

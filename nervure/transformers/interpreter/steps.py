@@ -27,6 +27,7 @@ from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import convert
+from nervure.transformers.interpreter.dense import dense
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import Plan
 from nervure.transformers.interpreter.views import view_of
@@ -170,7 +171,8 @@ def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
 
 
 def _read_only(value: Any) -> np.ndarray:
-    view = np.asarray(value).view()
+    """What a host function gets: a dense array, as on other transformers."""
+    view = dense(value)[0].view()
     view.flags.writeable = False
     return view
 
