@@ -1,13 +1,16 @@
 """Dependence between iterations: whether two of one loop touch one element, as parallel and vector loops must not.
 
->>> from nervure.kernel.ir import Address, Literal
->>> from nervure.types.dtype import float32
->>> y = Buffer("y", float32, 40, "out")
->>> overlapping = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
->>> conflicting_accesses(For("%0", 9, (For("%1", 5, (overlapping,)),), parallel=True)) == (overlapping, overlapping)
-True
->>> conflicting_accesses(For("%0", 9, (For("%1", 4, (overlapping,)),), parallel=True)) is None
-True
+>>> from nervure.kernel.parser import parse_kernel
+>>> rows = '''
+... kernel rows(out y: f32[40]):
+...   for i < 9 parallel:
+...     for j < {}:
+...       y[4*i + j] = 0.0_f32
+... '''
+>>> loops = [parse_kernel(rows.format(columns)).parallel for columns in (4, 5)]
+>>> store = loops[1].body[0].body[0]
+>>> conflicting_accesses(loops[0]), conflicting_accesses(loops[1]) == (store, store)
+(None, True)
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The meaning of the loop IR: a kernel run statement by statement, point by point. Clarity over speed.
 
 >>> import numpy as np
->>> from nervure.kernel.ir import Address, Buffer, Literal, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.interpreter.scalar import NumPyScalars
->>> from nervure.types.dtype import float32
->>> x, y = Buffer("x", float32, 3, "in"), Buffer("y", float32, 1, "out")
->>> element, total = Variable(float32), Variable(float32)
->>> kernel = Kernel("sum", (x, y), (
-...     Reduce((total,), ("add",), (("%0", 3),), (Load(element, x, Address(0, (("%0", 1),))),), (element,)),
-...     Store(y, Address(0), total)))
+>>> kernel = parse_kernel('''
+... kernel sum(in x: f32[3], out y: f32[1]):
+...   v0 = reduce add over i < 3:
+...     v1 = x[i]
+...     give v1
+...   y[0] = v0
+... ''')
 >>> buffers = {"x": np.float32([1, 2, 3]), "y": np.empty(1, np.float32)}
 >>> interpret(kernel, buffers, {}, NumPyScalars()), buffers["y"]
 ([], array([6.], dtype=float32))

@@ -1,11 +1,9 @@
 """The verifier of kernels: what must hold of every kernel before it becomes machine code.
 
->>> from nervure.kernel.ir import Address, Buffer, Literal
->>> from nervure.types.dtype import float32
->>> y = Buffer("y", float32, 12, "out")
->>> store = Store(y, Address(1, (("%0", 1),)), Literal(0.0, float32))
->>> verify_kernel(Kernel("fill", (y,), (For("%0", 11, (store,)),)))
->>> verify_kernel(Kernel("fill", (y,), (For("%0", 12, (store,)),)))
+>>> from nervure.kernel.parser import parse_kernel
+>>> text = "kernel fill(out y: f32[12]):\\n  for i < {}:\\n    y[i + 1] = 0.0_f32"
+>>> verify_kernel(parse_kernel(text.format(11)))
+>>> verify_kernel(parse_kernel(text.format(12)))
 Traceback (most recent call last):
     ...
 nervure.errors.InternalError: fill: y[i + 1] = 0.0_f32: not all of its places are inside of y, which has 12 elements

@@ -3,15 +3,15 @@
 A buffer counts once as read and once as written, however often its elements are: what lies in the cache costs little.
 Where less than the whole of it is touched (a gather), only that counts.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, For, Variable
->>> from nervure.types.dim import dim
->>> from nervure.types.dtype import float32
->>> n = dim("N")
->>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
->>> element, power = Variable(float32), Variable(float32)
->>> here = Address(0, (("%0", 1),))
->>> kernel = Kernel("power", (x, y), (For("%0", n, (
-...     Load(element, x, here), Apply(power, "exp", (element,)), Store(y, here, power))),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel power(in x: f32[N], out y: f32[N]):
+...   symbol N
+...   for i < N:
+...     v0 = x[i]
+...     v1 = exp(v0)
+...     y[i] = v1
+... ''')
 >>> work(kernel, {"N": 1000})
 Work(bytes=8000, operations=16000, width=4)
 """

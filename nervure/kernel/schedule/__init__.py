@@ -1,13 +1,15 @@
 """Kernels whose loops walk through memory as it lies: a list of rewrites that change no result and no bit of it.
 
->>> from nervure.kernel.ir import Address, Buffer, For, Load, Store, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
->>> from nervure.types.dtype import float32
->>> x, y, element = Buffer("x", float32, 1 << 20, "in"), Buffer("y", float32, 1 << 20, "out"), Variable(float32)
->>> transpose = (Load(element, x, Address(0, (("%0", 1), ("%1", 1024)))),
-...              Store(y, Address(0, (("%0", 1024), ("%1", 1))), element))
->>> loops = For("%0", 1024, (For("%1", 1024, transpose, vector=True),), parallel=True)
->>> print(print_kernel(schedule_kernel(Kernel("transpose", (x, y), (loops,)))), end="")
+>>> kernel = parse_kernel('''
+... kernel transpose(in x: f32[1048576], out y: f32[1048576]):
+...   for i < 1024 parallel:
+...     for j < 1024 vector:
+...       v0 = x[i + 1024*j]
+...       y[1024*i + j] = v0
+... ''')
+>>> print(print_kernel(schedule_kernel(kernel)), end="")
 kernel transpose(in x: f32[1048576], out y: f32[1048576]):
   for i < 32 parallel:
     for j < 1024:

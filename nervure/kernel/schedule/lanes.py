@@ -3,13 +3,16 @@
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own.
 
->>> from nervure.kernel.ir import Address, Buffer, Load, Store, Variable
->>> from nervure.types.dtype import float32
->>> x, y, element, total = Buffer("x", float32, 96, "in"), Buffer("y", float32, 8, "out"), *[
-...     Variable(float32) for _ in range(2)]
->>> load = Load(element, x, Address(0, (("%0", 1), ("%1", 8))))
->>> body = Reduce((total,), ("add",), (("%1", 12),), (load,), (element,)), Store(y, Address(0, (("%0", 1),)), total)
->>> loop, = with_lanes_along_memory((For("%0", 8, body, parallel=True),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel sums(in x: f32[96], out y: f32[8]):
+...   for i < 8 parallel:
+...     v0 = reduce add over j < 12:
+...       v1 = x[i + 8*j]
+...       give v1
+...     y[i] = v0
+... ''')
+>>> loop, = with_lanes_along_memory(kernel.body)
 >>> loop.parallel, loop.vector
 (True, True)
 """

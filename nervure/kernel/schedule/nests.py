@@ -1,11 +1,13 @@
 """Loops of which each is all that the one around it does, and when their order is free.
 
->>> nest = nest_of(For("%0", 8, (For("%1", 4, (), vector=True),), parallel=True))
->>> [loop.index for loop in nest.loops], nest.body, nest.is_free
-(['%0', '%1'], (), True)
+>>> from nervure.kernel.parser import parse_kernel
+>>> loop, = parse_kernel("kernel empty():\\n  for i < 8 parallel:\\n    for j < 4 vector:").body
+>>> nest = nest_of(loop)
+>>> [loop.extent for loop in nest.loops], nest.body, nest.is_free
+([8, 4], (), True)
 >>> outermost = nested(nest.loops[::-1], ())
->>> outermost.index, outermost.parallel, outermost.body[0].parallel
-('%1', True, False)
+>>> outermost.extent, outermost.parallel, outermost.body[0].parallel
+(4, True, False)
 """
 
 from __future__ import annotations

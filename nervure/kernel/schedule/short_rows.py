@@ -4,18 +4,17 @@ Three channels of a pixel fill less than half of a register, and storing less th
 follow each other in memory, and what else is read is the same for all of them (a scale for each channel), a turn takes
 as many rows as make a multiple of eight elements.
 
->>> from nervure.kernel.ir import Address, Buffer, Kernel, Load, Store, Variable
->>> from nervure.kernel.printer import print_kernel
->>> from nervure.types.dtype import float32
->>> x, y, element = Buffer("x", float32, 3, "in"), Buffer("y", float32, 48, "out"), Variable(float32)
->>> body = Load(element, x, Address(0, (("%1", 1),))), Store(y, Address(0, (("%0", 3), ("%1", 1))), element)
->>> loops = For("%0", 16, (For("%1", 3, body, vector=True),), parallel=True)
->>> print(print_kernel(Kernel("repeat", (x, y), with_short_rows_joined((loops,)))), end="")
-kernel repeat(in x: f32[3], out y: f32[48]):
-  for i < 2 parallel:
-    for j < 24 vector:
-      v0 = x[(j % 3)]
-      y[24*i + j] = v0
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel repeat(in x: f32[3], out y: f32[48]):
+...   for i < 16 parallel:
+...     for j < 3 vector:
+...       v0 = x[j]
+...       y[3*i + j] = v0
+... ''')
+>>> rows, = with_short_rows_joined(kernel.body)
+>>> rows.extent, rows.body[0].extent, rows.body[0].body[0].address.base
+(2, 24, %1 % 3)
 """
 
 from __future__ import annotations

@@ -4,11 +4,15 @@ Where one operand lies across the result, each element of a row of the result is
 needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
 power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
 
->>> from nervure.kernel.ir import Address, Buffer, Load, Variable
->>> from nervure.types.dtype import float32
->>> x, element = Buffer("x", float32, 1 << 20, "in"), Variable(float32)
->>> load = Load(element, x, Address(0, (("%0", 1), ("%1", 1024))))
->>> loop, = with_tiled_transposes((For("%0", 1024, (For("%1", 1024, (load,), vector=True),), parallel=True),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel transpose(in x: f32[1048576], out y: f32[1048576]):
+...   for i < 1024 parallel:
+...     for j < 1024 vector:
+...       v0 = x[i + 1024*j]
+...       y[1024*i + j] = v0
+... ''')
+>>> loop, = with_tiled_transposes(kernel.body)
 >>> loop.extent, loop.body[0].extent, loop.body[0].body[0].extent
 (32, 1024, 32)
 """

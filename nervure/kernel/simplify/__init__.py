@@ -1,14 +1,18 @@
 """Simpler kernels of the same meaning: a list of rewrites, each of which looks at every statement once.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, For, Load, Store, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
->>> from nervure.types.dtype import float32
->>> x, y = Buffer("x", float32, 24, "in"), Buffer("y", float32, 24, "out")
->>> a, b, c = [Variable(float32) for _ in range(3)]
->>> here = Address(0, (("%1", 8), ("%2", 1)))
->>> body = Load(a, x, here), Load(b, x, here), Apply(c, "multiply", (a, b)), Store(y, here, c)
->>> loops = For("%1", 3, (For("%2", 8, body, vector=True),), parallel=True)
->>> print(print_kernel(simplify_kernel(Kernel("square", (x, y), (For("%0", 1, (loops,)),)))), end="")
+>>> kernel = parse_kernel('''
+... kernel square(in x: f32[24], out y: f32[24]):
+...   for i < 1:
+...     for j < 3 parallel:
+...       for k < 8 vector:
+...         v0 = x[8*j + k]
+...         v1 = x[8*j + k]
+...         v2 = multiply(v0, v1)
+...         y[8*j + k] = v2
+... ''')
+>>> print(print_kernel(simplify_kernel(kernel)), end="")
 kernel square(in x: f32[24], out y: f32[24]):
   for i < 24 parallel vector:
     v0 = x[i]

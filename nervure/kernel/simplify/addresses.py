@@ -1,11 +1,13 @@
 """Rewrites of addresses and indices: shorter where the loops bound the indices, affine where they turn out to be.
 
->>> from nervure.kernel.ir import Buffer, For, Load, Variable
->>> from nervure.types.dim import index
->>> from nervure.types.dtype import float32
->>> x = Buffer("x", float32, 12, "in")
->>> load = Load(Variable(float32), x, Address((4 * index(0) + index(1)) // 4 * 4 + index(1) % 4))
->>> loop, = with_affine_addresses((For("%0", 3, (For("%1", 4, (load,)),)),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel read(in x: f32[12]):
+...   for i < 3:
+...     for j < 4:
+...       v0 = x[(4*i + j)//4*4 + j % 4]
+... ''')
+>>> loop, = with_affine_addresses(kernel.body)
 >>> loop.body[0].body[0].address
 Address(base=0, steps=(('%0', 4), ('%1', 1)), terms=())
 """

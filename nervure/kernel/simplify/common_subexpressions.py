@@ -1,12 +1,15 @@
 """Common subexpressions: what is computed or read twice happens once.
 
->>> from nervure.kernel.ir import Address, Literal
->>> from nervure.types.dtype import float32
->>> y, (a, b) = Buffer("y", float32, 1, "out"), [Variable(float32) for _ in range(2)]
->>> one = Literal(1.0, float32)
->>> body = with_shared_scalars((Apply(a, "exp", (one,)), Apply(b, "exp", (one,)), Store(y, Address(0), b)))
->>> [type(statement).__name__ for statement in body], body[1].value is a
-(['Apply', 'Store'], True)
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel twice(out y: f32[1]):
+...   v0 = exp(1.0_f32)
+...   v1 = exp(1.0_f32)
+...   y[0] = v1
+... ''')
+>>> power, store = with_shared_scalars(kernel.body)
+>>> store.value is power.result
+True
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Dead code: what nothing needs is not computed.
 
->>> from nervure.kernel.ir import Apply, Literal
->>> from nervure.types.dtype import float32
->>> without_dead_statements((Apply(Variable(float32), "exp", (Literal(1.0, float32),)),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> without_dead_statements(parse_kernel("kernel nothing():\\n  v0 = exp(1.0_f32)").body)
 ()
 """
 

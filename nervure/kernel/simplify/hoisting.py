@@ -1,13 +1,15 @@
 """Loop-invariant checks: those that are the same in every turn of a loop are made once, before it.
 
->>> from nervure.kernel.ir import Address, Apply, Literal
->>> from nervure.types.dtype import bool_, int64
->>> x, y = Buffer("x", int64, 3, "in"), Buffer("y", int64, 12, "out")
->>> place, fits = Variable(int64), Variable(bool_)
->>> rows = For("%0", 3, (For("%1", 4, (
-...     Load(place, x, Address(0, (("%0", 1),))), Apply(fits, "less", (place, Literal(9, int64))),
-...     Check(fits, 1, place),
-...     Store(y, Address(0, (("%0", 4), ("%1", 1))), place)), vector=True),), parallel=True)
+>>> from nervure.kernel.parser import parse_kernel
+>>> rows, = parse_kernel('''
+... kernel rows(in places: i64[3], out y: i64[12]):
+...   for i < 3 parallel:
+...     for j < 4 vector:
+...       v0 = places[i]
+...       v1 = less(v0, 9_i64)
+...       check v1 else 1, v0
+...       y[4*i + j] = v0
+... ''').body
 >>> outer, = with_checks_outside((rows,))
 >>> [type(statement).__name__ for statement in outer.body], len(outer.body[-1].body)
 (['Load', 'Apply', 'Check', 'For'], 1)

@@ -1,12 +1,15 @@
 """Rewrites of loops: those of one turn go, two that walk memory as one become one.
 
->>> from nervure.kernel.ir import Buffer, Literal
->>> from nervure.types.dtype import float32
->>> y = Buffer("y", float32, 12, "out")
->>> store = Store(y, Address(0, (("%0", 4), ("%1", 1))), Literal(0.0, float32))
->>> loop, = with_collapsed_loops((For("%0", 3, (For("%1", 4, (store,), vector=True),), parallel=True),))
->>> loop.index, loop.extent, loop.parallel, loop.vector, loop.body[0].address.steps
-('%1', 12, True, True, (('%1', 1),))
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel fill(out y: f32[12]):
+...   for i < 3 parallel:
+...     for j < 4 vector:
+...       y[4*i + j] = 0.0_f32
+... ''')
+>>> loop, = with_collapsed_loops(kernel.body)
+>>> loop.extent, loop.parallel, loop.vector, loop.body[0].address.step(loop.index)
+(12, True, True, 1)
 """
 
 from __future__ import annotations

@@ -6,10 +6,23 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import schedule_kernel
 from nervure.types.dtype import DType
-from tests.kernel.test_schedule import scaled
 from tests.transformers.cpu.running import check
+
+SCALED = """
+kernel scaled(in x: f32[{size}], out y: f32[{size}], in scale: f32[{columns}]):
+  for i < {rows} parallel:
+    for j < {columns} vector:
+      v0 = x[{columns}*i + j]
+      v1 = index 3*j
+      v2 = convert(v1) f32
+      v3 = scale[j]
+      v4 = multiply(v0, v3)
+      v5 = add(v4, v2)
+      y[{columns}*i + j] = v5
+"""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +50,7 @@ def test_rows_with_a_scale_and_a_shift_for_each_column(cpu, dtype: DType, column
 def test_joined_rows_on_every_width(columns: int) -> None:
     rng = np.random.default_rng(0)
     for rows in (8, 16, 80):
-        kernel = schedule_kernel(scaled(rows, columns))
+        kernel = schedule_kernel(parse_kernel(SCALED.format(rows=rows, columns=columns, size=rows * columns)))
         arrays = {name: rng.standard_normal(size).astype(np.float32)
                   for name, size in (("x", rows * columns), ("y", rows * columns), ("scale", columns))}
         for width in (8, 16, 32, 64):

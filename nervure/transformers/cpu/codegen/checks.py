@@ -2,13 +2,16 @@
 
 The place is the number of the point among all points of the loops around the check, in row-major order.
 
->>> from nervure.kernel.ir import Address, Buffer, For, Kernel, Load, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> from nervure.types.dtype import bool_
->>> x, holds = Buffer("x", bool_, 100, "in"), Variable(bool_)
->>> body = (Load(holds, x, Address(0, (("%0", 1),))), Check(holds, 7, holds))
->>> generate(Kernel("all", (x,), (For("%0", 100, body),)), Target.avx2()).failures
+>>> kernel = parse_kernel('''
+... kernel all(in x: bool[100]):
+...   for i < 100:
+...     v0 = x[i]
+...     check v0 else 7, 1_i64
+... ''')
+>>> generate(kernel, Target.avx2()).failures
 (7,)
 """
 

@@ -1,14 +1,18 @@
 """Folds: points combined in order by statements of their own, one after the other; in a vector loop in each lane.
 
->>> from nervure.kernel.ir import Address, Apply, Buffer, Kernel, Load, Store, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> from nervure.types.dtype import float32
->>> x, y = Buffer("x", float32, 100, "in"), Buffer("y", float32, 1, "out")
->>> element, left, right, product, result = [Variable(float32) for _ in range(5)]
->>> fold = Fold((result,), (("%0", 100),), (Load(element, x, Address(0, (("%0", 1),))),), (element,), (left,), (right,),
-...             (Apply(product, "multiply", (left, right)),), (product,))
->>> text = generate(Kernel("product", (x, y), (fold, Store(y, Address(0), result))), Target.avx2()).text
+>>> text = generate(parse_kernel('''
+... kernel product(in x: f32[100], out y: f32[1]):
+...   v0 = fold over i < 100:
+...     v1 = x[i]
+...     give v1
+...   combine (v2), (v3):
+...     v4 = multiply(v2, v3)
+...     give v4
+...   y[0] = v0
+... '''), Target.avx2()).text
 >>> "fmul float" in text, "select i1" in text
 (True, True)
 """

@@ -1,10 +1,10 @@
 """The loops of a kernel: which of the ways to run its turns each of them takes.
 
->>> from nervure.kernel.ir import Kernel
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> nests = [(For("%0", 8, (For("%1", extent, ()),), parallel=True),) for extent in (8, 1)]
->>> ["loop1" in generate(Kernel("turns", (), nest), Target.avx2()).text for nest in nests]
+>>> text = "kernel turns():\\n  for i < 8 parallel:\\n    for j < {}:"
+>>> ["loop1" in generate(parse_kernel(text.format(extent)), Target.avx2()).text for extent in (8, 1)]
 [True, False]
 """
 

@@ -3,13 +3,17 @@
 A loop over rows whose inner loop reads, or adds, at an address with a variable in it computes that variable once more,
 as it will be some turns later, and the inner loop asks for that row while it works on its own.
 
->>> from nervure.types.dtype import float32, int64
->>> rows, x, y = Buffer("rows", int64, 50, "in"), Buffer("x", float32, 900, "in"), Buffer("y", float32, 450, "out")
->>> row, element = Variable(int64), Variable(float32)
->>> copy = For("%1", 9, (Load(element, x, Address(0, (("%1", 1),), ((9, row),))),
-...                      Store(y, Address(0, (("%0", 9), ("%1", 1))), element)), vector=True)
->>> statements, places = gathered_rows(For("%0", 50, (Load(row, rows, Address(0, (("%0", 1),))), copy)))
->>> statements[0].buffer.name, statements[0].address.base, [buffer.name for buffer, _ in places[copy]]
+>>> from nervure.kernel.parser import parse_kernel
+>>> loop, = parse_kernel('''
+... kernel gather(in rows: i64[50], in x: f32[900], out y: f32[450]):
+...   for i < 50:
+...     v0 = rows[i]
+...     for j < 9 vector:
+...       v1 = x[j + 9*v0]
+...       y[9*i + j] = v1
+... ''').body
+>>> statements, places = gathered_rows(loop)
+>>> statements[0].buffer.name, statements[0].address.base, [buffer.name for buffer, _ in places[loop.body[-1]]]
 ('rows', min(%0 + 4, 49), ['x'])
 """
 

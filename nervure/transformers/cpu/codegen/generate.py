@@ -5,17 +5,16 @@
 It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the sliced loop
 that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
 
->>> from nervure.kernel.ir import Address, Apply, For, Literal, Load, Store, Variable
->>> from nervure.types.dim import dim
->>> from nervure.types.dtype import float32
->>> n = dim("N")
->>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
->>> element, double = Variable(float32), Variable(float32)
->>> here = Address(0, (("%0", 1),))
->>> kernel = Kernel("double", (x, y), (For("%0", n, (
-...     Load(element, x, here), Apply(double, "add", (element, element)), Store(y, here, double),
-... ), parallel=True, vector=True),))
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.machine import Target
+>>> kernel = parse_kernel('''
+... kernel double(in x: f32[N], out y: f32[N]):
+...   symbol N
+...   for i < N parallel vector:
+...     v0 = x[i]
+...     v1 = add(v0, v0)
+...     y[i] = v1
+... ''')
 >>> code = generate(kernel, Target.avx2())
 >>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
 ((), 0, True)

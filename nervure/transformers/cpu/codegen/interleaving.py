@@ -2,11 +2,16 @@
 
 A counter-based generator makes two words a turn; stored lane by lane they would cost more than they take to make.
 
->>> from nervure.kernel.ir import Address, Buffer, Variable
->>> from nervure.types.dtype import uint32
->>> words, x, y = Buffer("words", uint32, 64, "out"), Variable(uint32), Variable(uint32)
->>> stores = [Store(words, Address(part, (("%0", 2),)), value) for part, value in enumerate((y, x))]
->>> pairs(stores, "%0") == {stores[1]: (stores[0], stores[1])}
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel words(out words: u32[64]):
+...   for i < 32 vector:
+...     words[2*i + 1] = 7_u32
+...     words[2*i] = 8_u32
+... ''')
+>>> loop, = kernel.body
+>>> upper, lower = loop.body
+>>> pairs(loop.body, loop.index) == {lower: (lower, upper)}
 True
 """
 

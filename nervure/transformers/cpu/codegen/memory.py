@@ -1,12 +1,14 @@
 """The statements that touch memory: loads go as far out as nothing is stored into their buffer, stores stay.
 
->>> from nervure.kernel.ir import Address, For, Kernel, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> from nervure.types.dtype import float32
->>> x, y, element = Buffer("x", float32, 1, "in"), Buffer("y", float32, 100, "out"), Variable(float32)
->>> body = (Load(element, x, Address(0)), Store(y, Address(0, (("%0", 1),)), element))
->>> text = generate(Kernel("repeat", (x, y), (For("%0", 100, body, vector=True),)), Target.avx2()).text
+>>> text = generate(parse_kernel('''
+... kernel repeat(in x: f32[1], out y: f32[100]):
+...   for i < 100 vector:
+...     v0 = x[0]
+...     y[i] = v0
+... '''), Target.avx2()).text
 >>> text.index("load float") < text.index("loop0:") < text.index("store <32 x float>")
 True
 """

@@ -4,13 +4,19 @@ A kernel of rows reads a row from memory in its first run and then computes on i
 is in the caches, asks for the row that the following turn of the loop will read. A processor that computes long
 functions looks no further than the next few elements, so a loop of such functions asks for what comes some lines later.
 
->>> from nervure.kernel.ir import Variable
->>> from nervure.types.dtype import float32
->>> x, y = Buffer("x", float32, 800, "in"), Buffer("y", float32, 800, "out")
->>> row, total, element, again = Address(0, (("%0", 100), ("%1", 1))), *[Variable(float32) for _ in range(3)]
->>> last = For("%1", 100, (Load(again, x, row), Store(y, row, again)), vector=True)
->>> rows = For("%0", 8, (Reduce((total,), ("add",), (("%1", 100),), (Load(element, x, row),), (element,)), last))
->>> [(buffer.name, address.base) for buffer, address in next_rows(rows)[last]]
+>>> from nervure.kernel.parser import parse_kernel
+>>> rows, = parse_kernel('''
+... kernel rows(in x: f32[800], out y: f32[800]):
+...   for i < 8:
+...     v0 = reduce add over j < 100:
+...       v1 = x[100*i + j]
+...       give v1
+...     for j < 100 vector:
+...       v2 = x[100*i + j]
+...       v3 = divide(v2, v0)
+...       y[100*i + j] = v3
+... ''').body
+>>> [(buffer.name, address.base) for buffer, address in next_rows(rows)[rows.body[-1]]]
 [('x', 100)]
 """
 

@@ -5,13 +5,15 @@ third of all traffic, and what is stored is gone from the caches before anybody 
 do neither want aligned rows and keep no order with others, hence a fence at the end of a kernel. They also want whole
 lines: short rows go past the caches only where none of them shares a line with the next.
 
->>> from nervure.kernel.ir import Address, For, Literal
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> from nervure.types.dtype import float32
->>> x = Buffer("x", float32, 1 << 24, "out")
->>> kernel = Kernel("ones", (x,), (For("%0", x.size, (
-...     Store(x, Address(0, (("%0", 1),)), Literal(1.0, float32)),), parallel=True, vector=True),))
+>>> kernel = parse_kernel('''
+... kernel ones(out x: f32[16777216]):
+...   for i < 16777216 parallel vector:
+...     x[i] = 1.0_f32
+... ''')
+>>> x, = kernel.buffers
 >>> ["!nontemporal" in generate(kernel, Target.avx2(), least).text for least in ({}, {x: 1 << 20}, {x: 1 << 30})]
 [False, True, False]
 """

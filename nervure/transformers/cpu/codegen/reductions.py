@@ -7,11 +7,9 @@
 * where the body is short and there is one index, 64 points at once, with the accumulators in registers;
 * else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
 
->>> from nervure.kernel.ir import Literal, Variable
->>> from nervure.types.dtype import float32
->>> total = Variable(float32)
->>> [is_unrolled(Reduce((total,), ("add",), (("%0", extent),), (), (Literal(1.0, float32),)), in_lanes=True)
-...  for extent in (9, 100)]
+>>> from nervure.kernel.parser import parse_kernel
+>>> text = "kernel ones():\\n  v0 = reduce add over i < {}:\\n    give 1.0_f32"
+>>> [is_unrolled(parse_kernel(text.format(extent)).body[0], in_lanes=True) for extent in (9, 100)]
 [True, False]
 """
 

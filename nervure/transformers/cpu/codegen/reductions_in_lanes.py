@@ -1,13 +1,15 @@
 """Reductions whose innermost index runs in lanes.
 
->>> from nervure.kernel.ir import Address, Buffer, Kernel, Load, Store, Variable
+>>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.codegen.generate import generate
 >>> from nervure.transformers.cpu.machine import Target
->>> from nervure.types.dtype import float32
->>> x, y = Buffer("x", float32, 1000, "in"), Buffer("y", float32, 1, "out")
->>> element, total = Variable(float32), Variable(float32)
->>> reduce = Reduce((total,), ("add",), (("%0", 1000),), (Load(element, x, Address(0, (("%0", 1),))),), (element,))
->>> text = generate(Kernel("total", (x, y), (reduce, Store(y, Address(0), total))), Target.avx2()).text
+>>> text = generate(parse_kernel('''
+... kernel total(in x: f32[1000], out y: f32[1]):
+...   v0 = reduce add over i < 1000:
+...     v1 = x[i]
+...     give v1
+...   y[0] = v0
+... '''), Target.avx2()).text
 >>> [f"fadd <{lanes} x float>" in text for lanes in (64, 32, 16, 8, 4, 2)]      # 64 lanes, and the tree over them
 [True, True, True, True, True, True]
 """

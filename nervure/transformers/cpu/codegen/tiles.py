@@ -5,13 +5,19 @@ loop are taken in tiles as wide as their accumulators fit the cache, the stateme
 the whole tile, and each point of a reduction for all columns of it. What one statement leaves for a later one waits in
 memory. A processor does not see by itself which row comes next, so rows are asked for ahead of time.
 
->>> from nervure.kernel.ir import Literal
->>> from nervure.types.dim import dim
->>> from nervure.types.dtype import float32
->>> total = Variable(float32)
->>> reduce = Reduce((total,), ("add",), (("%1", dim("N")),), (), (Literal(1.0, float32),))
->>> takes_tiles(For("%0", 100, (reduce,), vector=True)), takes_tiles(For("%0", 100, (), vector=True))
-(True, False)
+>>> from nervure.kernel.parser import parse_kernel
+>>> text = '''
+... kernel sums(in x: f32[M*N], out y: f32[M]):
+...   symbol M
+...   symbol N
+...   for i < M vector:
+...     v0 = reduce add over j < {}:
+...       v1 = x[i + M*j]
+...       give v1
+...     y[i] = v0
+... '''
+>>> [takes_tiles(parse_kernel(text.format(rows)).body[0]) for rows in ("N", "7")]
+[True, False]
 """
 
 from __future__ import annotations

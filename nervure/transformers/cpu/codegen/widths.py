@@ -5,9 +5,15 @@ those with a few long functions in two, since a processor looks too few instruct
 a loop by itself. What is longer, or gathers, runs in one. A reduction inside a vector loop takes whole cache lines of
 each row.
 
->>> from nervure.types.dtype import float32
->>> x, y = Variable(float32), Variable(float32)
->>> [vector_widths(For("%0", 100, (Apply(y, function, (x,)),)), lanes=8) for function in ("negative", "exp")]
+>>> from nervure.kernel.parser import parse_kernel
+>>> text = '''
+... kernel apply(in x: f32[100], out y: f32[100]):
+...   for i < 100 vector:
+...     v0 = x[i]
+...     v1 = {}(v0)
+...     y[i] = v1
+... '''
+>>> [vector_widths(parse_kernel(text.format(function)).body[0], lanes=8) for function in ("negative", "exp")]
 [Widths(full=(32, 8), masked=8), Widths(full=(16,), masked=8)]
 """
 
