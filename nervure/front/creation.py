@@ -14,14 +14,15 @@ False
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
-from nervure.front.alignment import arranged
+from nervure.front.alignment import arranged, fitted
 from nervure.front.promotion import promote, weak_type
-from nervure.front.tensor import Tensor, is_operand, is_scalar, value_only
+from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, value_only
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
@@ -66,8 +67,8 @@ class AssignableTensorOp(Tensor):
             super().__init__(value, axes)
             return
         assert variable is not None
+        put(self, "_value", None)  # each mention is a read of its own
         put(self, "_axes", axes)
-        put(self, "_value", self.value)
         variable.handle = (role, axes, weakref.ref(self))
 
     @property
@@ -80,6 +81,11 @@ class AssignableTensorOp(Tensor):
         if self.is_named:
             read.outputs[0].labels = self.axes.names
         return read.outputs[0]
+
+    @property
+    def type(self) -> BasicTensorDescription:
+        """Element type and shape; of a place whose axes got their lengths later, as they are now."""
+        return self._value.type if self.variable is None else self.variable.type
 
     @property
     def is_constant(self) -> bool:
@@ -108,9 +114,10 @@ class AssignableTensorOp(Tensor):
 
     def named(self, name: str) -> AssignableTensorOp:
         """Gives the place a name, and returns this tensor."""
-        super().named(name)
-        if self.variable is not None:
-            self.variable.name = name
+        if self.variable is None:
+            super().named(name)
+        else:
+            self.variable.name = checked_name(name)
         return self
 
     def given(self, value: Any, op: str, operand: str | int) -> Any:
@@ -128,7 +135,10 @@ class AssignableTensorOp(Tensor):
         return self.__copy__()
 
     def __repr__(self) -> str:
-        return f"<{self.role} {self._described()}>"
+        if self.variable is None:
+            return f"<{self.role} {self._described(known_elements(self._value.op))}>"
+        is_known = all([axis.has_length for axis in self._axes or ()])
+        return f"<{self.role} {self._described() if is_known else self._axes}>"
 
 
 def handle_of(variable: Variable) -> AssignableTensorOp:
@@ -257,31 +267,34 @@ def tensor(data: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = No
 def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: Any) -> AssignableTensorOp:
     own = read_axes(axes)
     if isinstance(initial, Tensor):
-        initial = _elements(initial, own, role)
+        initial = _spread(initial, own, role)
     if initial is not None and not callable(initial):
         initial = read_array(initial, dtype, role)
         dtype = initial.dtype if dtype is None else dtype
-        if initial.ndim:
-            check_shape(initial.shape, own, role)
     element = float32 if dtype is None else as_dtype(dtype)
-    if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
-        raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", op=role, operand="axes",
-                              got=str(own), expected="integers",
-                              help="only placeholders have symbolic lengths")
+    is_known = all([axis.has_length for axis in own])  # others get theirs later, at the first use at the latest
+    described = _described(role, element, own) if is_known else partial(_described, role, element, own)
     constant, persistent, trainable, is_input = ROLES[role]
-    try:
-        described = BasicTensorDescription(element, own.lengths)
-    except NervureError as error:
-        raise error.within(role) from None
     place = Variable(described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
     return AssignableTensorOp(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
+def _described(role: str, element: DType, own: Axes) -> BasicTensorDescription:
+    """The type of a place over these axes."""
+    try:
+        if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
+            raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", operand="axes",
+                                  got=str(own), expected="integers", help="only placeholders have symbolic lengths")
+        return BasicTensorDescription(element, own.lengths)
+    except NervureError as error:
+        raise error.within(role) from None
+
+
 def _initializer(initial: Any, axes: Axes, role: str) -> Any:
     """What a Variable calls for its first value: a user's callable receives the axes and may give a tensor."""
     if not callable(initial):
-        return initial
+        return None if initial is None else _stretched(initial, axes, role)
 
     def compute() -> np.ndarray:
         try:
@@ -291,11 +304,29 @@ def _initializer(initial: Any, axes: Axes, role: str) -> Any:
         except Exception as error:
             raise InvalidArgument(f"the initial value cannot be computed: {error}", op=role,
                                   help="initial_value is called with the axes") from error
-        value = _elements(value, axes, role) if isinstance(value, Tensor) else numpy_array(value, role)
-        if value.ndim:
-            check_shape(value.shape, axes, role)
-        return value
+        array = _spread(value, axes, role) if isinstance(value, Tensor) else numpy_array(value, role)
+        return _stretched(array, axes, role)
     return compute
+
+
+def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:
+    """The elements of a tensor over the axes of a place, spread by their names as an assignment does."""
+    if not value.ndim:
+        return value.numpy()
+    place = Tensor(Full(0, value.dtype, axes.lengths), axes)
+    return Tensor(fitted(value, place, role)).numpy()
+
+
+def _stretched(array: np.ndarray, axes: Axes, role: str) -> np.ndarray:
+    """An array with the lengths of axes; along axes without names it is stretched as NumPy does. A number stays one."""
+    if array.ndim and axes.is_anonymous:
+        try:
+            return np.broadcast_to(array, axes.lengths)  # type: ignore[arg-type]  # numbers, as was checked
+        except ValueError:  # not to be stretched: the error below
+            pass
+    if array.ndim:
+        check_shape(array.shape, axes, role)
+    return array
 
 
 def _elements(value: Tensor, axes: AxesLike | None, op: str) -> np.ndarray:
@@ -405,4 +436,5 @@ def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
     if tuple(shape) != tuple(axes.lengths):
         raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
                             expected=f"{tuple(axes.lengths)} for {axes}",
-                            help="give other axes=, or reshape the value; a single number fills any axes")
+                            help="give other axes=, or reshape the value; a single number fills any axes, and "
+                                 'nv.constant(value, axes="C=3") says which an initial value has')

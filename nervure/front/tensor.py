@@ -133,10 +133,7 @@ class Tensor(Frozen, Interface, Identity):
 
     def named(self, name: str) -> Tensor:
         """Gives the op a label for printing and look-up, and returns this tensor."""
-        if not isinstance(name, str) or not name:
-            raise WrongKind("a name is a non-empty string", op="named", got=repr(name), expected="str",
-                            help="x.named(\"logits\")")
-        self._value.op.name = name
+        self._value.op.name = checked_name(name)
         return self
 
     # -- numbers -----------------------------------------------------------------------------------
@@ -229,13 +226,14 @@ class Tensor(Frozen, Interface, Identity):
         return bool(np.isin(np.asarray(item), self.numpy()).any())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._described(type(self._value.op).__name__)}>"
+        op = self._value.op
+        return f"<{type(self).__name__} {self._described(type(op).__name__, known_elements(op))}>"
 
     def _described(self, *words: str) -> str:
-        """Type, axes, elements where they are known without computing, and label, as ``repr`` shows them."""
+        """Type, axes, some words and the label, as ``repr`` shows them."""
         names = self.axes.names if self.is_named else None
         label = repr(self.name) if self.name else ""
-        return " ".join(filter(None, [self.type.describe(names), *words, _known_elements(self._value.op), label]))
+        return " ".join(filter(None, [self.type.describe(names), *words, label]))
 
     def __copy__(self) -> Tensor:
         return self  # a value does not change, so that a copy would be no other
@@ -266,7 +264,7 @@ TensorLike = Operand | list[Any] | tuple[Any, ...]
 """What a function of tensors takes: nested lists, too."""
 
 
-def _known_elements(op: Op) -> str:
+def known_elements(op: Op) -> str:
     """The elements of a constant on one line, most of them left out where there are many; "" for other ops."""
     if isinstance(op, Full):
         return str(op.dtype.numpy.type(op.number))
@@ -274,6 +272,14 @@ def _known_elements(op: Op) -> str:
         return ""
     text = np.array2string(op.array, precision=4, threshold=8, edgeitems=2 if op.array.ndim < 3 else 1)
     return shorten(text, 72, placeholder=" ...")
+
+
+def checked_name(name: object) -> str:
+    """A label as it is; WrongKind for anything but a non-empty string."""
+    if not isinstance(name, str) or not name:
+        raise WrongKind("a name is a non-empty string", op="named", got=repr(name), expected="str",
+                        help="x.named(\"logits\")")
+    return name
 
 
 def is_scalar(value: object) -> bool:

@@ -35,11 +35,10 @@ class Variable(Frozen, Identity):
     What it is does not change: only ``name``, and ``handle``, by which the front finds its tensor again, may be set.
     """
 
-    __slots__ = ("type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value",
+    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value",
                  "_lock", "__weakref__")
     _plural = "variables"
     _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
-    type: BasicTensorDescription
     initial: Any
     name: str | None
     trainable: bool
@@ -47,17 +46,25 @@ class Variable(Frozen, Identity):
     location: Any
     is_local: bool
     handle: Any
+    _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
     _value: np.ndarray | None
     _lock: threading.Lock
 
-    def __init__(self, type: BasicTensorDescription, initial: Any = None, name: str | None = None,
-                 trainable: bool = False, persistent: bool = True, location: Any = None,
-                 is_local: bool = False) -> None:
+    def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: Any = None,
+                 name: str | None = None, trainable: bool = False, persistent: bool = True,
+                 location: Any = None, is_local: bool = False) -> None:
         self.name, self.handle = name, None
-        for part, value in (("type", type), ("initial", initial), ("trainable", trainable),
+        for part, value in (("_type", type), ("initial", initial), ("trainable", trainable),
                             ("persistent", persistent), ("location", location), ("is_local", is_local),
                             ("_value", None), ("_lock", threading.Lock())):
             put(self, part, value)
+
+    @property
+    def type(self) -> BasicTensorDescription:
+        """Element type and shape. One that was given as a function, as a length was not known, is asked for now."""
+        if callable(self._type):
+            put(self, "_type", self._type())
+        return self._type  # type: ignore[return-value]  # no function any more
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in ("name", "handle"):
@@ -95,4 +102,5 @@ class Variable(Frozen, Identity):
         return array
 
     def __repr__(self) -> str:
-        return f"Variable({self.name or 'unnamed'}: {self.type})"
+        known = "a length is not known yet" if callable(self._type) else self._type
+        return f"Variable({self.name or 'unnamed'}: {known})"

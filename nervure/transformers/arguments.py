@@ -70,8 +70,10 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
 
 
 def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:
-    """Whether a value has no element type of its own: Python's integers, and lists of nothing."""
-    if is_array(value):
+    """Whether a value has no element type of its own: integers of Python's and scalar ones of NumPy's, and lists of
+    nothing.
+    """
+    if is_array(value) and not isinstance(value, np.integer):
         return False
     return array.size == 0 or (source.is_integer and dtype.is_integer)
 

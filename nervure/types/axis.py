@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.axis_class import (
@@ -32,6 +33,9 @@ from nervure.types.axis_class import (
 from nervure.types.axis_class import make_axis_class as make_axis_class
 from nervure.types.dim import Dim, DimLike, bounds, equal, product
 from nervure.types.frozen import Frozen, put
+
+if TYPE_CHECKING:
+    from nervure.types.axes import Axes, AxesLike
 
 MAXIMUM_NESTING = 32  # of flattened axes in flattened axes: far past any use, well inside Python's own stack
 
@@ -115,7 +119,7 @@ class Axis(Frozen):
             raise InvalidArgument(f"the length of axis {self.label} is needed, but has not been set",
                                   op="Axis.length", got="no length",
                                   expected="an int or a symbolic dimension",
-                                  help="set it first: axis.length = 28")
+                                  help="set it first: axis.length = 28; nv.dim('n') is a length that each call brings")
         root.is_fixed = True
         return root.length
 
@@ -196,6 +200,34 @@ class Axis(Frozen):
 
     def __hash__(self) -> int:
         return hash((self._root.axis_class, self._level))
+
+    def _beside(self, other: object, operator: str) -> Axes:
+        """This axis as Axes, for an operator of theirs."""
+        from nervure.types.axes import make_axes  # which builds on axes
+        if isinstance(other, (int, Dim)):
+            raise WrongKind("an axis and a number do not join", op=f"Axis {operator}", got=f"{self} and {other}",
+                            expected="axes", help="axis.offset(1) is its relative of the next level, "
+                                                  "axis.length + 1 a length")
+        return make_axes(self)
+
+    def __add__(self, other: AxesLike) -> Axes:
+        """This axis followed by the other's: Axes. InvalidArgument where an axis is in both."""
+        return self._beside(other, "+") + other
+
+    def __radd__(self, other: AxesLike) -> Axes:
+        return self._beside(other, "+").__radd__(other)
+
+    def __sub__(self, other: AxesLike) -> Axes:
+        """Axes with this axis, or without any if the other has it."""
+        return self._beside(other, "-") - other
+
+    def __or__(self, other: AxesLike) -> Axes:
+        """This axis and the other's new ones: Axes."""
+        return self._beside(other, "|") | other
+
+    def __and__(self, other: AxesLike) -> Axes:
+        """Axes with this axis if the other has it."""
+        return self._beside(other, "&") & other
 
     def __copy__(self) -> Axis:
         return self  # a copy would be another axis, and an unset length would no longer be shared

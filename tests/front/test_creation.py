@@ -118,8 +118,72 @@ def test_named_values_go_to_their_axes():
     other = nv.zeros("H=2, K=2")
     for refused in (lambda: nv.variable(square, other), lambda: nv.constant(other, axes=square),
                     lambda: nv.variable(square, lambda _: other).numpy(), lambda: nv.tensor(other, square)):
-        with pytest.raises(AxisMismatch, match="other axes"):
+        with pytest.raises(AxisMismatch, match="other axes|lacks K"):
             refused()
+
+
+@pytest.mark.parametrize("value", [np.ones((1, 3)), [1, 2, 3], np.ones((2, 1)), [[1], [2]], 5, np.ones((2, 3))])
+@pytest.mark.parametrize("given", [lambda value: value, lambda value: lambda axes: np.array(value),
+                                   lambda value: nv.constant(value), lambda value: lambda axes: nv.constant(value)])
+def test_initial_values_without_names_are_spread_as_numpy_does(value, given):
+    """A191: along axes without names; the element type is that of the value."""
+    for make in (nv.variable, nv.persistent_tensor):
+        made = make((2, 3), given(value))
+        assert made.tolist() == np.broadcast_to(value, (2, 3)).tolist() and made.shape == (2, 3)
+
+
+def test_initial_values_are_spread_along_the_axes_that_they_lack():
+    """A191: as in an assignment, by names; positions do not count."""
+    row, turned = nv.constant([1, 2, 3], axes=[W]), nv.constant([[1, 2], [3, 4], [5, 6]], axes=[W, H])
+    for given in (lambda value: value, lambda value: lambda axes: value):
+        assert nv.variable([H, W], given(row)).tolist() == [[1, 2, 3]] * 2
+        assert nv.variable([H, W], given(turned)).tolist() == [[1, 3, 5], [2, 4, 6]]
+
+
+@pytest.mark.parametrize("value", [np.ones((1, 3)), [1, 2, 3], np.ones((2, 1)), np.ones((3, 2))], ids=str)
+def test_named_places_are_not_filled_by_position(value):
+    """A191: an array of another shape says what it needs."""
+    with pytest.raises(ShapeMismatch) as caught:
+        nv.variable([H, W], value)
+    assert "nv.constant(value, axes=" in caught.value.help
+
+
+# -- axes that get their lengths later ---------------------------------------------------------------------------------
+
+
+def test_a_place_over_an_axis_without_length():
+    """A198: takes the length that is set before its first use."""
+    batch = nv.make_axis(name="N")
+    x = nv.placeholder([batch, W]).named("x")
+    w = nv.variable([batch], initial_value=2.0)
+    counted = nv.persistent_tensor([batch], lambda axes: np.arange(axes.size))
+    scratch = nv.temporary([batch])
+    assert repr(x) == "<placeholder (N: ?, W: 3)>" and x.axes.names == ("N", "W") and x.name == "x"
+    batch.length = 2
+    assert repr(x) == "<placeholder f32[N=2, W=3] 'x'>" and (x.shape, x.dtype) == ((2, 3), nv.float32)
+    assert (w.tolist(), counted.tolist(), scratch.shape) == ([2, 2], [0, 1], (2,))
+    f = nv.computation(x * w, x)
+    assert f(np.ones((2, 3))).tolist() == [[2] * 3] * 2
+    with pytest.raises(ShapeMismatch):
+        f(np.ones((4, 3)))
+
+
+def test_the_first_use_of_a_place_needs_the_lengths():
+    """A198: as an operand, and for its shape; the error says how to set one."""
+    batch = nv.make_axis(name="N")
+    x = nv.placeholder([batch])
+    for use in (lambda: x + 1, lambda: x.shape, lambda: nv.computation(x, x), lambda: nv.assign(x, 0.0),
+                lambda: nv.variable([batch], [1.0, 2.0])):
+        with pytest.raises(InvalidArgument, match="length of axis N") as caught:
+            use()
+        assert "axis.length = " in caught.value.help and caught.value.location.file == __file__
+    batch.length = nv.dim("n")
+    assert nv.computation(x + 1, x)(np.zeros(3)).tolist() == [1, 1, 1]
+    late = nv.make_axis(name="M")
+    w = nv.variable([late])
+    late.length = nv.dim("m")
+    with pytest.raises(InvalidArgument, match="lengths that are numbers"):
+        w.numpy()
 
 
 def test_initial_values_that_fail():

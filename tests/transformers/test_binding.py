@@ -228,3 +228,24 @@ def test_symbolic_graphs_compute():
         np.testing.assert_allclose(total, (array * array).sum(0), rtol=1e-6)
         np.testing.assert_array_equal(flat, array.ravel())
         np.testing.assert_allclose(product, array.T @ array, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [dtype for dtype in all_dtypes if dtype.is_integer], ids=str)
+@pytest.mark.parametrize("scalar", [np.int64, np.int8, np.uint64, np.uint8], ids=lambda kind: kind.__name__)
+def test_integer_scalars_of_numpy_have_no_type_of_their_own(dtype, scalar):
+    """A96: as Python's, they fit where their value does; arrays have a type, whatever their rank."""
+    assert passed(dtype, scalar(3)) == 3 and passed(dtype, [scalar(1), scalar(2)], 2).tolist() == [1, 2]
+    low, high = int(dtype.minimum), int(dtype.maximum)
+    for value in (low - 1, high + 1):
+        if np.iinfo(scalar).min <= value <= np.iinfo(scalar).max:
+            with pytest.raises(InvalidArgument, match=str(value)):
+                passed(dtype, scalar(value))
+
+
+def test_arrays_of_signed_integers_are_no_unsigned_ones():
+    """A96: not even without axes."""
+    for value in (np.array(3), np.array([3])):
+        with pytest.raises(WrongKind, match="int64 elements are not converted to uint8"):
+            passed(all_dtypes[7], value, *value.shape)
+    with pytest.raises(WrongKind):
+        passed(all_dtypes[7], np.float64(3))

@@ -411,3 +411,23 @@ def test_roles_at_other_levels():
     """A55: a relative keeps its role."""
     assert make_axes(H, N.offset(-1)).batch_axis() == N.offset(-1)
     assert make_axes(H.offset(2), N.offset(-1)).sample_axes() == make_axes(H.offset(2))
+
+
+def test_an_axis_is_joined_as_axes_are():
+    """A27: an axis stands for the Axes that hold it alone."""
+    h, w = axis("H", 2), axis("W", 3)
+    assert h + w == h + [w] == [h] + w == make_axes([h]) + w == h + "W=3" == make_axes([h, w])
+    assert h | w | h == make_axes([h, w]) and h & w == make_axes() and h & h == h - w == make_axes([h])
+    assert "N=4" + h == make_axes("N=4, H=2") and h - h == make_axes()
+    with pytest.raises(InvalidArgument, match="would occur twice"):
+        h + axis("H", 2)
+
+
+@pytest.mark.parametrize("number", [0, 1, dim("n")], ids=str)
+def test_an_axis_and_a_number_do_not_join(number):
+    """A27: an offset and a length are written otherwise."""
+    h = axis("H", 2)
+    for join in (lambda: h + number, lambda: number + h, lambda: h | number):
+        with pytest.raises(WrongKind, match="do not join") as caught:
+            join()
+        assert "offset" in caught.value.help
