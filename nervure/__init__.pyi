@@ -632,7 +632,7 @@ def multiply(x: Operand, y: Operand) -> Tensor:
     """
 
 def negative(x: Operand) -> Tensor:
-    """-x; flips the sign of zero and NaN; integers wrap.
+    """-x; flips the sign of zero; integers wrap.
 
     >>> nv.negative(np.array([1, -2])).tolist()
     [-1, 2]

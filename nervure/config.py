@@ -29,7 +29,11 @@ def config_text() -> str:
 
 
 def show_config() -> None:
-    """Prints the configuration to standard output."""
+    """Prints the configuration to standard output.
+
+    >>> nv.show_config()
+    nervure ...
+    """
     print(config_text())
 
 

@@ -76,6 +76,12 @@ class NervureError(Exception):
     ``op`` names the operation, ``operand`` which of its inputs, ``got`` and ``expected`` what was found and
     what would do, ``location`` the user's file and line, ``help`` what to do about it. A part that makes no
     sense for an error is None.
+
+    >>> try:
+    ...     nv.reshape([1, 2, 3], (2, 2))
+    ... except nv.NervureError as error:
+    ...     print(error.op, error.operand, error.expected)
+    reshape shape 3 elements
     """
 
     def __init__(self, message: str, *, op: str | None = None, operand: str | int | None = None,

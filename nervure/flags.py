@@ -35,6 +35,9 @@ class Switch(NamedTuple):
     """What one switch is: its default (whose type is the switch's), one line of doc, and the values that it takes.
 
     An integer is of at least 0; ``words`` are all that a text may be, where they are known.
+
+    >>> nv.flags.SWITCHES["check_nan"].default
+    False
     """
 
     default: bool | int | str
@@ -76,7 +79,11 @@ def variable_name(switch: str) -> str:
 
 
 def parse(name: str, text: str) -> bool | int | str:
-    """The value of a switch from text; InvalidArgument if it has none."""
+    """The value of a switch from text; InvalidArgument if it has none.
+
+    >>> parse("threads", "4"), parse("check_nan", "yes")
+    (4, True)
+    """
     kind = type(SWITCHES[name].default)
     text = text.strip()
     try:
@@ -148,12 +155,23 @@ def shows(word: str) -> bool:
 
 
 def show(title: str, text: str) -> None:
-    """Prints what ``debug`` has asked for."""
+    """Prints what ``debug`` has asked for.
+
+    >>> import contextlib
+    >>> with contextlib.redirect_stderr(sys.stdout):
+    ...     show("cluster", "loop over (4,)")
+    -- cluster
+    loop over (4,)
+    """
     print(f"-- {title}\n{text.removesuffix(chr(10))}", file=sys.stderr)
 
 
 def check_debug(passes: Iterable[str]) -> None:
-    """InvalidArgument if ``debug`` asks for something that is neither one of DEBUG_WORDS nor one of these passes."""
+    """InvalidArgument if ``debug`` asks for something that is neither one of DEBUG_WORDS nor one of these passes.
+
+    >>> with nv.flags.overriding(debug="cluster, simplify"):
+    ...     nv.flags.check_debug(["simplify"])
+    """
     known = list(dict.fromkeys([*DEBUG_WORDS, *passes]))
     for word in _words_of(debug):
         if word not in known:
@@ -167,17 +185,33 @@ def _words_of(text: str) -> list[str]:
 
 
 def on_change(name: str, tell: Callable[[Any], None]) -> None:
-    """From now on ``tell`` is given each new value of a switch."""
+    """From now on ``tell`` is given each new value of a switch.
+
+    >>> seen = []
+    >>> nv.flags.on_change("memory_limit", seen.append)
+    >>> with nv.flags.overriding(memory_limit=1000):
+    ...     seen
+    [1000]
+    """
     _listeners.setdefault(name, []).append(tell)
 
 
 def allowed_bytes() -> int:
-    """The bytes that one call, or one variable, may take: ``memory_limit``, or this machine's memory."""
+    """The bytes that one call, or one variable, may take: ``memory_limit``, or this machine's memory.
+
+    >>> with nv.flags.overriding(memory_limit=1000):
+    ...     nv.flags.allowed_bytes()
+    1000
+    """
     return memory_limit or physical_memory()
 
 
 def physical_memory() -> int:
-    """The bytes of this machine's memory; where the system does not say, the largest size there can be."""
+    """The bytes of this machine's memory; where the system does not say, the largest size there can be.
+
+    >>> nv.flags.physical_memory() > 0
+    True
+    """
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -186,7 +220,12 @@ def physical_memory() -> int:
 
 @contextmanager
 def overriding(**values: Any) -> Iterator[None]:
-    """Sets switches until the ``with`` block ends; for the whole process, not for one thread."""
+    """Sets switches until the ``with`` block ends; for the whole process, not for one thread.
+
+    >>> with nv.flags.overriding(threads=1, check_nan=True):
+    ...     nv.flags.threads, nv.flags.check_nan
+    (1, True)
+    """
     module = sys.modules[__name__]
     before = {name: getattr(module, name) for name in values}
     try:
@@ -199,7 +238,11 @@ def overriding(**values: Any) -> Iterator[None]:
 
 
 def describe() -> str:
-    """One line a switch: name, value, the environment variable it starts from, what it does."""
+    """One line a switch: name, value, the environment variable it starts from, what it does.
+
+    >>> print(nv.flags.describe())
+    cache ...
+    """
     rows = [(name, repr(getattr(sys.modules[__name__], name)), variable_name(name), switch.doc)
             for name, switch in SWITCHES.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
@@ -241,5 +284,7 @@ def _unknown(name: str) -> UnknownSwitch:
     return UnknownSwitch(f"there is no switch {name}", op="flags", got=name, expected=", ".join(SWITCHES),
                          help=did_you_mean(name, SWITCHES, "print(nv.flags.describe()) shows all switches"))
 
+
+__all__ = ["Switch", "UnknownSwitch", "describe", "overriding"]
 
 sys.modules[__name__].__class__ = _Flags

@@ -63,6 +63,10 @@ class Jitted(Generic[Result]):
     become placeholders; strings, None and the arguments named in ``static`` are part of the key. ``dynamic``
     keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions
     or axes, or to ``{position: symbol}``.
+
+    >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
+    >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
+    ([1.0, 8.0], [1.0, 8.0, 27.0], ['f32[x_0]'])
     """
 
     __name__: str
@@ -267,7 +271,14 @@ def jit(function: None = None, *, dynamic: Any = (), static: Iterable[str] | str
 
 def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
         transformer: Any = None) -> Any:
-    """Compiles a function of tensors once per types and shapes; see :class:`Jitted`. Also a decorator with options."""
+    """Compiles a function of tensors once per types and shapes. Also a decorator with options, which ``Jitted`` names.
+
+    >>> @nv.jit
+    ... def scaled(parameters, x):
+    ...     return {"y": x * parameters["w"]}
+    >>> scaled({"w": np.float32(2)}, np.float32([1, 2]))["y"].tolist()
+    [2.0, 4.0]
+    """
     if function is None:
         return functools.partial(jit, dynamic=dynamic, static=static, transformer=transformer)
     return Jitted(function, dynamic, static, transformer)
@@ -277,6 +288,10 @@ def grad(function: Callable[..., Any], argument: int | str | Sequence[int | str]
     """A function that gives the derivative of a scalar function with respect to one argument (several: a tuple).
 
     Called with arrays it computes; called with tensors it goes on building the graph. Arguments may be nested.
+
+    >>> loss = lambda w, x: nv.sum(w * w * x)
+    >>> nv.grad(loss)(3.0, 2.0).item(), [gradient.item() for gradient in nv.grad(loss, (0, 1))(3.0, 2.0)]
+    (12.0, [12.0, 9.0])
     """
     both = value_and_grad(function, argument)
 
@@ -287,7 +302,12 @@ def grad(function: Callable[..., Any], argument: int | str | Sequence[int | str]
 
 
 def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
-    """Like ``grad``, and gives the function's value too: ``(value, gradient)``."""
+    """Like ``grad``, and gives the function's value too: ``(value, gradient)``.
+
+    >>> value, gradient = nv.value_and_grad(lambda w: w ** 3)(2.0)
+    >>> value.item(), gradient.item()
+    (8.0, 12.0)
+    """
     signature = _signature(function)
     several = isinstance(argument, (list, tuple))
     listed: Sequence[Any] = argument if isinstance(argument, (list, tuple)) else [argument]

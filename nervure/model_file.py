@@ -33,6 +33,11 @@ def save(path: str | os.PathLike[str], computation: Computation[Any] | Function)
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
     file of that name only when it is complete. NotSupported for graphs that hold Python functions, and for
     results whose keys are tensors.
+
+    >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
+    >>> nv.save("model.safetensors", nv.computation({"y": x * w}, x))
+    >>> nv.load("model.safetensors")([1, 2])["y"].tolist()
+    [3.0, 6.0]
     """
     path = _file_name(path, "save")
     if isinstance(computation, Function):
@@ -57,6 +62,11 @@ def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation[A
 
     It is read and checked now, and compiled at its first call (or by ``.compiled()``).
     FormatError where the file is not what it should be; nothing of it has been used then.
+
+    >>> x = nv.placeholder("N=2")
+    >>> nv.save("double.safetensors", nv.computation(x * 2, x))
+    >>> nv.load("double.safetensors")([1, 2]).tolist()
+    [2.0, 4.0]
     """
     path, chosen = _file_name(path, "load"), transformers.chosen(transformer)
     function, _, strings = load_all(path)

@@ -45,6 +45,9 @@ def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: fl
     Tensors, arrays, numbers, and dicts, lists and dataclasses of these. Shapes must be equal, and the named axes of
     two tensors, in any order; NaN equals NaN, infinities their like. The tolerances are by default those of the less
     precise element type of the two (``TOLERANCES``); Python's numbers have none.
+
+    >>> nv.testing.assert_close(np.float32([1, 2]), [1.0, 2.000001])
+    >>> nv.testing.assert_close([1.0, 2.0], [1.0, 2.5], rtol=0.5)
     """
     pairs = _pairs(actual, expected)
     for path, mine, theirs in pairs:
@@ -152,6 +155,8 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
     ``function`` takes a tensor for each argument (arrays, or tensors for their axes) and gives a tensor of any
     axes. For each order a weighted sum of all elements is differenced along random directions, ``(f(x + h d) -
     f(x - h d)) / 2h``, and compared with the gradient times d; the next order does the same with the gradients.
+
+    >>> nv.testing.check_grads(lambda x, y: nv.sin(x) * y, [np.array([0.5, 1.0]), np.array([2.0, 3.0])])
     """
     if not callable(function):
         raise WrongKind("check_grads takes a function", op="check_grads", operand="function", got=shown(function),

@@ -41,6 +41,10 @@ def deriv(f: Any, x: Any, error: Any = None) -> Any:
     ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable
     means all its reads below f; another tensor means that very node. Zeros where x is not below f; an assignment
     inside f cuts the path through the value it writes. WrongKind (a TypeError) for integers.
+
+    >>> x, y = nv.variable((), 3.0), nv.variable((), 5.0)
+    >>> nv.deriv(x * x * y, x).item(), [gradient.item() for gradient in nv.deriv(x * x * y, [x, y])]
+    (30.0, [30.0, 9.0])
     """
     several = isinstance(x, (list, tuple))
     wanted = [_wanted(entry) for entry in (x if several else [x])]

@@ -35,6 +35,10 @@ def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
 
     A seed has the type of its output; None stands for ones. Booleans and integers cut paths. WrongKind for a wanted
     integer or bool (a TypeError), NotSupported for an op on a path that has no derivative, and for complex numbers.
+
+    >>> x = nv.Parameter(nv.float32, (3,))
+    >>> [value.type.shape for value in nv.autodiff.gradients([nv.ops.Sum(x * x, (0,))], [x], [None])]
+    [(3,)]
     """
     targets = [_differentiable(as_value(value), position) for position, value in enumerate(wanted)]
     sources = [as_value(output) for output in outputs]

@@ -33,6 +33,11 @@ def explain(computation: Any, *arguments: Any, repeat: int = 20, **keywords: Any
     With arguments every size is a number, and the steps are timed: each alone, in order, medians over ``repeat`` runs
     (0: not at all). No variable is changed by that, but host calls and prints happen in every run. Without arguments
     the structure is shown for all sizes. ``print`` it, or read its fields; ``json()`` has all of them.
+
+    >>> x = nv.placeholder("N=1000")
+    >>> found = nv.explain(nv.computation(nv.sum(nv.exp(x)), x), np.zeros(1000), repeat=0)
+    >>> len(found.steps) > 0, found.seconds is None
+    (True, True)
     """
     repeat = integer(repeat, "explain", "repeat", "how often the steps are run")
     if repeat < 0:

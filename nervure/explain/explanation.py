@@ -36,6 +36,11 @@ class Explanation:
     """What nv.explain gives: ``print`` it, read its fields, or take them all by ``to_dict()`` or ``json()``.
 
     ``seconds`` is the time of all steps together, ``limits`` what the machine reached when it was measured.
+
+    >>> x = nv.placeholder("N=1000")
+    >>> found = nv.explain(nv.computation(x * 2, x))
+    >>> "steps" in found.to_dict(), found.seconds is None
+    (True, True)
     """
 
     account: Account

@@ -53,7 +53,12 @@ ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, Fa
 
 
 class AssignableTensorOp(Tensor):
-    """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned."""
+    """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned.
+
+    >>> w = nv.variable("F=3").named("w")
+    >>> w.name, w.is_trainable, w.is_persistent, w.is_constant
+    ('w', True, True, False)
+    """
 
     __slots__ = ("variable", "role")
     variable: Variable | None

@@ -109,7 +109,7 @@ class Interface:
         """``nv.divmod``."""
 
     def __neg__(self) -> Tensor:
-        """-x; flips the sign of zero and NaN; integers wrap.
+        """-x; flips the sign of zero; integers wrap.
 
         >>> nv.negative(np.array([1, -2])).tolist()
         [-1, 2]

@@ -58,7 +58,13 @@ def tracing(name: str) -> Iterator[None]:
 
 
 class Tensor(Frozen, Interface, Identity):
-    """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules)."""
+    """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules).
+
+    >>> x = nv.constant([[1, 2], [3, 4]], axes="H=2, W=2")
+    >>> y = x * 2 + 1
+    >>> str(y.axes), y.dtype, y.tolist()
+    ('(H: 2, W: 2)', nervure.float32, [[3.0, 5.0], [7.0, 9.0]])
+    """
 
     __slots__ = ("_value", "_axes", "__weakref__")
     _plural = "tensors"

@@ -46,6 +46,11 @@ class Function(Frozen, Identity):
 
     Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every
     parameter below the results must be listed, once.
+
+    >>> x = nv.Parameter(nv.float32, (2,))
+    >>> double = nv.Function([nv.ops.Add(x, x)], [x], name="double")
+    >>> double.name, len(double.operations), double.results[0].type.shape
+    ('double', 2, (2,))
     """
 
     __slots__ = ("parameters", "results", "updates", "effects", "assumptions", "name", "operations", "__weakref__")

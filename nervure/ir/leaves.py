@@ -28,7 +28,11 @@ class Leaf(Op, abstract=True):
 
 
 class Parameter(Leaf):
-    """A tensor that the caller supplies: the argument of a Function in the same position."""
+    """A tensor that the caller supplies: the argument of a Function in the same position.
+
+    >>> print(nv.Parameter(nv.float32, (nv.dim("n"), 3)).type)
+    f32[n, 3]
+    """
 
     dtype = field.dtype()
     shape = field.shape()

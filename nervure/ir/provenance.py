@@ -124,7 +124,13 @@ def fresh_scope(path: str = "") -> Iterator[Scope]:
 
 @contextmanager
 def name_scope(name: str) -> Iterator[Scope]:
-    """Names what is built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``."""
+    """Names what is built inside: ``with nv.name_scope("encoder"): ...``; scopes nest with ``/``.
+
+    >>> with nv.name_scope("encoder"), nv.name_scope("first"):
+    ...     x = nv.exp(1.0)
+    >>> x.value.op.provenance.scope
+    'encoder/first'
+    """
     if not isinstance(name, str) or not name or name.strip("/") != name:
         raise InvalidArgument("a name scope needs a name that neither starts nor ends with /", op="name_scope",
                               got=repr(name), expected="a non-empty string",
@@ -140,7 +146,13 @@ def name_scope(name: str) -> Iterator[Scope]:
 
 @contextmanager
 def metadata(**entries: Any) -> Iterator[None]:
-    """Attaches facts to what is built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win."""
+    """Attaches facts to what is built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win.
+
+    >>> with nv.metadata(layer="dense"):
+    ...     x = nv.exp(1.0)
+    >>> dict(x.value.op.provenance.metadata)
+    {'layer': 'dense'}
+    """
     before, _context.metadata = _context.metadata, MappingProxyType({**_context.metadata, **entries})
     try:
         yield

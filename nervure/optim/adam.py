@@ -31,6 +31,12 @@ class Adam:
     ``learning_rate`` is a number or a scalar tensor. A variable w becomes, at step t,
     ``w - learning_rate * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + epsilon)``
     with ``m`` and ``v`` the running means of the gradient and its square. ``slots`` holds them for each variable.
+
+    >>> w = nv.variable((), 1.0)
+    >>> loss = w * w
+    >>> step = nv.computation([loss, nv.optim.Adam(learning_rate=0.5)(loss)])
+    >>> step()[0].item(), round(step()[0].item(), 4)
+    (1.0, 0.25)
     """
 
     def __init__(self, learning_rate: float | Tensor = 1e-3, beta1: float = 0.9, beta2: float = 0.999,

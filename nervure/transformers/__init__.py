@@ -39,18 +39,32 @@ _default: Transformer | None = None
 
 
 def register(name: str, where: str) -> None:
-    """Makes a transformer known: ``register("mine", "my_package.module:MyTransformer")``."""
+    """Makes a transformer known: ``register("mine", "my_package.module:MyTransformer")``.
+
+    >>> nv.transformers.register("interpreter", "nervure.transformers.interpreter:Interpreter")
+    >>> "interpreter" in nv.transformers.transformer_choices()
+    True
+    """
     _TABLE[name] = where
 
 
 def transformer_choices() -> tuple[str, ...]:
-    """The names of all transformers."""
+    """The names of all transformers.
+
+    >>> "cpu" in nv.transformers.transformer_choices()
+    True
+    """
     return tuple(sorted(_TABLE))
 
 
 def make_transformer(name: str | None = None) -> Transformer:
     """A new transformer with state of its own. Without a name, the one that ``flags.transformer`` names, else the best
     one that this machine can run.
+
+    >>> x = nv.placeholder("N=2")
+    >>> with nv.transformers.make_transformer("interpreter") as transformer:
+    ...     nv.computation(x + 1, x, transformer=transformer)([1, 2]).tolist()
+    [2.0, 3.0]
     """
     name = (flags.transformer or _best()) if name is None else name
     if not isinstance(name, str) or name not in _TABLE:
@@ -86,6 +100,11 @@ def chosen(transformer: Transformer | None) -> Transformer:
 def default() -> Transformer:
     """The transformer of everything lazy (``x.numpy()``), made at its first use, and anew after it was
     closed.
+
+    >>> w = nv.variable((), 1.0)
+    >>> nv.transformers.default().set(w, 5)
+    >>> w.item()
+    5.0
     """
     global _default
     with _lock:

@@ -35,6 +35,10 @@ class Axes(Frozen):
     Where an operation takes other axes, anything goes that ``make_axes`` accepts; ``==`` alone wants Axes.
     Members are found by matching (``nervure.types.axis.match``), which reads the lengths of axes of one
     class.
+
+    >>> axes = nv.make_axes("N=4, H=2")
+    >>> axes.lengths, axes.size, str(axes.sample_axes())
+    ((4, 2), 8, '(H: 2)')
     """
 
     __slots__ = ("_axes", "is_anonymous")
@@ -262,6 +266,9 @@ def make_axes(*items: object) -> Axes:
     as ``"N=32, C=3"`` whose lengths may be expressions over symbols. Dict and string make axes with the class
     of their name. WrongKind for anything else, sets included: they have no order. InvalidArgument for
     duplicates, one name with two classes, and named beside anonymous axes.
+
+    >>> print(nv.make_axes("N=n, C=3"), nv.make_axes({"H": 2, "W": 3}), nv.make_axes((2, 3)))
+    (N: n, C: 3) (H: 2, W: 3) (2, 3)
     """
     if len(items) == 1 and isinstance(items[0], Axes):
         return items[0]

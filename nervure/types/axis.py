@@ -62,6 +62,10 @@ class Axis(Frozen):
     dimension, ``name`` what it is called (None for an anonymous axis). Everything is fixed but a length that
     was left out. Equality is ``match(a, b) is True``; the hash depends on class and level alone, so a length
     may come later.
+
+    >>> h = nv.axis("H", 28)
+    >>> h.name, h.length, h == nv.axis("H", 28), h == nv.axis("H", 14)
+    ('H', 28, True, False)
     """
 
     __slots__ = ("_level", "_root")
@@ -400,7 +404,11 @@ def make_axis(length: DimLike | None = None, name: str | None = None,
 
 
 def axis(name: str, length: DimLike | None = None, docstring: str | None = None) -> Axis:
-    """A new axis whose class is that of its name, so that it matches every such axis of its length."""
+    """A new axis whose class is that of its name, so that it matches every such axis of its length.
+
+    >>> str(nv.axis("H", 28)), nv.axis("H", 28) == nv.axis("H", 28)
+    ('H: 28', True)
+    """
     return make_axis(length, name, checked_name(name, "axis"), docstring)
 
 

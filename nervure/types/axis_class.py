@@ -77,7 +77,11 @@ RESERVED = {reserved.name: reserved for reserved in (BATCH, RECURRENT, CHANNEL)}
 
 
 def make_axis_class(name: str | None = None) -> AxisClass:
-    """The class of a name, equal wherever it is made; without a name a class that equals only itself."""
+    """The class of a name, equal wherever it is made; without a name a class that equals only itself.
+
+    >>> nv.make_axis_class("H") == nv.make_axis_class("H"), nv.make_axis_class() == nv.make_axis_class()
+    (True, False)
+    """
     if name is None:
         return AxisClass.unique(automatic_name())
     return AxisClass(checked_name(name, "make_axis_class"))

@@ -34,6 +34,10 @@ class BasicTensorDescription(Frozen):
 
     ``shape`` holds non-negative ints and Dims. InvalidArgument for a negative length and for more than 2**63 - 1
     bytes; WrongKind for what is no length.
+
+    >>> described = nv.BasicTensorDescription(nv.float32, (2, 3))
+    >>> str(described), described.size, described.nbytes
+    ('f32[2, 3]', 6, 24)
     """
 
     __slots__ = ("dtype", "layout", "read_only", "shape")

@@ -32,6 +32,9 @@ class DType(Frozen):
     ``int4``) and ``itemsize`` how many bytes an element takes (1 for ``int4``). ``numpy`` is the NumPy dtype.
     ``minimum`` and ``maximum`` are the finite limits as Python numbers, None for complex types.
     ``is_low_precision`` types compute in float32; ``storage_only`` types admit conversions and moves alone.
+
+    >>> nv.int8.bits, nv.int8.minimum, nv.int8.maximum, nv.int8.is_integer, nv.bfloat16.compute
+    (8, -128, 127, True, nervure.float32)
     """
 
     __slots__ = ("_hash", "bits", "is_complex", "is_float", "is_integer", "is_low_precision", "is_signed", "itemsize",
@@ -177,6 +180,9 @@ def as_dtype(x: object) -> DType:
     ``x`` is a DType, a NumPy dtype (a swapped byte order means the native type), a NumPy or ml_dtypes scalar
     type, one of Python's ``bool``, ``int`` (int32), ``float`` (float32), ``complex`` (complex64), or a name,
     long or short. Short names count bits: ``"i8"`` is int8. Anything else is WrongKind.
+
+    >>> nv.as_dtype("f32"), nv.as_dtype(np.int8), nv.as_dtype(bool)
+    (nervure.float32, nervure.int8, nervure.bool)
     """
     if isinstance(x, DType):
         return x

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.project import stubs
-from tests.project.source import PACKAGE
+from tests.project import listing, stubs
+from tests.project.source import PACKAGE, ROOT
 
 FILES: dict[Path, Callable[[], str]] = {
     PACKAGE / "__init__.pyi": stubs.package,
     PACKAGE / "front" / "interface.pyi": stubs.interface,
+    ROOT / "docs" / "functions.md": listing.page,
 }
 
 if __name__ == "__main__":

@@ -6,12 +6,15 @@ import ast
 import builtins
 import doctest
 import importlib
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import nervure as nv
+from tests.project.listing import FOLDERS
 from tests.project.source import ROOT, module_name, parse, python_files
+from tests.project.stubs import public_names
 
 # What an example may use without an import, as in a user's shell: a file may have a `sum` or `round` of its own.
 KNOWN = {**{name: getattr(builtins, name) for name in dir(builtins) if not name.startswith("_")}, "np": np, "nv": nv}
@@ -33,6 +36,20 @@ def test_examples_are_true(name, tmp_path, monkeypatch):
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs=KNOWN):
         runner.run(test, out=report.append)
     assert not report, "".join(report)
+
+
+def public_callables() -> Iterator[tuple[str, object]]:
+    """(name, what it is) of every public function and class but the errors, which are raised and not called."""
+    below = [(f"nervure.{folder}", name) for folder in FOLDERS
+             for name in importlib.import_module(f"nervure.{folder}").__all__]
+    for module, name in [*public_names(), *below]:
+        value = getattr(importlib.import_module(module), name)
+        if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
+            yield f"{module}.{name}", value
+
+
+def test_every_public_function_and_class_shows_an_example():
+    assert [name for name, value in public_callables() if ">>> " not in (value.__doc__ or "")] == []
 
 
 def test_every_module_has_a_docstring():

@@ -24,7 +24,12 @@ Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an e
 
 
 class Dim(Frozen):
-    """An integer expression over symbols, made by ``dim``, ``index``, ``parse_dim`` and arithmetic."""
+    """An integer expression over symbols, made by ``dim``, ``index``, ``parse_dim`` and arithmetic.
+
+    >>> n = nv.dim("n")
+    >>> str(2 * n + 1), str(n // 2), 2 * n - n == n
+    ('2*n + 1', 'n//2', True)
+    """
 
     __slots__ = ("_polynomial", "_declared", "_hash")
     _plural = "dimensions"
@@ -204,6 +209,10 @@ def dim(name: str, min: int | None = 0, max: int | None = None) -> Dim:
     """A symbol that stands for an integer from ``min`` to ``max``, both included; None is no bound.
 
     Raises InvalidArgument for a name that is not an identifier, or bounds that leave no value.
+
+    >>> n = nv.dim("n", min=1)
+    >>> print(nv.placeholder({"N": n, "C": 3}).axes)
+    (N: n, C: 3)
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise InvalidArgument("a symbol of a dimension is named by an identifier", op="dim", operand="name",
@@ -234,12 +243,20 @@ def index(k: int) -> Dim:
 
 
 def dim_min(*xs: DimLike) -> DimLike:
-    """The least of the dimensions."""
+    """The least of the dimensions.
+
+    >>> str(nv.dim_min(nv.dim("n"), 8)), nv.dim_min(3, 8)
+    ('min(n, 8)', 3)
+    """
     return _extreme(Kind.MINIMUM, min, xs)
 
 
 def dim_max(*xs: DimLike) -> DimLike:
-    """The greatest of the dimensions."""
+    """The greatest of the dimensions.
+
+    >>> str(nv.dim_max(nv.dim("n"), 8)), nv.dim_max(3, 8)
+    ('max(n, 8)', 8)
+    """
     return _extreme(Kind.MAXIMUM, max, xs)
 
 
