@@ -18,7 +18,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _NAMES = {
-    "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable IndexOutOfRange InternalError "
+    "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable InUse IndexOutOfRange InternalError "
                       "InvalidArgument NervureError NotShared NotSupported NumericError ShapeMismatch WrongKind",
     "nervure.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "

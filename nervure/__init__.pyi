@@ -35,6 +35,7 @@ from nervure.errors import AxisMismatch as AxisMismatch
 from nervure.errors import DtypeMismatch as DtypeMismatch
 from nervure.errors import FormatError as FormatError
 from nervure.errors import Immutable as Immutable
+from nervure.errors import InUse as InUse
 from nervure.errors import IndexOutOfRange as IndexOutOfRange
 from nervure.errors import InternalError as InternalError
 from nervure.errors import InvalidArgument as InvalidArgument

@@ -151,6 +151,10 @@ class NotShared(NervureError, BufferError):
     """Elements that cannot be handed to another library, or taken from it, in the way that was asked for."""
 
 
+class InUse(NervureError, RuntimeError):
+    """A variable that another call has not let go of, and would not: it was waited for, or changed, inside of it."""
+
+
 class NumericError(NervureError, FloatingPointError):
     """A NaN that the user asked to be told about."""
 

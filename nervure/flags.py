@@ -116,6 +116,8 @@ load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, t
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "", "what nv.transformers.default() makes; '' stands for the best one here")
+wait_limit = _switch("wait_limit", 10, "seconds that a call waits for one that is inside of a host function, which may "
+                                      "wait for it in turn; then it is an error")
 
 
 def check_environment(names: Iterable[str]) -> None:

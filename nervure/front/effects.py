@@ -167,7 +167,8 @@ def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, 
     """Calls a Python function with arrays while the graph runs.
 
     ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
-    call runs once per run even where nobody reads its results.
+    call runs once per run even where nobody reads its results. The function gets read-only arrays, which it may keep.
+    It may use other computations, but not change a variable of the one that it runs in: InUse.
 
     >>> x = nv.constant([3, 1, 2])
     >>> nv.host_call(np.sort, [x], like=x).tolist()

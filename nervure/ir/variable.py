@@ -10,7 +10,6 @@ array([1.5, 1.5], dtype=float32)
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.identity import Identity
+from nervure.ir.turns import Turn, Visit, holding, visiting
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.frozen import Frozen, put
@@ -35,8 +35,8 @@ class Variable(Frozen, Identity):
     What it is does not change: only ``name``, and ``handle``, by which the front finds its tensor again, may be set.
     """
 
-    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "_value",
-                 "_lock", "__weakref__")
+    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "turn",
+                 "_value", "__weakref__")
     _plural = "variables"
     _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
     initial: Any
@@ -47,8 +47,8 @@ class Variable(Frozen, Identity):
     is_local: bool
     handle: Any
     _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
+    turn: Turn
     _value: np.ndarray | None
-    _lock: threading.Lock
 
     def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: Any = None,
                  name: str | None = None, trainable: bool = False, persistent: bool = True,
@@ -56,7 +56,7 @@ class Variable(Frozen, Identity):
         self.name, self.handle = name, None
         for part, value in (("_type", type), ("initial", initial), ("trainable", trainable),
                             ("persistent", persistent), ("location", location), ("is_local", is_local),
-                            ("_value", None), ("_lock", threading.Lock())):
+                            ("turn", Turn()), ("_value", None)):
             put(self, part, value)
 
     @property
@@ -75,12 +75,25 @@ class Variable(Frozen, Identity):
         put(self, name, value)
 
     def initial_value(self) -> np.ndarray:
-        """The value that every transformer starts from: read-only, C-contiguous, of the variable's type."""
-        with self._lock:
-            if self._value is None:
-                put(self, "_value", self._compute())
-            assert self._value is not None
-            return self._value
+        """The value that every transformer starts from: read-only, C-contiguous, of the variable's type.
+
+        InvalidArgument where ``initial`` asks for it in turn.
+        """
+        known = self._value
+        if known is not None:
+            return known
+        if self.turn.is_mine:
+            raise InvalidArgument("the initial value of a variable needs that value", op=self.name or "variable",
+                                  got="a function that uses the variable", location=self.location,
+                                  expected="a function that does without it", help="start from a number or an array")
+        return holding([self], self._computed, op="initial_value")
+
+    def _computed(self) -> np.ndarray:
+        known = self._value
+        if known is None:
+            visit = Visit(f"the initial value of {self.name or 'a variable'}", self.location)
+            put(self, "_value", known := visiting(visit, self._compute))
+        return known
 
     def _compute(self) -> np.ndarray:
         shape = tuple([length for length in self.type.shape if not isinstance(length, Dim)])

@@ -24,10 +24,10 @@ from nervure.types.dtype import bool_
 class HostCall(Op):
     """A Python function of NumPy arrays, with declared result types. Every transformer can run it.
 
-    ``function(*arrays)`` gets read-only arrays and returns an array (a tuple of them where ``types`` has
-    several; None where it has none), which is converted as an argument of a call is. A call that is not
-    ``effectful`` must depend on its operands alone: it may be left out, merged with its equal, or run
-    again.
+    ``function(*arrays)`` gets read-only arrays, which it may keep, and returns an array (a tuple of them where
+    ``types`` has several; None where it has none), which is converted as an argument of a call is. A call that is
+    not ``effectful`` must depend on its operands alone: it may be left out, merged with its equal, or run again.
+    The function may read the variables of the call that it runs in, but not change them (InUse).
     """
 
     operand_names = "*xs"

@@ -26,8 +26,9 @@ from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op
+from nervure.ir.turns import holding
 from nervure.ir.variable import Variable
-from nervure.transformers.cells import Cell, Cells, holding, store_together
+from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
 
 __all__ = ["Executable", "Transformer"]
@@ -110,13 +111,13 @@ class Transformer(Identity, ABC):
         theirs = other.snapshot([variable for variable, _ in other.cells.known()])
         mine = self.cells.of(list(theirs), warn=False)
         copies = [np.array(value, order="C", copy=True) for value in theirs.values()]
-        holding([cell.turn for cell in mine], lambda: store_together(mine, copies))
+        holding(mine, lambda: store_together(mine, copies), changed=mine, op="copy_state")
 
     def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
         """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
         self.check_open()
         cells = self.cells.of(variables)
-        arrays = holding([cell.turn for cell in cells], lambda: [cell.array for cell in cells])
+        arrays = holding(cells, lambda: [cell.array for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
 
     def _cell(self, variable: Any, warn: bool = True) -> Cell:

@@ -1,5 +1,4 @@
-"""Cells: the memory of variables on one transformer, with versions and with locks that are taken in one
-order.
+"""Cells: the memory of variables on one transformer, with versions and with turns to use them.
 
 >>> from nervure.types.description import BasicTensorDescription
 >>> from nervure.types.dtype import float32
@@ -17,52 +16,17 @@ import itertools
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from operator import methodcaller
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from nervure.errors import ShapeMismatch, user_location
 from nervure.ir.identity import Identity
+from nervure.ir.turns import Turn, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
-
-_serials = itertools.count()
-
-
-class Turn:
-    """A lock with a place in the one order in which locks are taken, so that two calls cannot wait for each
-    other.
-
-    A thread that holds it may take it again: a host function may call the executable that it runs in.
-    """
-
-    __slots__ = ("lock", "serial")
-
-    def __init__(self) -> None:
-        self.lock, self.serial = threading.RLock(), next(_serials)
-
-
-Answer = TypeVar("Answer")
-_acquire, _release = methodcaller("acquire"), methodcaller("release")
-
-
-def holding(turns: Iterable[Turn], act: Callable[[], Answer]) -> Answer:
-    """What ``act()`` returns, with several locks held.
-
-    Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So the locks
-    are taken and given back by such loops, and none stays taken.
-    """
-    locks = [turn.lock for turn in sorted(turns, key=lambda turn: turn.serial)]
-    taken: list[bool] = []
-    give_back = map(_release, itertools.compress(locks, taken))
-    try:
-        taken.extend(map(_acquire, locks))
-        return act()
-    finally:
-        deque(give_back, maxlen=0)
 
 
 class Cell:
@@ -83,20 +47,19 @@ class Cell:
 
     def get(self) -> np.ndarray:
         """A copy of the value."""
-        with self.turn.lock:
-            return np.array(self.array, order="C", copy=True)
+        return holding([self], lambda: np.array(self.array, order="C", copy=True), op="get")
 
     def set(self, value: Any) -> None:
         """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
-        ShapeMismatch if it does not fit.
+        ShapeMismatch if it does not fit, InUse inside of a call that uses the variable.
         """
         array = as_array(value, self.type.dtype, "set", self.name)
         if array.shape != self.type.shape:
             raise ShapeMismatch("the value has another shape than the variable", op="set", operand=self.name,
                                 got=array.shape, expected=self.type.shape,
                                 help="reshape or broadcast it to the variable's shape")
-        with self.turn.lock:
-            self.store(np.array(array, order="C", copy=True))
+        copy = np.array(array, order="C", copy=True)
+        holding([self], lambda: self.store(copy), changed=[self], op="set")
 
     def store(self, array: np.ndarray) -> None:
         """Takes over an array that nobody else will write, of the variable's type. The caller holds
@@ -116,7 +79,7 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
 
 
 _tables: WeakSet[Cells] = WeakSet()
-_tables_lock = threading.Lock()
+_tables_lock = threading.RLock()  # a signal handler may come while it is held
 
 
 class Cells(Identity):
@@ -135,10 +98,11 @@ class Cells(Identity):
         The first use here of variables that another transformer has changed warns, once, since they start
         from their initial values.
         """
-        with self._lock:
-            fresh = [variable for variable in variables if variable not in self._cells]
+        made = {variable: Cell(variable) for variable in variables if self.peek(variable) is None}  # without the lock:
+        with self._lock:                                                            # an initial value may do anything
+            fresh = [variable for variable in made if variable not in self._cells]
             for variable in fresh:
-                self._cells[variable] = Cell(variable)
+                self._cells[variable] = made[variable]
             found = [self._cells[variable] for variable in variables]
         if fresh and warn:
             self._warn([variable for variable in fresh if not variable.is_local and self._changed_elsewhere(variable)])

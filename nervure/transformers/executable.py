@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +24,10 @@ from nervure.errors import InternalError, InvalidArgument, NotSupported, ShapeMi
 from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
+from nervure.ir.turns import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
-from nervure.transformers.cells import Cell, Turn, holding, store_together
+from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.sizes import check_fits, numbers
 
 if TYPE_CHECKING:
@@ -60,8 +62,8 @@ class Executable(Identity, ABC):
         self.function, self.transformer = function, transformer
         self._binder = Binder(function)
         self._variables = function.variables
-        self._cells: list[Cell] | None = None
-        self._turn = Turn()
+        self._cells: dict[Variable, Cell] | None = None
+        self._lock = threading.RLock()
         self._known: OrderedDict[tuple[tuple[str, int], ...], Any] = OrderedDict()
 
     @property
@@ -94,19 +96,18 @@ class Executable(Identity, ABC):
         self._check_donated(donate)
         targets = None if out is None else self._targets(out, [*arguments, *arrays], bindings)
         cells = self._find_cells() if self._cells is None else self._cells
-        results = holding(self._turns(cells), lambda: self._transact(arrays, cells, bindings))
+        updated = [cells[variable] for variable, _ in self.function.updates]
+        results = holding(list(cells.values()), lambda: self._transact(arrays, cells, updated, bindings), updated,
+                          self.function.name)
         return tuple(results) if targets is None else _filled(targets, results)
 
-    def _transact(self, arrays: Sequence[np.ndarray], cells: Sequence[Cell], bindings: Bindings) -> list[np.ndarray]:
+    def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
+                  bindings: Bindings) -> list[np.ndarray]:
         """The results of a call, after which the variables have their new values. The caller holds the cells."""
-        known = dict(zip(self._variables, cells, strict=True))
-        values = self._values(arrays, {variable: cell.array for variable, cell in known.items()}, bindings)
+        values = self._values(arrays, {variable: cell.array for variable, cell in cells.items()}, bindings)
         count = len(self.function.results)
-        store_together([known[variable] for variable, _ in self.function.updates], values[count:])
+        store_together(updated, values[count:])
         return values[:count]
-
-    def _turns(self, cells: Sequence[Cell]) -> list[Turn]:
-        return [self._turn, *[cell.turn for cell in cells]]
 
     # -- what it is made of, for explanations ------------------------------------------------------------------
 
@@ -129,9 +130,9 @@ class Executable(Identity, ABC):
         cells = self._find_cells()
 
         def run() -> Times:
-            states = {variable: cell.array for variable, cell in zip(self._variables, cells, strict=True)}
+            states = {variable: cell.array for variable, cell in cells.items()}
             return self.time_steps(bindings, arrays, states, repeat)
-        return holding(self._turns(cells), run)
+        return holding(list(cells.values()), run, op=self.function.name)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
@@ -153,21 +154,22 @@ class Executable(Identity, ABC):
                                   help="nothing was changed by it", got="MemoryError",
                                   expected="enough memory for arguments and results") from None
 
-    def _find_cells(self) -> list[Cell]:
-        self._cells = self.transformer.cells.of(self._variables)
+    def _find_cells(self) -> dict[Variable, Cell]:
+        self._cells = dict(zip(self._variables, self.transformer.cells.of(self._variables), strict=True))
         return self._cells
 
     def _specialised(self, bindings: Bindings) -> Any:
         key = tuple(bindings.items())
-        if key in self._known:
-            self._known.move_to_end(key)
-            return self._known[key]
-        self.check_fits(bindings)
-        with collection_paused():
-            specialised = self._known[key] = self.specialise(bindings)
-        if len(self._known) > KEPT_BINDINGS:
-            self._known.popitem(last=False)
-        return specialised
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+                return self._known[key]
+            self.check_fits(bindings)
+            with collection_paused():
+                specialised = self._known[key] = self.specialise(bindings)
+            if len(self._known) > KEPT_BINDINGS:
+                self._known.popitem(last=False)
+            return specialised
 
     def _owned(self, values: Sequence[Any], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
         """The values as C-contiguous arrays with memory of their own; a copy only of what somebody else

@@ -12,9 +12,10 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.ir.turns import holding
 from nervure.ir.variable import Variable
 from nervure.transformers import executable
-from nervure.transformers.cells import Cell, Turn, holding, store_together
+from nervure.transformers.cells import Cell, store_together
 from tests.transformers.build import compiled, parameter, read, variable
 
 ops = nv.ops
@@ -207,11 +208,11 @@ def test_all_cells_are_stored_or_none(interrupted):
 
 
 def test_no_lock_stays_taken(interrupted):
-    turns = [Turn() for _ in range(200)]
+    cells = [Cell(variable(0.0)) for _ in range(200)]
     caught = 0
     for _ in range(400):
-        caught += interrupted(lambda: holding(turns, lambda: sum(range(100))))
-        assert not any([turn.lock._is_owned() for turn in turns])
+        caught += interrupted(lambda: holding(cells, lambda: sum(range(100))))
+        assert not any([cell.turn.is_mine for cell in cells])
     assert caught
 
 

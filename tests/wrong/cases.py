@@ -522,6 +522,27 @@ def type_of_a_variable_set():
     w.variable.type = nv.Parameter(nv.float32, (3,)).type  # here
 
 
+# -- calls inside of calls -----------------------------------------------------------------------------------------
+
+
+@fails(nv.InUse)
+def variable_changed_inside_of_a_call():
+    w = nv.variable((), 1.0).named("w")
+    increase = nv.computation(nv.assign(w, w + 1.0))
+
+    def function(array):
+        increase()  # here
+        return array
+    called = nv.host_call(function, [w], like=w)
+    nv.computation([called, nv.assign(w, w * 2.0)])()
+
+
+@fails(nv.InvalidArgument)
+def initial_value_of_itself():
+    w = nv.variable((2,), lambda axes: nv.evaluate([w])[0]).named("w")  # here
+    w.numpy()
+
+
 # -- functions and text --------------------------------------------------------------------------------------------
 
 

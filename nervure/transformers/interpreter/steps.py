@@ -23,11 +23,11 @@ from nervure.errors import InvalidArgument, NotSupported, NumericError, ShapeMis
 from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op
+from nervure.ir.turns import Visit, visiting
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import convert
-from nervure.transformers.interpreter.dense import dense
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import Plan
 from nervure.transformers.interpreter.views import view_of
@@ -137,7 +137,7 @@ def _print(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     start = f"{op.prefix}: " if op.prefix else ""
 
     def step(values: Values) -> None:
-        print(f"{start}{np.asarray(values[source])}")
+        visiting(Visit("PrintOp", op.location), print, f"{start}{np.asarray(values[source])}")
         values[target] = values[source]
     return step
 
@@ -158,7 +158,7 @@ def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
     declared = [(output.type.dtype, numbers(output.type.shape, bindings)) for output in op.outputs]
 
     def step(values: Values) -> None:
-        results = op.function(*[_read_only(values[slot]) for slot in inputs])
+        results = visiting(Visit("HostCall", op.location), op.function, *[_lent(values[slot]) for slot in inputs])
         results = results if isinstance(results, (tuple, list)) and len(declared) != 1 else (results,)
         if len(declared) == 0:
             return
@@ -170,11 +170,11 @@ def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
     return step
 
 
-def _read_only(value: Any) -> np.ndarray:
-    """What a host function gets: a dense array, as on other transformers."""
-    view = dense(value)[0].view()
-    view.flags.writeable = False
-    return view
+def _lent(value: Any) -> np.ndarray:
+    """A value for a host function: a copy, which it may keep, since the memory of values does not outlive the call."""
+    array = np.array(value, order="C", copy=True)
+    array.flags.writeable = False
+    return array
 
 
 def _returned(op: Any, result: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:

@@ -179,6 +179,36 @@ def test_an_interrupt_between_kernels_and_functions_is_not_lost():
     """)
 
 
+def test_a_signal_handler_reads_variables_and_does_not_change_them():
+    """Q17: what it is told ends the call, unless it goes on."""
+    check("""
+    from nervure.errors import InUse
+    step = cpu.computation([total, nv.assign(w, w * 2), nv.assign(count, count + 1)], x, y)
+    increase, read = cpu.computation(nv.assign(count, count + 1)), cpu.computation(count * 1.0)
+    step(short[:2], short); increase(); read()
+    step(short[:2], short); increase(); read()
+    before, seen, refused = cpu.get(count), [], []
+    def handle(*_):
+        seen.append((float(cpu.get(count)), float(read())))
+        if len(seen) == 2:
+            increase()
+        try:
+            increase()
+        except InUse as error:
+            refused.append(error.got)
+    signal.signal(signal.SIGALRM, handle)
+    signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)
+    try:
+        step(long, long)
+    except InUse:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    else:
+        raise AssertionError("the call ran to its end")
+    assert seen == [(before, before)] * 2 and refused == ["a change inside of that call"]
+    assert cpu.get(count) == before and cpu.get(w).tolist() == [4.0] * 8
+    """, LONG_KERNEL)
+
+
 # -- failures ------------------------------------------------------------------------------------------
 
 

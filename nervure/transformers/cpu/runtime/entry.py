@@ -135,12 +135,22 @@ def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Reg
 
 
 def take_cells() -> Builder:
-    """``take_cells(entry, count)``: takes the locks if all are free; ``count``, or -1 and none is taken."""
+    """``take_cells(entry, count)``: takes the locks if all are free; ``count``, or -1 and none is taken.
+
+    None is free that this thread has: it is inside of a call that uses the variable.
+    """
     b = Builder("take_cells", [("record", PTR), ("count", I64)], result=I64, attributes="nounwind")
     cells, count = At(Cell, At(Entry, b.arguments[0])["cells"]), b.arguments[1]
+    with b.if_(count.equal(0)):
+        b.ret(count)
     no = b.allocate(PTR)
     b.store(host(b)["no"], no)
+    thread = b.call("pthread_self", I64)
     with b.loop(0, count) as loop:
+        holder = cells.element(loop.index)["holder"]
+        with b.if_(b.load(holder, I64).equal(thread)):
+            b.call("release_cells", None, b.arguments[0], loop.index)
+            b.ret(b.constant(I64, -1))
         answer = b.call("PyObject_Vectorcall", PTR, cells.element(loop.index)["acquire"], no, b.constant(I64, 1),
                         b.constant(PTR, 0))
         with b.if_(answer.equal(0)):
@@ -150,6 +160,7 @@ def take_cells() -> Builder:
         with b.if_(answer.not_equal(host(b)["yes"])):
             b.call("release_cells", None, b.arguments[0], loop.index)
             b.ret(b.constant(I64, -1))
+        b.store(thread, holder)
     b.ret(count)
     return b
 
@@ -164,8 +175,9 @@ def release_cells() -> Builder:
     exception = [b.allocate(PTR) for _ in range(3)]
     b.call("PyErr_Fetch", None, *exception)
     with b.loop(0, b.arguments[1]) as loop:
-        b.call("Py_DecRef", None, b.call("PyObject_Vectorcall", PTR, cells.element(loop.index)["release"], null,
-                                         nothing, null))
+        cell = cells.element(loop.index)
+        b.store(nothing, cell["holder"])
+        b.call("Py_DecRef", None, b.call("PyObject_Vectorcall", PTR, cell["release"], null, nothing, null))
     b.call("PyErr_Restore", None, *[b.load(place, PTR) for place in exception])
     b.ret()
     return b

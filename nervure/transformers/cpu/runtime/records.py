@@ -195,6 +195,7 @@ class Cell(ctypes.Structure):
         ("cell", _address),            # with the attributes ``array`` and ``version``
         ("acquire", _address),         # methods of its lock
         ("release", _address),
+        ("holder", _address),          # where the thread that has the lock says so
     ]
 
 

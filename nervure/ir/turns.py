@@ -1,0 +1,167 @@
+"""Turns: whose turn it is to use something that several calls share, and what to do where it would never come.
+
+Calls take locks in one order, so that two of them cannot wait for each other. But a call may be inside of a function
+of the user's (a host call, a print, a signal handler), and that may do anything:
+
+* It may use a variable of the call that it stands in. It reads the value from before that call; a change would undo, or
+  be undone by, what the call itself does, and is InUse at once.
+* It may wait for another thread that needs such a variable. Then neither can go on: that thread gives up after
+  ``flags.wait_limit`` seconds, with InUse.
+
+>>> class Place:
+...     name, turn = "w", Turn()
+>>> holding([Place], lambda: holding([Place], lambda: "read inside"))
+'read inside'
+>>> holding([Place], lambda: holding([Place], lambda: "changed inside", changed=[Place]))    # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+nervure.errors.InUse: call: w is in use by a call that has not ended
+...
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from operator import methodcaller
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from nervure import flags
+from nervure.errors import InUse
+
+LOOK_EVERY = 0.1
+"""Seconds between two looks at what the holder of a lock does."""
+
+_serials = itertools.count()
+_acquire, _release = methodcaller("acquire", True, LOOK_EVERY), methodcaller("release")
+Answer = TypeVar("Answer")
+
+
+class Turn:
+    """A lock with a place in the one order in which locks are taken.
+
+    A thread that holds it may take it again. ``holder`` is the thread that has it, for others to look at: it may be
+    out of date, since native code writes it too; whether this thread has it, only the lock knows for certain.
+    """
+
+    __slots__ = ("lock", "serial", "holder")
+
+    def __init__(self) -> None:
+        self.lock, self.serial, self.holder = threading.RLock(), next(_serials), ctypes.c_int64(0)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread holds it."""
+        return self.lock._is_owned()  # type: ignore[attr-defined]  # what threading.Condition asks
+
+
+class Shared(Protocol):
+    """Something that calls take turns to use."""
+
+    name: str | None
+    turn: Turn
+
+
+class Visit(NamedTuple):
+    """A function of the user's that runs now: how errors call it, and where it comes from."""
+
+    name: str
+    location: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.location}" if self.location else self.name
+
+
+_visits: dict[int, tuple[Visit, ...]] = {}
+"""What runs inside of calls, by thread, the innermost last."""
+
+
+def visiting(visit: Visit, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    """What a function of the user's returns; while it runs, others can tell."""
+    thread = threading.get_ident()
+    before = _visits.get(thread, ())
+    try:
+        _visits[thread] = (*before, visit)
+        return function(*arguments)
+    finally:
+        if before:
+            _visits[thread] = before
+        else:
+            _visits.pop(thread, None)
+
+
+def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequence[Shared] = (),
+            op: str = "call") -> Answer:
+    """What ``act()`` returns, with the turns of several things held; it changes those in ``changed``.
+
+    InUse where this thread is inside of a call that uses what would be changed, and where the turn does not come
+    because the call that has it is inside of a function of the user's for too long. Then nothing is held, or changed.
+
+    Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So the locks
+    are taken and given back by such loops, and none stays taken.
+    """
+    for thing in changed:
+        if thing.turn.is_mine:
+            raise _change_refused(thing, op)
+    ordered = sorted(things, key=lambda thing: thing.turn.serial)
+    locks = [thing.turn.lock for thing in ordered]
+    patience = _Patience(op)
+    while True:
+        taken: list[bool] = []
+        fresh = [thing.turn for thing in ordered if not thing.turn.is_mine]
+        give_back = map(_release, itertools.compress(locks, taken))
+        try:
+            taken.extend(itertools.takewhile(bool, map(_acquire, locks)))
+            if len(taken) == len(locks):
+                return _marked(fresh, act)
+        finally:
+            deque(give_back, maxlen=0)
+        patience.look(ordered[len(taken)])
+
+
+def _marked(turns: Sequence[Turn], act: Callable[[], Answer]) -> Answer:
+    """What ``act()`` returns, while the turns say who holds them."""
+    thread = threading.get_ident()
+    try:
+        for turn in turns:
+            turn.holder.value = thread
+        return act()
+    finally:
+        for turn in turns:
+            turn.holder.value = 0
+
+
+class _Patience:
+    """How long one call has waited for another one that does not leave a function of the user's."""
+
+    def __init__(self, op: str) -> None:
+        self._op = op
+        self._visit: Visit | None = None
+        self._since = 0.0
+
+    def look(self, thing: Shared) -> None:
+        """InUse if whoever holds it has been inside of one and the same function for too long."""
+        visit = _visits.get(thing.turn.holder.value, (None,))[-1]
+        if visit is not self._visit:
+            self._visit, self._since = visit, time.monotonic()
+        elif visit is not None and time.monotonic() - self._since >= flags.wait_limit:
+            raise InUse(f"{_name(thing)} is in use by a call that may be waiting for this thread", op=self._op,
+                        operand=thing.name, got=f"a call that is inside of {visit}", expected="its end",
+                        help=f"do not wait for another thread there; flags.wait_limit ({flags.wait_limit} seconds) "
+                             f"is how long a call waits")
+
+
+def _change_refused(thing: Shared, op: str) -> InUse:
+    visits = _visits.get(threading.get_ident())
+    return InUse(f"{_name(thing)} is in use by a call that has not ended", op=op, operand=thing.name,
+                 got=f"a change inside of {visits[-1] if visits else 'that call'}",
+                 expected="changes before that call or after it",
+                 help="return the new value from the function and assign it in the computation that calls it")
+
+
+def _name(thing: Shared) -> str:
+    return thing.name or "a variable"
