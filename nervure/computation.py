@@ -325,8 +325,8 @@ def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
     for needed in placeholders_below(tensors):
         raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
                               got=repr(needed),
-                              help="nv.computation(returns, placeholder) takes its value at each call; nv.where, "
-                                   "nv.if_ and nv.scan choose, branch and loop by values that are not known yet",
+                              help="nv.computation(returns, placeholder) takes its value at each call; "
+                                   "nv.where(condition, x, y) chooses by values that are not known yet",
                               expected="tensors without placeholders below them")
     return list(computation(list(tensors))())
 

@@ -1,7 +1,7 @@
 r"""Functions that are made by functions: each gets its name, and a docstring with an example that runs.
 
->>> described(lambda x: x / 2, "half", "Half of x.", "8", "4.0").__doc__
-'Half of x.\n\n>>> round(nv.half(8).item(), 4)\n4.0\n'
+>>> described(lambda x: x * x, "square", "x times x.", "3", "9.0").__doc__
+'x times x.\n\n>>> round(nv.square(3).item(), 4)\n9.0\n'
 """
 
 from __future__ import annotations

@@ -147,7 +147,8 @@ class Tensor(Frozen, Interface, Identity):
     def numpy(self) -> np.ndarray:
         """The elements, computed now, as an array of the caller's own."""
         self._check_not_traced("numpy", "a tensor has no numbers",
-                               "use nv.where for a choice of elements, nv.if_ for a branch, nv.scan for a loop")
+                               "nv.where(condition, x, y) chooses element by element; what decides a branch or a "
+                               "loop is a Python value, such as an argument in static=")
         if evaluate is None:
             importlib.import_module("nervure.computation")
         assert evaluate is not None
@@ -214,7 +215,7 @@ class Tensor(Frozen, Interface, Identity):
         return int(self.item())
 
     def __len__(self) -> int:
-        self._check_not_traced("len", "a tensor has no len()", "x.shape[0] is its first length; nv.scan loops over it")
+        self._check_not_traced("len", "a tensor has no len()", "x.shape[0] is its first length")
         if not self.shape:
             raise WrongKind("a tensor without axes has no length", op="len", got=str(self.type),
                             expected="one axis or more", help="x.size counts the elements")
@@ -225,7 +226,7 @@ class Tensor(Frozen, Interface, Identity):
 
     def __iter__(self) -> Iterator[Tensor]:
         self._check_not_traced("iter", "a tensor is not iterated",
-                               "nv.scan loops over an axis; [x[i] for i in range(x.shape[0])] unrolls it")
+                               "[x[i] for i in range(x.shape[0])] unrolls a loop over an axis")
         return (self[position] for position in range(len(self)))
 
     def __contains__(self, item: object) -> bool:

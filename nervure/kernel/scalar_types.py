@@ -2,7 +2,7 @@
 
 >>> from nervure.types.dtype import complex64, float32, int8
 >>> result_type("less", [float32, float32]), result_type("absolute", [complex64])
-(nervure.bool, nervure.float32)
+(nervure.bool_, nervure.float32)
 >>> result_type("convert", [float32], int8)
 nervure.int8
 """

@@ -107,7 +107,7 @@ class DType(Frozen):
         return self._hash
 
     def __repr__(self) -> str:
-        return f"nervure.{self.name}"
+        return f"nervure.{'bool_' if self.kind == 'bool' else self.name}"
 
     def __str__(self) -> str:
         return self.name

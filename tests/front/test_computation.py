@@ -294,11 +294,11 @@ def test_numbers_of_tensors():
     for ask in (bool, float, int, lambda t: t.item(), np.asarray):
         with pytest.raises(TypeError, match="traced") as caught:
             nv.jit(lambda t, ask=ask: ask(nv.sum(t)))(np.ones(2, np.float32))
-        assert all(name in caught.value.help for name in ("nv.where", "nv.if_", "nv.scan"))
+        assert all(name in caught.value.help for name in ("nv.where", "static="))
     for ask in (len, list, lambda t: [*t], lambda t: 1.0 in t):
         with pytest.raises(TypeError, match="traced") as caught:
             nv.jit(lambda t, ask=ask: ask(t))(np.ones(2, np.float32))
-        assert "nv.scan" in caught.value.help
+        assert "x.shape[0]" in caught.value.help or "nv.where" in caught.value.help
     with pytest.raises(ValueError, match="nv.where") as caught:
         bool(nv.placeholder(()) > 0)
 

@@ -32,8 +32,8 @@ def test_every_spelling_is_one_object(dtype):
     assert all(as_dtype(spelling) is dtype for spelling in spellings)
     assert copy.copy(dtype) is dtype and copy.deepcopy(dtype) is dtype
     assert pickle.loads(pickle.dumps(dtype)) is dtype
-    assert repr(dtype) == f"nervure.{dtype.name}" and str(dtype) == dtype.name
-    assert getattr(module, "bool_" if dtype.name == "bool" else dtype.name) is dtype
+    own = "bool_" if dtype.name == "bool" else dtype.name
+    assert repr(dtype) == f"nervure.{own}" and str(dtype) == dtype.name and getattr(module, own) is dtype
     assert dtype.itemsize == np.zeros(3, dtype.numpy).nbytes // 3
 
 

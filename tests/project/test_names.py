@@ -1,0 +1,66 @@
+"""Names that errors, docstrings and documents give to their readers: each leads to something."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.project.source import PACKAGE, documents, parse, python_files
+
+NAME = re.compile(r"(?<![\w./])(nv|ops|flags)((?:\.[A-Za-z_]\w*)+)")
+"""``nv.jit``, ``nv.flags.threads``, ``ops.Where``: words with dots, not behind a word or a dot of something else."""
+
+ROOTS = {"nv": "nervure", "ops": "nervure.ops", "flags": "nervure.flags"}
+FILES = ("py", "md")
+EXAMPLE = re.compile(r"^ *(>>>|\.\.\.) .*$", re.MULTILINE)
+"""Lines of examples, which other tests run."""
+
+
+def unknown(text: str) -> list[str]:
+    """The names in a text that lead nowhere. Names of files are none."""
+    found = {root + rest for root, rest in NAME.findall(EXAMPLE.sub("", text))}
+    return sorted(name for name in found if name.rpartition(".")[2] not in FILES and not resolves(name))
+
+
+def resolves(name: str) -> bool:
+    """Whether a name leads to something: an attribute of an attribute ..., or a module."""
+    root, *parts = name.split(".")
+    path, thing = ROOTS[root], importlib.import_module(ROOTS[root])
+    for part in parts:
+        path = f"{path}.{part}"
+        if not hasattr(thing, part) and (not hasattr(thing, "__path__") or importlib.util.find_spec(path) is None):
+            return False
+        thing = getattr(thing, part) if hasattr(thing, part) else importlib.import_module(path)
+    return True
+
+
+def strings(path: Path) -> Iterator[tuple[int, str]]:
+    """The line and the text of every string of a file, docstrings and the fixed parts of f-strings too."""
+    for node in ast.walk(parse(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("path", [*python_files("nervure"), *python_files("tests/wrong")],
+                         ids=lambda path: path.relative_to(PACKAGE.parent).as_posix())
+def test_strings_name_what_there_is(path):
+    assert [(line, found) for line, text in strings(path) if (found := unknown(text))] == []
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_documents_name_what_there_is(path):
+    assert unknown(path.read_text(encoding="utf-8")) == []
+
+
+def test_what_does_not_lead_anywhere_is_found():
+    assert unknown("nv.if_ or nv.scan, not nv.where, nv.optim.Adam, nv.transformers.default") == ["nv.if_", "nv.scan"]
+    assert unknown("ops.Wher, ops.Where, flags.thread, flags.threads, nv.flags.thread") == [
+        "flags.thread", "nv.flags.thread", "ops.Wher"]
+    assert unknown("array.flags.writeable, my_ops.Add, flags.py, nv.errors.WrongKind, nv.types.axis.match") == []
+    assert unknown("text\n>>> nv.Nothing\n... nv.Nothing\n") == [] and unknown("nv.types.axis.Nothing") != []
