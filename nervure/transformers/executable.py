@@ -43,10 +43,11 @@ class Executable(Identity, ABC):
 
     ``executable(arguments, out=None, donate=())`` or ``executable(*arguments, ...)``: one positional list
     or tuple is the list of all arguments. The result is a tuple of new arrays, C-contiguous and the
-    caller's own; an array that is given in ``out`` (None where there is none) takes a result instead and is
-    returned. ``donate`` numbers the arguments whose memory may be used for results; the caller does not
-    read them afterwards. Arguments may repeat and be strided. Calls that touch the same variables take
-    turns; others share nothing that is written, so calls of one executable may run side by side.
+    caller's own; an array that is given in ``out`` (None where there is none) takes a copy of a result and is
+    returned in its place. ``donate`` numbers the arguments that the caller does not need afterwards. It permits
+    to use their memory, and asks for nothing: no transformer does so yet, so that the arguments stay as they are,
+    and nobody should count on that. Arguments may repeat and be strided. Calls that touch the same variables
+    take turns; others share nothing that is written, so calls of one executable may run side by side.
     """
 
     call: Callable[..., tuple[np.ndarray, ...]] | None = None
