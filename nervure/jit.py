@@ -24,45 +24,72 @@ import numpy as np
 
 from nervure import ops, transformers
 from nervure.autodiff.derivative import deriv
-from nervure.computation import Computation, build_function
+from nervure.computation import Computation, build_function, placeholders_below
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
 from nervure.front.creation import as_tensor, numpy_array, placeholder
 from nervure.front.effects import Effect
+from nervure.front.given import GivenNumber, is_number
+from nervure.front.ledger import Ledger
+from nervure.front.promotion import type_alone
 from nervure.front.reading import integer, members
-from nervure.front.tensor import Tensor, is_scalar, tracing
+from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.provenance import fresh_scope
-from nervure.transformers.arguments import as_array
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
-from nervure.types.dtype import as_dtype
+from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
 
 Result = TypeVar("Result")
 Concrete = np.ndarray | np.generic | complex | str | None
 """What a function is called with to compute, and not to go on building a graph."""
 
-_Compiled = tuple[Computation[Any], Callable[[Sequence[Any]], Any]]
 
 
 class _Call(NamedTuple):
-    """The arguments of a call as leaves: how they were nested, whose they are, which become placeholders."""
+    """The arguments of a call as leaves: how they were nested, whose they are, which become placeholders (``arrays``)
+    and which are given as numbers.
+    """
 
     pattern: Any
     leaves: list[Any]
     owners: list[str]
-    traced: list[int]
+    arrays: list[int]
+    numbers: list[int]
+
+    @property
+    def static(self) -> list[Any]:
+        """What is part of the key as it is."""
+        chosen = {*self.arrays, *self.numbers}
+        return [leaf for at, leaf in enumerate(self.leaves) if at not in chosen]
+
+    def given(self) -> list[Any]:
+        """The numbers."""
+        return [self.leaves[at] for at in self.numbers]
+
+
+class _Compiled(NamedTuple):
+    """What was made of one trace: ``shape`` makes the results of the arrays and of the ledger's values; ``text`` has
+    the types.
+    """
+
+    computation: Computation[Any]
+    shape: Callable[[Sequence[Any], Sequence[Any]], Any]
+    ledger: Ledger
+    text: str
 
 
 class Jitted(Generic[Result]):
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
-    Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays, tensors and numbers
-    become placeholders; strings, None and the arguments named in ``static`` are part of the key. ``dynamic``
-    keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to positions
-    or axes, or to ``{position: symbol}``.
+    Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays and tensors become
+    placeholders. Numbers come with each call, too, and stay weak as they are outside: they take the types of the
+    tensors that they meet. Truth values, strings, None and the arguments named in ``static`` are part of the key.
+    ``dynamic`` keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to
+    positions or axes, or to ``{position: symbol}``.
 
     >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
     >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
@@ -85,14 +112,13 @@ class Jitted(Generic[Result]):
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static, "static"))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
-        self._compiled: dict[Any, _Compiled] = {}
+        self._compiled: dict[Any, list[_Compiled]] = {}
         self._lock = threading.RLock()
 
     @property
     def specialisations(self) -> list[str]:
         """What has been compiled: one line for each combination of types and shapes."""
-        return [", ".join(str(parameter.type) for parameter in entry.parameters)
-                for entry, _ in self._compiled.values()]
+        return [entry.text for entries in self._compiled.values() for entry in entries]
 
     @overload
     def __call__(self: Jitted[Never], *arguments: Any, **keywords: Any) -> Any: ...  # of a function without types
@@ -105,22 +131,22 @@ class Jitted(Generic[Result]):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         call = self._take_apart(arguments, keywords)
-        if any(isinstance(call.leaves[at], Tensor) and not _has_value(call.leaves[at]) for at in call.traced):
-            return self._inline(call.pattern, call.leaves)
-        (computation, shape), arrays = self._compiled_for(call)
-        return shape(computation.executable(arrays))
+        if is_tracing() or any([_is_open(call.leaves[at]) for at in call.arrays]):
+            return self._inline(call)
+        found, arrays, values = self._compiled_for(call)
+        return found.shape(found.computation.executable(arrays), values)
 
     def specialised(self, *arguments: Any, **keywords: Any) -> tuple[Computation[Any], list[np.ndarray]]:
         """What is compiled for such arguments, and the arrays that a call would pass to it."""
-        (computation, _), arrays = self._compiled_for(self._take_apart(arguments, keywords))
-        return computation, arrays
+        found, arrays, _ = self._compiled_for(self._take_apart(arguments, keywords))
+        return found.computation, arrays
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """In a class it is a method: the instance is its first argument."""
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
-        count = len(self._compiled)
+        count = len(self.specialisations)
         return f"<jitted {self.__name__}{self._signature}: {count} specialisation{'' if count == 1 else 's'}>"
 
     def __copy__(self) -> Jitted[Result]:
@@ -144,22 +170,29 @@ class Jitted(Generic[Result]):
         named = self._bind(arguments, keywords)
         leaves, pattern = nesting.flatten(named)
         owners = _owners(named)
-        traced = [at for at, leaf in enumerate(leaves) if _is_traced(leaf) and owners[at] not in self._static]
-        return _Call(pattern, leaves, owners, traced)
+        kinds = ["static" if owner in self._static else _kind(leaf) for leaf, owner in zip(leaves, owners, strict=True)]
+        return _Call(pattern, leaves, owners, *[[at for at, kind in enumerate(kinds) if kind == wanted]
+                                                for wanted in ("array", "number")])
 
-    def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray]]:
-        """What is compiled for the types and shapes of a call, now at the latest, and the arrays of the call."""
-        pattern, leaves, owners, traced = call
-        arrays = [_read(leaves[at], owners[at]) for at in traced]
-        specs = [self._spec(leaves[at], array, owners[at]) for at, array in zip(traced, arrays, strict=True)]
-        chosen = set(traced)
-        fixed = tuple([_StaticKey(leaf) for at, leaf in enumerate(leaves) if at not in chosen])
-        key = (pattern, tuple(traced), fixed, tuple([spec[:3] for spec in specs]))
+    def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[Any]]:
+        """What is compiled for the types and shapes of a call, now at the latest; its arrays; the values of numbers."""
+        arrays = [_read(call.leaves[at]) for at in call.arrays]
+        specs = [self._spec(call.leaves[at], array, call.owners[at])
+                 for at, array in zip(call.arrays, arrays, strict=True)]
+        given = call.given()
+        key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
+               tuple([type(number) for number in given]), tuple([_StaticKey(leaf) for leaf in call.static]))
         with self._lock:
-            found = self._compiled.get(key)
-            if found is None:
-                found = self._compiled[key] = self._specialise(pattern, leaves, traced, specs)
-        return found, arrays
+            variants = self._compiled.setdefault(key, [])
+            for found in variants:
+                values = found.ledger.replayed(given)
+                if values is not None:
+                    break
+            else:
+                found = self._specialise(call, specs)
+                values = found.ledger.values
+                variants.append(found)
+        return found, [*arrays, *found.ledger.arrays(values)], values
 
     def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         """Arguments by the names of the function's parameters."""
@@ -173,9 +206,12 @@ class Jitted(Generic[Result]):
                             help="call it as the function is called") from None
         return dict(bound.arguments)
 
-    def _inline(self, pattern: Any, leaves: Sequence[Any]) -> Any:
+    def _inline(self, call: _Call) -> Any:
         """Called while another function is being built: the graph goes on."""
-        return self._call(nesting.unflatten(pattern, leaves))
+        leaves = list(call.leaves)
+        for at in call.arrays:
+            leaves[at] = as_tensor(leaves[at], self.__name__)
+        return self._call(nesting.unflatten(call.pattern, leaves))
 
     def _call(self, named: dict[str, Any]) -> Any:
         bound = self._signature.bind_partial()
@@ -202,24 +238,26 @@ class Jitted(Generic[Result]):
         table = self._dynamic.get(owner, {})
         return next((table[place] for place in (position, position - rank, name) if place in table), None)
 
-    def _specialise(self, pattern: Any, leaves: list[Any], traced: Sequence[int], specs: Sequence[Any]) -> Any:
+    def _specialise(self, call: _Call, specs: Sequence[Any]) -> _Compiled:
+        ledger = Ledger(self.__name__, call.given())
         parameters = [placeholder(shape if axes is None else _resized(axes, shape), element)
                       for element, shape, _, axes in specs]
-        inner = list(leaves)
-        for at, parameter in zip(traced, parameters, strict=True):
-            inner[at] = parameter
+        inner = list(call.leaves)
+        for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *ledger.given], strict=True):
+            inner[at] = stand_in
         with tracing(self.__name__), fresh_scope():
-            result = self._call(nesting.unflatten(pattern, inner))
-        outputs, shape_of = nesting.flatten(result)
+            outputs, pattern = nesting.flatten(self._call(nesting.unflatten(call.pattern, inner)))
+        parameters.extend(ledger.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
-        transformer = self._transformer or transformers.default()
         function = build_function(tensors, parameters, name=self.__name__)
 
-        def shape(values: Sequence[Any]) -> Any:
-            remaining = iter(values)
-            return nesting.unflatten(shape_of, [next(remaining) if isinstance(entry, Tensor)
-                                                else None if isinstance(entry, Effect) else entry for entry in outputs])
-        return Computation(transformer, function, parameters, shape).compiled(), shape
+        def shape(results: Sequence[Any], values: Sequence[Any] = ledger.values) -> Any:
+            remaining = iter(results)
+            return nesting.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
+                                               else ledger.value(entry, values) for entry in outputs])
+        transformer = self._transformer or transformers.default()
+        text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
+        return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, ledger, text)
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = list(self._signature.parameters)
@@ -316,6 +354,7 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
     @functools.wraps(function)
     def symbolic(*arguments: Any, **keywords: Any) -> Any:
         bound = signature.bind(*arguments, **keywords)
+        bound.apply_defaults()
         wanted: list[Tensor] = []
         patterns = []
         for name in names:
@@ -337,11 +376,19 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
 
 def _fresh(leaf: Any, name: str) -> Tensor:
     """A node of its own for an argument, so that the derivative is with respect to this mention alone."""
-    tensor = as_tensor(leaf, "grad", dtype=as_dtype(float) if is_scalar(leaf) else None)
+    tensor = as_tensor(leaf, "grad", dtype=_real_type(leaf))
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
                         expected="a float element type", help="name the float arguments: nv.grad(f, argument=...)")
     return Tensor(ops.AssumeShape(tensor.value, tensor.shape), tensor._axes)
+
+
+def _real_type(leaf: Any) -> DType | None:
+    """The type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
+    example = leaf.example if isinstance(leaf, GivenNumber) else leaf
+    if not is_scalar(example):
+        return None
+    return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
 
 
 def _argument_name(signature: inspect.Signature, argument: int | str, function: Callable[..., Any]) -> str:
@@ -368,24 +415,30 @@ def _owners(named: Mapping[str, Any]) -> list[str]:
     return [name for name, value in named.items() for _ in nesting.flatten(value)[0]]
 
 
-def _is_traced(leaf: Any) -> bool:
-    return isinstance(leaf, Tensor) or is_scalar(leaf) or is_array(leaf)
+def _kind(leaf: Any) -> str:
+    """What becomes of a leaf: an "array" is a placeholder, a "number" is given, all else is "static"."""
+    if is_number(leaf):
+        return "static" if isinstance(leaf, (bool, np.bool_)) else "number"
+    return "array" if isinstance(leaf, Tensor) or is_array(leaf) else "static"
 
 
-def _has_value(tensor: Tensor) -> bool:
-    """Whether a tensor can be computed now: not while something is traced, and not below a placeholder."""
-    from nervure.computation import placeholders_below
-    from nervure.front.tensor import _state
-    return _state.tracing is None and not placeholders_below([tensor])
+def _type_text(stand_in: Any) -> str:
+    """The type of a placeholder, or that which a number has alone."""
+    if isinstance(stand_in, GivenNumber):
+        return str(BasicTensorDescription(type_alone(stand_in), ()))
+    return str(stand_in.type)
 
 
-def _read(leaf: Any, owner: str) -> np.ndarray:
-    """The array of a leaf of an argument; a Python number is of its kind's default type."""
+def _is_open(leaf: Any) -> bool:
+    """Whether a tensor stands above a placeholder, so that it cannot be computed now."""
+    return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]))
+
+
+def _read(leaf: Any) -> np.ndarray:
+    """The array of a leaf of an argument."""
     if isinstance(leaf, Tensor):
         return leaf.numpy()
-    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
-        return as_array(leaf, as_dtype(type(leaf)), "jit", owner)
-    return np.asarray(leaf) if type(leaf) is np.ndarray or is_scalar(leaf) else numpy_array(leaf, "jit")
+    return leaf if type(leaf) is np.ndarray else numpy_array(leaf, "jit")
 
 
 def _read_dynamic(dynamic: Any) -> Any:

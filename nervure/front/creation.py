@@ -21,7 +21,8 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
 from nervure.front.alignment import arranged, fitted
-from nervure.front.promotion import promote, weak_type
+from nervure.front.given import GivenNumber, is_number
+from nervure.front.promotion import promote, type_alone, weak_type
 from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, value_only
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
@@ -29,6 +30,7 @@ from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import value_operands
 from nervure.ops.statistics import Extent
+from nervure.ops.views import Broadcast
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
@@ -166,6 +168,15 @@ def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads) if variable.trainable]
 
 
+def _spread_number(number: GivenNumber, axes: Any, dtype: Any) -> Tensor:
+    """A number that a traced function is given, as ``constant`` makes it of one that is known."""
+    own = as_tensor(number, dtype=None if dtype is None else as_dtype(dtype))
+    if axes is None or not len(read_axes(axes)):
+        return own
+    lengths = read_axes(axes).lengths
+    return Tensor(Broadcast(own.value, lengths, range(len(lengths))), read_axes(axes))
+
+
 def constant(value: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """An immutable tensor from a number, nested lists or an array.
 
@@ -178,6 +189,8 @@ def constant(value: Any, axes: AxesLike | None = None, dtype: DTypeLike | None =
     >>> print(nv.constant([[1, 2], [3, 4]], axes="H=2, W=2").axes)
     (H: 2, W: 2)
     """
+    if isinstance(value, GivenNumber):
+        return _spread_number(value, axes, dtype)  # type: ignore[return-value]  # it cannot be assigned, as constants cannot
     if isinstance(value, Tensor):
         axes = value._axes if axes is None else axes
         value = _elements(value, axes, "constant")
@@ -200,10 +213,15 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
         return operand
     if isinstance(operand, Dim):
         return Tensor(Extent(operand, dtype or float32, ()))
+    if isinstance(operand, GivenNumber):
+        return operand.tensor(type_alone(operand) if dtype is None else dtype)
+    if is_scalar(operand):
+        number = Full(operand, type_alone(operand) if dtype is None else dtype, ())
+        return AssignableTensorOp("constant", None, number.value)
     if not (is_operand(operand) or isinstance(operand, (list, tuple))):
         value_only(operand, op, position)
     try:
-        if is_array(operand) and not is_scalar(operand):
+        if is_array(operand):
             operand = numpy_array(operand, op)
             dtype = as_dtype(operand.dtype) if dtype is None else dtype  # float64 too, which constant() narrows
         return constant(operand, dtype=dtype)
@@ -380,7 +398,7 @@ def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:
 
 
 def _is_weak(value: object, dtype: DType, op: str) -> bool:
-    if is_scalar(value):
+    if is_number(value):
         return promote([dtype], [weak_type(value)], op) is dtype
     is_known = isinstance(value, (np.ndarray, list, tuple)) and dtype.is_integer
     return is_known and numpy_array(value, op).dtype.kind in "iu"

@@ -19,8 +19,9 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment, reading
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
 from nervure.front.elementwise import converted_to
+from nervure.front.given import is_number
 from nervure.front.index_items import choose
-from nervure.front.tensor import Number, Tensor, TensorLike, is_operand, is_scalar, value_only
+from nervure.front.tensor import Number, Tensor, TensorLike, is_operand, value_only
 from nervure.front.views import base_of
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
@@ -92,7 +93,7 @@ def fill(target: Tensor, number: Number) -> Effect:
     >>> nv.evaluate(nv.sequential([nv.fill(w[1:], 7), w])).tolist()
     [0.0, 7.0, 7.0]
     """
-    if not is_scalar(number):
+    if not is_number(number):
         raise WrongKind("fill takes a number", op="fill", operand=2, got=type(number).__name__, expected="a number",
                         help="nv.assign writes tensors")
     return assign(target, number)

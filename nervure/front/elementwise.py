@@ -18,6 +18,7 @@ from nervure import ops
 from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import as_tensor, check_numbers, numpy_array
+from nervure.front.given import GivenNumber, is_number
 from nervure.front.made import described
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.reading import integer
@@ -80,11 +81,14 @@ def array_type(operand: Any, op: str, position: int) -> DType:
 
 def is_weak(operand: object) -> bool:
     """Whether an operand takes the tensors' type: a Python or NumPy scalar, or a length that is an expression."""
-    return isinstance(operand, Dim) or is_scalar(operand)
+    return isinstance(operand, Dim) or is_number(operand)
 
 
-def _everywhere(number: Any, dtype: DType, shape: Shape) -> Op:
-    """A number, or a length that is known when a call arrives, at every index."""
+def _everywhere(number: Any, dtype: DType, shape: Shape) -> Op | Value:
+    """A number, also one that a call brings, or a length that is known then, at every index."""
+    if isinstance(number, GivenNumber):
+        value: Value = number.tensor(dtype).value
+        return ops.Broadcast(value, shape, range(len(shape))) if shape else value
     return ops.Extent(number, dtype, shape) if isinstance(number, Dim) else ops.Full(number, dtype, shape)
 
 
@@ -226,12 +230,21 @@ def power(x: Operand, y: Operand) -> Tensor:
     [8, 27]
     """
     dtype = common_dtype((x, y), "power")
-    if dtype.is_integer and isinstance(y, (int, np.integer)) and y < 0:
-        raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,
-                              expected="0 or more", help="convert the base: x.astype(nv.float32) ** y")
+    if dtype.is_integer and isinstance(y, GivenNumber):
+        y = y.noted(_exponent)
+    elif dtype.is_integer and isinstance(y, (int, np.integer)):
+        _exponent(y)
     if is_scalar(y) and y == 2:
         return operate("power", ops.Square, (x,), dtype)
     return operate("power", ops.Power, (x, y), dtype)
+
+
+def _exponent(y: Any) -> Any:
+    """An exponent for integers as it is, if it is one."""
+    if y < 0:
+        raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,
+                              expected="0 or more", help="convert the base: x.astype(nv.float32) ** y")
+    return y
 
 
 def atan2(y: Operand, x: Operand) -> Tensor:
@@ -310,7 +323,7 @@ def _truth(x: Operand) -> Tensor:
 
 
 def _scalar_type(operand: Operand, dtype: DType) -> DType | None:
-    return dtype if is_scalar(operand) else None
+    return dtype if is_weak(operand) else None
 
 
 # -- the families ----------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ from nervure.front import alignment
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor, numpy_array, received
 from nervure.front.elementwise import converted_to
+from nervure.front.given import GivenNumber
+from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
@@ -223,6 +225,8 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
 
 def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     """An index as an integer tensor; a list of Python's integers is one too."""
+    if isinstance(index, GivenNumber) and weak_type(index) is int:
+        index = index.tensor(int64)
     if not isinstance(index, Tensor):
         array = index if isinstance(index, np.ndarray) else numpy_array(index, op)
         index = as_tensor(array.astype(np.int64) if array.size == 0 else array, op, position)

@@ -22,6 +22,8 @@ from nervure.front import alignment
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor, numpy_array
 from nervure.front.elementwise import converted_to
+from nervure.front.given import GivenNumber
+from nervure.front.promotion import weak_type
 from nervure.front.reading import as_integer, integer
 from nervure.front.tensor import Tensor
 from nervure.front.views import inverse, reordered
@@ -129,6 +131,8 @@ class _Reader:
         elif isinstance(entry, (Tensor, np.ndarray)):
             for index in self._index_arrays(entry):
                 self._pick(index)
+        elif isinstance(entry, GivenNumber):
+            self._pick(entry.tensor(int64).value)
         else:
             self._position(entry)
 
@@ -221,6 +225,8 @@ def _listed(x: Tensor, item: Any) -> list[Any]:
 def _read(entry: Any, x: Tensor) -> Any:
     """An entry in one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, Dim)):
+        return entry
+    if isinstance(entry, GivenNumber) and weak_type(entry) is int:
         return entry
     if isinstance(entry, (bool, np.bool_)):
         raise WrongKind("a truth value is no index", op="x[...]", got=entry, expected="a mask of the tensor's shape",

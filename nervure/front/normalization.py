@@ -26,6 +26,7 @@ from nervure.front.elementwise import (
     common_dtype,
     convert,
     converted_to,
+    is_weak,
     multiply,
     rsqrt,
     safelog,
@@ -36,7 +37,7 @@ from nervure.front.promotion import floating
 from nervure.front.reading import truth
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
-from nervure.front.tensor import Operand, Tensor, is_scalar
+from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import reordered
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes, AxesLike
@@ -183,7 +184,7 @@ def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
 
 def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[list[Any], DType]:
     """Operands in the type in which arithmetic takes place, and the type that the result is rounded to at the end."""
-    given = [entry if entry is None or is_scalar(entry) else as_tensor(entry, op, position + 2)
+    given = [entry if entry is None or is_weak(entry) else as_tensor(entry, op, position + 2)
              for position, entry in enumerate(others)]
     own = as_tensor(x, op)
     dtype = floating(common_dtype((own, *[entry for entry in given if entry is not None]), op))
@@ -195,7 +196,7 @@ def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
     dtype = floating(common_dtype((y, t), op))
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)
-    if not is_scalar(t) and targets.ndim != own.ndim:
+    if not is_weak(t) and targets.ndim != own.ndim:
         raise AxisMismatch("the targets must have the axes of y", op=op, operand=2, got=str(targets.axes),
                            expected=str(own.axes),
                            help="nv.one_hot(labels, axis) makes vectors of class numbers")

@@ -18,8 +18,9 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.creation import as_tensor, read_axes
-from nervure.front.promotion import promote, weak_type
+from nervure.front.creation import as_tensor, constant, read_axes
+from nervure.front.given import GivenNumber
+from nervure.front.promotion import type_alone
 from nervure.front.tensor import Number, Tensor, TensorLike, is_scalar
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.dim import Dim
@@ -32,10 +33,12 @@ def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tens
     >>> nv.full("H=2", 7).tolist(), nv.full((2,), 7, nv.int8).tolist()
     ([7.0, 7.0], [7, 7])
     """
+    if isinstance(number, GivenNumber):
+        return constant(number, axes, dtype)
     if not is_scalar(number):
         raise WrongKind("full takes a number", op="full", operand=2, got=type(number).__name__, expected="a number",
                         help="nv.broadcast(x, axes) spreads a tensor")
-    return _filled(read_axes(axes), number, _type_of(number) if dtype is None else as_dtype(dtype))
+    return _filled(read_axes(axes), number, type_alone(number) if dtype is None else as_dtype(dtype))
 
 
 def zeros(axes: AxesLike = (), dtype: DTypeLike = float32) -> Tensor:
@@ -175,14 +178,6 @@ def triu(x: TensorLike, offset: int = 0) -> Tensor:
 
 def _filled(axes: Axes, number: Number, dtype: DType) -> Tensor:
     return Tensor(ops.Full(number, dtype, axes.lengths), axes)
-
-
-def _type_of(number: Number) -> DType:
-    """The element type of a number: float32 for Python's ints and floats, as in ``nv.constant``."""
-    if isinstance(number, np.generic) and number.dtype != np.float64:
-        return as_dtype(number.dtype)
-    kind = weak_type(number)
-    return promote([], [kind]) if kind in (bool, complex) else float32
 
 
 __all__ = ["arange", "eye", "full", "full_like", "iota", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from nervure.errors import WrongKind
+from nervure.front.given import GivenNumber
 from nervure.types import dtype as types
 from nervure.types.dtype import DType
 
@@ -42,11 +45,23 @@ def promote(strong: Iterable[DType], weak: Iterable[type] = (), op: str = "promo
 
 def weak_type(value: object) -> type:
     """The Python type that stands for a scalar's kind."""
+    if isinstance(value, GivenNumber):
+        value = value.example
     for kind in (bool, int, float, complex):
         if isinstance(value, kind):
             return kind
     kind_of = {"b": bool, "i": int, "u": int, "c": complex}
     return kind_of.get(getattr(getattr(value, "dtype", None), "kind", "f"), float)
+
+
+def type_alone(number: object) -> DType:
+    """The element type of a scalar where no tensor gives one: of Python's ints and floats float32."""
+    if isinstance(number, GivenNumber):
+        number = number.example
+    if isinstance(number, np.generic) and number.dtype != np.float64:
+        return types.as_dtype(number.dtype)
+    kind = weak_type(number)
+    return promote([], [kind]) if kind in (bool, complex) else types.float32
 
 
 def floating(dtype: DType) -> DType:

@@ -57,6 +57,11 @@ def tracing(name: str) -> Iterator[None]:
         _state.tracing = before
 
 
+def is_tracing() -> bool:
+    """Whether a function is traced now, in this thread."""
+    return _state.tracing is not None
+
+
 class Tensor(Frozen, Interface, Identity):
     """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules).
 
@@ -318,4 +323,4 @@ def value_only(operand: object, op: str, position: int) -> NoReturn:
                     expected="a tensor, a number or a NumPy array", help="nv.constant(...) reads lists")
 
 
-__all__ = ["Tensor", "is_operand", "is_scalar", "tracing", "value_only"]
+__all__ = ["Tensor", "is_operand", "is_scalar", "is_tracing", "tracing", "value_only"]

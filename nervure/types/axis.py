@@ -20,7 +20,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.types.axis_class import (
     BATCH,
     CHANNEL,
@@ -461,6 +461,8 @@ def _integer(value: object, op: str, message: str) -> int:
     if not isinstance(value, bool):  # True is no length, though Python counts it among the integers
         try:
             return operator.index(value)  # type: ignore[arg-type]  # anything else is the TypeError below
+        except NervureError:  # a number that is not known yet says so itself
+            raise
         except TypeError:
             pass
     raise WrongKind(message, op=op, got=f"{value!r:.80} ({type(value).__name__})", expected="an integer",

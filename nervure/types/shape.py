@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nervure import flags
-from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
+from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, WrongKind
 from nervure.types.dim import Dim, DimLike, bounds, less_equal
 
 Shape = tuple[DimLike, ...]
@@ -145,5 +145,7 @@ def _checked_integer(value: object, message: str, op: str | None) -> int:
         if isinstance(value, bool):
             raise TypeError
         return operator.index(value)  # type: ignore[arg-type]  # asked of anything
+    except NervureError:  # a number that is not known yet says so itself
+        raise
     except TypeError:
         raise WrongKind(message, op=op, got=f"{value!r} ({type(value).__name__})", expected="int") from None

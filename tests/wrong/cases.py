@@ -413,7 +413,15 @@ def truth_while_tracing():
     @nv.jit
     def relu(x):
         return x if x > 0 else 0 * x  # here
-    relu(np.float32(3))
+    relu(np.array(3, np.float32))
+
+
+@fails(nv.WrongKind)
+def number_while_tracing():
+    @nv.jit
+    def zeros(n):
+        return nv.zeros((n, 2))  # here
+    zeros(3)
 
 
 @fails(nv.InvalidArgument)

@@ -1,0 +1,94 @@
+"""The numbers of one trace: what the caller gives, what Python computes of it in order, and what tensors meet.
+
+>>> from nervure.types.dtype import float16
+>>> ledger = Ledger("f", [3, 0.5])
+>>> steps, rate = ledger.given
+>>> _ = (rate / steps).tensor(float16)
+>>> ledger.values, ledger.replayed([4, 0.5])
+([3, 0.5, 0.16666666666666666], [4, 0.5, 0.125])
+>>> ledger.arrays(ledger.replayed([4, 0.5])), ledger.replayed([4.0, 0.5])
+([array(0.125, dtype=float16)], None)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import WrongKind
+from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
+from nervure.front.effects import Effect
+from nervure.front.given import GivenNumber
+from nervure.front.methods import array_ufunc
+from nervure.front.tensor import Tensor
+from nervure.ir.leaves import fit_number
+from nervure.types.dtype import DType
+
+
+class Ledger:
+    """Numbers ``given`` to the function ``name``, and the notes of what becomes of them."""
+
+    def __init__(self, name: str, given: Sequence[Any]) -> None:
+        self.name, self.values = name, list(given)
+        self.given = [GivenNumber(value, self, slot) for slot, value in enumerate(given)]
+        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self._parameters: dict[tuple[int, DType], AssignableTensorOp] = {}
+
+    @property
+    def parameters(self) -> list[AssignableTensorOp]:
+        """What stands for numbers among tensors: placeholders without axes."""
+        return list(self._parameters.values())
+
+    def noted(self, function: Callable[..., Any], *operands: Any) -> GivenNumber:
+        """What a function of Python makes of numbers, now and at each call."""
+        self.values.append(self._applied(function, operands, self.values))
+        self._steps.append((function, operands))
+        return GivenNumber(self.values[-1], self, len(self.values) - 1)
+
+    def tensor(self, number: GivenNumber, dtype: DType) -> Tensor:
+        """A number as a tensor of an element type that it fits."""
+        key = number.slot, dtype
+        if key not in self._parameters:
+            fit_number(number.example, dtype)
+            self._parameters[key] = placeholder((), dtype)
+        return self._parameters[key]
+
+    def alone(self, number: GivenNumber) -> Tensor:
+        """A number as the tensor that it is where it meets none."""
+        return as_tensor(number)
+
+    def array_ufunc(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        """A function of NumPy's with arrays among the numbers: that of nv."""
+        read = [as_tensor(entry) if isinstance(entry, np.ndarray) else entry for entry in inputs]
+        return array_ufunc(as_tensor(read[0]), ufunc, method, *read, **keywords)
+
+    def replayed(self, given: Sequence[Any]) -> list[Any] | None:
+        """All values for other numbers; None where one is of another type than when the function was traced."""
+        values = list(given)
+        for function, operands in self._steps:
+            values.append(self._applied(function, operands, values))
+        alike = all([type(mine) is type(theirs) for mine, theirs in zip(values, self.values, strict=True)])
+        return values if alike else None
+
+    def arrays(self, values: Sequence[Any]) -> list[np.ndarray]:
+        """What the parameters are given for such values; InvalidArgument for one that does not fit."""
+        return [np.array(fit_number(values[slot], dtype), dtype.numpy) for slot, dtype in self._parameters]
+
+    def value(self, entry: Any, values: Sequence[Any]) -> Any:
+        """An entry of a result that is no tensor: a number by its value, an effect as None, all else as it is."""
+        if isinstance(entry, GivenNumber):
+            return values[self._slot(entry)]
+        return None if isinstance(entry, Effect) else entry
+
+    def _applied(self, function: Callable[..., Any], operands: Sequence[Any], values: Sequence[Any]) -> Any:
+        return function(*[values[self._slot(entry)] if isinstance(entry, GivenNumber) else entry
+                          for entry in operands])
+
+    def _slot(self, number: GivenNumber) -> int:
+        if number.ledger is not self:
+            raise WrongKind(f"this number was given to another call, of {number.ledger.name}", op=self.name,
+                            got=repr(number), expected=f"a number that {self.name} is given",
+                            help="pass it as an argument; a traced function keeps nothing for later calls")
+        return number.slot
