@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from textwrap import shorten
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
 
 Result = TypeVar("Result")
 Key = TypeVar("Key")
@@ -79,7 +82,7 @@ class Computation(Identity, Generic[Result]):
     ([1.0, 4.0], [9.0])
     """
 
-    def __init__(self, transformer: Any, function: Function, parameters: Sequence[AssignableTensorOp],
+    def __init__(self, transformer: Transformer, function: Function, parameters: Sequence[AssignableTensorOp],
                  shape: Shaper) -> None:
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self._finish = shape.simplest if isinstance(shape, Results) else shape
@@ -175,24 +178,25 @@ class Computation(Identity, Generic[Result]):
 
 
 @overload
-def computation(returns: Tensor, *parameters: Any, transformer: Any = None) -> Computation[np.ndarray]: ...
+def computation(returns: Tensor, *parameters: Any,
+                transformer: Transformer | None = None) -> Computation[np.ndarray]: ...
 
 
 @overload
 def computation(returns: Sequence[Tensor], *parameters: Any,
-                transformer: Any = None) -> Computation[tuple[np.ndarray, ...]]: ...
+                transformer: Transformer | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
 
 
 @overload
 def computation(returns: Mapping[Key, Tensor], *parameters: Any,
-                transformer: Any = None) -> Computation[dict[Key, np.ndarray]]: ...
+                transformer: Transformer | None = None) -> Computation[dict[Key, np.ndarray]]: ...
 
 
 @overload
-def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation[Any]: ...
+def computation(returns: Any, *parameters: Any, transformer: Transformer | None = None) -> Computation[Any]: ...
 
 
-def computation(returns: Any, *parameters: Any, transformer: Any = None) -> Computation[Any]:
+def computation(returns: Any, *parameters: Any, transformer: Transformer | None = None) -> Computation[Any]:
     """A callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
@@ -360,7 +364,7 @@ def evaluate(x: Any) -> Any:
     return _evaluate([as_tensor(x, "evaluate")])[0]
 
 
-def seed(value: int, transformer: Any = None) -> None:
+def seed(value: int, transformer: Transformer | None = None) -> None:
     """Starts the random numbers of a transformer (absent: the default one) anew: one seed, one series of numbers.
 
     >>> nv.seed(1)

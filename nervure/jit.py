@@ -18,7 +18,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MethodType
-from typing import Any, Generic, NamedTuple, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
 
 Result = TypeVar("Result")
 Concrete = np.ndarray | np.generic | complex | str | None
@@ -100,7 +103,7 @@ class Jitted(Generic[Result]):
     __qualname__: str
 
     def __init__(self, function: Callable[..., Result], dynamic: Any = (), static: Iterable[str] | str = (),
-                 transformer: Any = None) -> None:
+                 transformer: Transformer | None = None) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
                             help="write @nv.jit above a function, or nv.jit(function)")
@@ -299,16 +302,16 @@ def _hashable(value: Any) -> bool:
 
 @overload
 def jit(function: Callable[..., Result], *, dynamic: Any = (), static: Iterable[str] | str = (),
-        transformer: Any = None) -> Jitted[Result]: ...
+        transformer: Transformer | None = None) -> Jitted[Result]: ...
 
 
 @overload
 def jit(function: None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
-        transformer: Any = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
+        transformer: Transformer | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
 def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
-        transformer: Any = None) -> Any:
+        transformer: Transformer | None = None) -> Any:
     """Compiles a function of tensors once per types and shapes. Also a decorator with options, which ``Jitted`` names.
 
     >>> @nv.jit

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nervure import transformers
 from nervure.computation import Computation, Results
@@ -23,6 +23,9 @@ from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.saving import load_all, save_function
+
+if TYPE_CHECKING:
+    from nervure.transformers.base import Transformer
 
 _RESULTS = "nervure.results"
 
@@ -57,7 +60,7 @@ def save(path: str | os.PathLike[str], computation: Computation[Any] | Function)
     save_function(path, function, state, {_RESULTS: json.dumps(shape)})
 
 
-def load(path: str | os.PathLike[str], transformer: Any = None) -> Computation[Any]:
+def load(path: str | os.PathLike[str], transformer: Transformer | None = None) -> Computation[Any]:
     """The computation of a file, on a transformer (absent: the default one), with variables of its own.
 
     It is read and checked now, and compiled at its first call (or by ``.compiled()``).

@@ -27,7 +27,9 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import contraction, elementwise, gathering, joining, positions, reductions, views
 from nervure.front.choosing import position_of, positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.tensor import Operand, Tensor
+from nervure.front.tensor import Number, Operand, Tensor
+from nervure.types.axes import AxesLike, AxisLike
+from nervure.types.dtype import DTypeLike
 
 COMPUTING = frozenset(
     "allclose isclose array_equal array_equiv isin shares_memory may_share_memory "
@@ -97,7 +99,7 @@ def _numbers(value: Any) -> Any:
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def _reduced(name: str, a: Operand, axis: Any, dtype: Any = None, **settings: Any) -> Tensor:
+def _reduced(name: str, a: Operand, axis: AxesLike | None, dtype: DTypeLike | None = None, **settings: Any) -> Tensor:
     """A reduction whose None for the axes is NumPy's: all of them, those that nv keeps too."""
     own = as_tensor(a, name)
     own = own if dtype is None else elementwise.convert(own, dtype)
@@ -105,29 +107,31 @@ def _reduced(name: str, a: Operand, axis: Any, dtype: Any = None, **settings: An
     return result
 
 
-def _everywhere(x: Tensor, axis: Any) -> Any:
+def _everywhere(x: Tensor, axis: AxesLike | None) -> Any:
     return list(range(x.ndim)) if axis is None else axis
 
 
 def _extremum(name: str) -> Callable[..., Tensor]:
-    def reduction(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    def reduction(a: Operand, axis: AxesLike | None = None, *, keepdims: bool = False) -> Tensor:
         return _reduced(name, a, axis, keepdims=keepdims)
     return reduction
 
 
 def _total(name: str) -> Callable[..., Tensor]:
-    def reduction(a: Operand, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+    def reduction(a: Operand, axis: AxesLike | None = None, dtype: DTypeLike | None = None, *,
+                  keepdims: bool = False) -> Tensor:
         return _reduced(name, a, axis, dtype, keepdims=keepdims)
     return reduction
 
 
 def _spread(name: str) -> Callable[..., Tensor]:
-    def reduction(a: Operand, axis: Any = None, dtype: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    def reduction(a: Operand, axis: AxesLike | None = None, dtype: DTypeLike | None = None, *, ddof: int = 0,
+                  keepdims: bool = False) -> Tensor:
         return _reduced(name, a, axis, dtype, ddof=ddof, keepdims=keepdims)
     return reduction
 
 
-def _norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def _norm(x: Operand, ord: Any = None, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     own = as_tensor(x, "linalg.norm")
     along = positions_of(own, _everywhere(own, axis), "linalg.norm")
     if ord is None or (len(along) == 1 and ord == 2) or (len(along) == 2 and ord == "fro"):
@@ -167,18 +171,18 @@ def _einsum(subscripts: str, *operands: Operand) -> Tensor:
     return contraction.einsum(subscripts, *operands)
 
 
-def _take(a: Operand, indices: Operand, axis: Any = None) -> Tensor:
+def _take(a: Operand, indices: Operand, axis: AxisLike | None = None) -> Tensor:
     return gathering.gather(views.flatten(a) if axis is None else a, indices, 0 if axis is None else axis)
 
 
-def _take_along_axis(arr: Operand, indices: Operand, axis: Any = -1) -> Tensor:
+def _take_along_axis(arr: Operand, indices: Operand, axis: AxisLike = -1) -> Tensor:
     return gathering.gather_elements(arr, indices, axis)
 
 
 # -- moves -----------------------------------------------------------------------------------------
 
 
-def _concatenate(arrays: Sequence[Operand], /, axis: Any = 0, *, dtype: Any = None) -> Tensor:
+def _concatenate(arrays: Sequence[Operand], /, axis: AxisLike = 0, *, dtype: DTypeLike | None = None) -> Tensor:
     listed = [views.flatten(entry) for entry in arrays] if axis is None else list(arrays)
     joined = joining.concatenate(listed, 0 if axis is None else axis)
     return joined if dtype is None else elementwise.convert(joined, dtype)
@@ -188,7 +192,7 @@ def _stack(arrays: Sequence[Operand], axis: int = 0) -> Tensor:
     return joining.stack(list(arrays), pos=axis)
 
 
-def _split(ary: Operand, indices_or_sections: Any, axis: Any = 0) -> list[Tensor]:
+def _split(ary: Operand, indices_or_sections: Any, axis: AxisLike = 0) -> list[Tensor]:
     return joining.split(ary, indices_or_sections, axis)
 
 
@@ -203,16 +207,16 @@ def _ravel(a: Operand) -> Tensor:
     return views.flatten(a)
 
 
-def _transpose(a: Operand, axes: Any = None) -> Tensor:
+def _transpose(a: Operand, axes: AxesLike | None = None) -> Tensor:
     own = as_tensor(a, "transpose")
     return views.transpose_method(own) if axes is None else views.axes_with_order(own, axes)
 
 
-def _swapaxes(a: Operand, axis1: Any, axis2: Any) -> Tensor:
+def _swapaxes(a: Operand, axis1: AxisLike, axis2: AxisLike) -> Tensor:
     return _moveaxis(a, [axis1, axis2], [axis2, axis1])
 
 
-def _moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
+def _moveaxis(a: Operand, source: AxesLike, destination: AxesLike) -> Tensor:
     own = as_tensor(a, "moveaxis")
     places = dict(zip(positions_of(own, destination, "moveaxis"), positions_of(own, source, "moveaxis"), strict=False))
     rest = iter([at for at in range(own.ndim) if at not in places.values()])
@@ -223,7 +227,7 @@ def _expand_dims(a: Operand, axis: int) -> Tensor:
     return views.expand_dims(a, axis)
 
 
-def _squeeze(a: Operand, axis: Any = None) -> Tensor:
+def _squeeze(a: Operand, axis: AxesLike | None = None) -> Tensor:
     return views.squeeze(a, axis)
 
 
@@ -231,11 +235,11 @@ def _broadcast_to(array: Operand, shape: Any) -> Tensor:
     return views.broadcast(array, shape)
 
 
-def _flip(m: Operand, axis: Any = None) -> Tensor:
+def _flip(m: Operand, axis: AxesLike | None = None) -> Tensor:
     return views.reverse(m, axis)
 
 
-def _pad(array: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+def _pad(array: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Number = 0) -> Tensor:
     own = as_tensor(array, "pad")
     if isinstance(pad_width, dict):
         return views.pad(own, {position_of(own, axis, "pad"): entry for axis, entry in pad_width.items()}, None, mode,
@@ -256,18 +260,18 @@ def _triangle(name: str) -> Callable[..., Tensor]:
     return triangle
 
 
-def _astype(x: Operand, dtype: Any, /) -> Tensor:
+def _astype(x: Operand, dtype: DTypeLike, /) -> Tensor:
     return elementwise.convert(x, dtype)
 
 
 def _like(name: str) -> Callable[..., Tensor]:
-    def like(a: Operand, dtype: Any = None) -> Tensor:
+    def like(a: Operand, dtype: DTypeLike | None = None) -> Tensor:
         result: Tensor = getattr(positions, name)(a, dtype)
         return result
     return like
 
 
-def _full_like(a: Operand, fill_value: Any, dtype: Any = None) -> Tensor:
+def _full_like(a: Operand, fill_value: Number, dtype: DTypeLike | None = None) -> Tensor:
     return positions.full_like(a, fill_value, dtype)
 
 
@@ -282,7 +286,7 @@ def _ndim(a: Operand) -> int:
     return as_tensor(a, "ndim").ndim
 
 
-def _size(a: Operand, axis: Any = None) -> Any:
+def _size(a: Operand, axis: AxesLike | None = None) -> Any:
     own = as_tensor(a, "size")
     return own.size if axis is None else own.shape[position_of(own, axis, "size")]
 

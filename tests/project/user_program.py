@@ -73,6 +73,7 @@ assert_type(nv.computation({"w": w})(), dict[str, np.ndarray])
 assert_type(nv.transformers.default().get(w), np.ndarray)
 
 # Mistakes.
+nv.computation(x, transformer="cpu")  # type: ignore[call-overload]
 nv.sofmax(x)  # type: ignore[attr-defined]
 x.sums()  # type: ignore[attr-defined]
 nv.softmax(x, axes=1)  # type: ignore[call-arg]
