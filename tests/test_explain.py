@@ -83,18 +83,25 @@ def test_every_op_of_the_user_is_in_a_step(cpu):
 
 
 def test_memory_that_is_shared_takes_less(cpu):
-    account = nv.explain(build(cpu, MIXED)).account
-    assert account.together_bytes < account.apart_bytes == sum([entry.bytes for entry in account.temporaries])
-    places = [(entry.offset, entry.offset + entry.bytes, entry.first, entry.last) for entry in account.temporaries]
+    report = nv.explain(build(cpu, MIXED)).report
+    assert report.together_bytes < report.apart_bytes == sum([entry.bytes for entry in report.temporaries])
+    places = [(entry.offset, entry.offset + entry.bytes, entry.first, entry.last) for entry in report.temporaries]
     for number, (start, end, first, last) in enumerate(places):
-        assert end <= account.together_bytes
+        assert end <= report.together_bytes
         for other in places[:number]:
             is_alive = other[2] <= last and first <= other[3]
             assert not (is_alive and other[0] < end and start < other[1])
 
 
 def test_an_update_in_place_is_told(cpu):
-    assert nv.explain(build(cpu, TRAINING)).account.in_place == ("steps",)
+    assert nv.explain(build(cpu, TRAINING)).report.in_place == ("steps",)
+
+
+def test_a_step_of_nothing_has_no_kernel(cpu):
+    x = nv.placeholder((0, 2))
+    e = nv.exp(x)
+    found = nv.explain(cpu.computation([nv.sum(e, axis=1), nv.concatenate([e, e], axis=0)], x))
+    assert [line.op for step in found.steps for line in step.ops] == ["Exp", "Sum"]
 
 
 def test_host_steps(cpu):
@@ -117,7 +124,7 @@ def test_symbols_become_numbers(cpu):
     computation = build(cpu, SYMBOLIC)
     assert nv.explain(computation).steps[0].bytes is None
     found = nv.explain(computation, ones(64, 512), repeat=0)
-    assert found.account.bindings == (("n", 64),)
+    assert found.report.bindings == (("n", 64),)
     assert found.steps[0].reads[0].bytes == 64 * 512 * 4
     assert found.steps[0].bytes == 64 * 512 * 4 + 8 * 4
     assert found.seconds is None
@@ -191,7 +198,7 @@ def test_jitted_functions_and_executables(cpu):
     def scaled(x, factor):
         return x * factor
     found = nv.explain(scaled, ones(4), factor=np.float32(2), repeat=0)
-    assert found.account.name == "scaled" and [line.op for line in found.steps[0].ops] == ["Broadcast", "Multiply"]
+    assert found.report.name == "scaled" and [line.op for line in found.steps[0].ops] == ["Broadcast", "Multiply"]
     assert len(scaled.specialisations) == 1
     executable = build(cpu, SYMBOLIC).executable
     assert nv.explain(executable, [ones(2, 512)], repeat=0).to_dict() == \

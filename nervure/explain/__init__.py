@@ -45,13 +45,13 @@ def explain(computation: Any, *arguments: Any, repeat: int = 20, **keywords: Any
                               expected="0 or more", help="0 shows sizes without times")
     executable, given = _read(computation, arguments, keywords)
     if given is None:
-        return Explanation(executable.account())
-    account = executable.account(given)
+        return Explanation(executable.report())
+    report = executable.report(given)
     if repeat == 0:
-        return Explanation(account)
+        return Explanation(report)
     times = executable.measure(given, repeat)
-    steps = [replace(step, seconds=seconds) for step, seconds in zip(account.steps, times.steps, strict=True)]
-    return Explanation(replace(account, steps=tuple(steps)), times.together, times.limits)
+    steps = [replace(step, seconds=seconds) for step, seconds in zip(report.steps, times.steps, strict=True)]
+    return Explanation(replace(report, steps=tuple(steps)), times.together, times.limits)
 
 
 def _read(computation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Executable, Any]:

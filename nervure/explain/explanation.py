@@ -1,8 +1,8 @@
-"""An explanation: the account of an executable, with times if it was run, as an object, as text and as JSON.
+"""An explanation: the report of an executable, with times if it was run, as an object, as text and as JSON.
 
->>> from nervure.transformers.account import Account, Step
+>>> from nervure.transformers.report import CompilationReport, Step
 >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
->>> found = Explanation(Account("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9))
+>>> found = Explanation(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9))
 >>> rates = found.rates(step)
 >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
 (3000000000.0, 0.5, 0.1)
@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from nervure.errors import WrongKind
-from nervure.transformers.account import Account, Limits, Step
+from nervure.transformers.report import CompilationReport, Limits, Step
 
 _FLOAT32 = 4
 
@@ -43,7 +43,7 @@ class Explanation:
     (True, True)
     """
 
-    account: Account
+    report: CompilationReport
     seconds: float | None = None
     limits: Limits | None = None
 
@@ -54,7 +54,7 @@ class Explanation:
     @property
     def steps(self) -> tuple[Step, ...]:
         """Everything that runs, in order."""
-        return self.account.steps
+        return self.report.steps
 
     @property
     def kernels(self) -> tuple[Step, ...]:
@@ -78,7 +78,7 @@ class Explanation:
         """All of it as dicts, lists, texts and numbers; None where something is not known."""
         steps = [{**_plain(step), **self.rates(step)._asdict()} for step in self.steps]
         limits = None if self.limits is None else self.limits._asdict()
-        return {**_plain(self.account), "bindings": dict(self.account.bindings), "steps": steps,
+        return {**_plain(self.report), "bindings": dict(self.report.bindings), "steps": steps,
                 "seconds": self.seconds, "machine": limits}
 
     def json(self, indent: int | None = 2) -> str:
@@ -90,7 +90,7 @@ class Explanation:
         return text_of(self)
 
     def __repr__(self) -> str:
-        return f"<explanation of {self.account.name} on {self.account.transformer}: {self.counts}>"
+        return f"<explanation of {self.report.name} on {self.report.transformer}: {self.counts}>"
 
     @property
     def counts(self) -> str:

@@ -13,14 +13,14 @@ import os
 from collections.abc import Sequence
 
 from nervure.explain.explanation import Explanation
-from nervure.transformers.account import Account, Count, Line, Place, Step
+from nervure.transformers.report import CompilationReport, Count, Line, Place, Step
 
 
 def text_of(found: Explanation) -> str:
     """The text, of lines without spaces at their ends."""
     blocks = [_head(found), *[_step(found, step) for step in found.steps]]
-    if found.account.temporaries or found.account.in_place:
-        blocks.append(_memory(found.account))
+    if found.report.temporaries or found.report.in_place:
+        blocks.append(_memory(found.report))
     if found.limits is not None:
         threads, moved, computed = found.limits
         plural = "s" * (threads != 1)
@@ -29,10 +29,10 @@ def text_of(found: Explanation) -> str:
 
 
 def _head(found: Explanation) -> str:
-    account = found.account
-    bindings = "".join([f", {name}={number}" for name, number in account.bindings])
+    report = found.report
+    bindings = "".join([f", {name}={number}" for name, number in report.bindings])
     seconds = "" if found.seconds is None else f"; {_time(found.seconds)}"
-    return f"{account.name} on {account.transformer}{bindings}: {found.counts}{seconds}"
+    return f"{report.name} on {report.transformer}{bindings}: {found.counts}{seconds}"
 
 
 # -- steps ---------------------------------------------------------------------------------------------------
@@ -85,17 +85,17 @@ def _reached(amount: int | None, what: str, rate: float | None, unit: str, share
 # -- memory --------------------------------------------------------------------------------------------------
 
 
-def _memory(account: Account) -> str:
+def _memory(report: CompilationReport) -> str:
     """The temporaries with their lives and places, and what sharing memory saves."""
     parts = ["memory of a call"]
     rows = [(entry.name, entry.type, f"{_amount(entry.bytes)} bytes",
              f"steps {entry.first} to {entry.last}", "" if entry.offset is None else f"at {entry.offset:,}")
-            for entry in account.temporaries]
+            for entry in report.temporaries]
     if rows:
         parts.append(_table(rows, "  "))
-        together = "" if account.together_bytes is None else f", {account.together_bytes:,} together"
-        parts.append(f"  {_amount(account.apart_bytes)} bytes if each had its own{together}")
-    parts.extend([f"  {name} is updated in place" for name in account.in_place])
+        together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
+        parts.append(f"  {_amount(report.apart_bytes)} bytes if each had its own{together}")
+    parts.extend([f"  {name} is updated in place" for name in report.in_place])
     return "\n".join(parts)
 
 

@@ -31,8 +31,8 @@ from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.sizes import check_fits, numbers
 
 if TYPE_CHECKING:
-    from nervure.transformers.account import Account, Times
     from nervure.transformers.base import Transformer
+    from nervure.transformers.report import CompilationReport, Times
 
 KEPT_BINDINGS = 64
 """For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
@@ -112,20 +112,23 @@ class Executable(Identity, ABC):
 
     # -- what it is made of, for explanations ------------------------------------------------------------------
 
-    def account(self, arguments: Sequence[Any] | None = None) -> Account:
+    def report(self, arguments: Sequence[Any] | None = None) -> CompilationReport:
         """Its steps and its plan of memory; with arguments in numbers, whatever symbols there are."""
         if arguments is not None:
-            return self.make_account(self._binder.bind(arguments)[1])
-        return self.make_account(None if self.function.symbols else {})
+            return self.make_report(self._binder.bind(arguments)[1])
+        return self.make_report(None if self.function.symbols else {})
 
-    def make_account(self, bindings: Bindings | None) -> Account:
-        """The account for some values of the symbols, or for any."""
-        from nervure.transformers.account import Account, ops_as_steps  # loaded for explanations alone
-        return Account(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
+    def make_report(self, bindings: Bindings | None) -> CompilationReport:
+        """The report for some values of the symbols, or for any."""
+        from nervure.transformers.report import (  # loaded for explanations alone
+            CompilationReport,
+            ops_as_steps,
+        )
+        return CompilationReport(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
                        tuple(ops_as_steps(self.function, bindings)))
 
     def measure(self, arguments: Sequence[Any], repeat: int) -> Times:
-        """How long each step of the account takes. No variable is changed, but effects happen at each repetition."""
+        """How long each step of the report takes. No variable is changed, but effects happen at each repetition."""
         self.transformer.check_open()
         arrays, bindings = self._binder.bind(arguments)
         cells = self._find_cells()

@@ -24,9 +24,9 @@ from nervure.transformers.cpu.loaded import LoadedFunction, plain
 from nervure.transformers.sizes import check_fits
 
 if TYPE_CHECKING:
-    from nervure.transformers.account import Account, Times
     from nervure.transformers.cpu.compile import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
+    from nervure.transformers.report import CompilationReport, Times
 
 
 class CpuExecutable(Executable):
@@ -107,10 +107,10 @@ class CpuExecutable(Executable):
         _, bindings = Binder(self.optimised).bind(arguments)
         return Reference(self.optimised, bindings).run(arguments, states)
 
-    def make_account(self, bindings: Bindings | None) -> Account:
-        from nervure.transformers.cpu.report import account_of
+    def make_report(self, bindings: Bindings | None) -> CompilationReport:
+        from nervure.transformers.cpu.report import report_of
 
-        return account_of(self.compilation, self.transformer.target, bindings)
+        return report_of(self.compilation, self.transformer.target, bindings)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:

@@ -18,13 +18,13 @@ import numpy as np
 from nervure import ops
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
-from nervure.transformers.account import Limits
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compile import compile_function
 from nervure.transformers.cpu.jit import compile_kernel
 from nervure.transformers.cpu.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.llvm.types import F32, I64, PTR
 from nervure.transformers.cpu.machine import Target
+from nervure.transformers.report import Limits
 from nervure.types.dtype import float32
 
 _ELEMENTS = 1 << 24         # of each tensor: 64 MB, more than a cache's share

@@ -1,10 +1,10 @@
-"""The account of a plan: which ops each kernel computes, what it moves and why, where temporary values lie.
+"""The report of a plan: which ops each kernel computes, what it moves and why, where temporary values lie.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 8))
 >>> with nv.transformers.make_transformer("cpu") as cpu:
-...     account = cpu.compile(nv.Function([nv.ops.Sum(nv.ops.Exp(x), [1])], [x])).account()
->>> step, = account.steps
+...     report = cpu.compile(nv.Function([nv.ops.Sum(nv.ops.Exp(x), [1])], [x])).report()
+>>> step, = report.steps
 >>> step.name, [line.op for line in step.ops], step.bytes, step.writes[0].reasons
 ('rows', ['Exp', 'Sum'], 144, ('result 0',))
 """
@@ -24,22 +24,22 @@ from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
 from nervure.kernel.work import work
 from nervure.memory.storage import Storage, StorageKind
-from nervure.transformers.account import Account, Line, Place, Step, Temporary, count, line_of, total
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.codegen.generate import Code
 from nervure.transformers.cpu.compile import Compilation
 from nervure.transformers.cpu.jit import assembly
 from nervure.transformers.cpu.machine import Target
+from nervure.transformers.report import CompilationReport, Line, Place, Step, Temporary, count, line_of, total
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate
 
 
-def account_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> Account:
-    """The account of a compiled function; ``target`` is what it was compiled for."""
-    return _Accounting(compilation, target, bindings).account()
+def report_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> CompilationReport:
+    """The report of a compiled function; ``target`` is what it was compiled for."""
+    return _Reporting(compilation, target, bindings).report()
 
 
-class _Accounting:
+class _Reporting:
     def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None) -> None:
         self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
         self._target, self._bindings = target, bindings
@@ -50,22 +50,22 @@ class _Accounting:
         self._apart = found.apart
         self._reasons = self._numbered(found.stored)
 
-    def account(self) -> Account:
+    def report(self) -> CompilationReport:
         bindings, plan = self._bindings, self._plan
         temporaries = self._temporaries()
-        return Account(
+        return CompilationReport(
             self._function.name, "cpu", tuple((bindings or {}).items()),
             tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
             _sum(temporaries), None if bindings is None else self._compiled.arena(bindings)[1],
             tuple([self._named(variable)[1] for variable in plan.in_place.values()]))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
-        """Why values are in memory; steps are named by the first of their kernels."""
-        first: dict[int, int] = {}
+        """Why values are in memory; steps are named by the first of their kernels, those without one by nothing."""
+        first: dict[int, str] = {}
         for number, step in enumerate(self._plan.steps):
-            first.setdefault(id(step.cluster), number)
-        return {value: [reason.text if reason.step is None else f"step {first[id(reason.step)]}: {reason.text}"
-                        for reason in listed] for value, listed in stored.items()}
+            first.setdefault(id(step.cluster), f"step {number}: ")
+        return {value: [first.get(id(reason.step), "") + reason.text for reason in listed]
+                for value, listed in stored.items()}
 
     # -- steps -------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nervure.transformers.account import Times
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
 from nervure.transformers.cpu.runtime.records import Kind
+from nervure.transformers.report import Times
 
 _SHORT = 10_000.0  # nanoseconds: what is shorter is drowned by the call itself, so many runs of it are timed as one
 _MANY = 200

@@ -23,7 +23,7 @@ from nervure.transformers.interpreter import steps
 from nervure.transformers.interpreter.program import Program
 
 if TYPE_CHECKING:
-    from nervure.transformers.account import Times
+    from nervure.transformers.report import Times
 
 __all__ = ["Interpreter", "InterpreterExecutable", "evaluate"]
 
@@ -40,7 +40,7 @@ class InterpreterExecutable(Executable):
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
-        from nervure.transformers.account import Times
+        from nervure.transformers.report import Times
         program = self._specialised(bindings)
         ticks = []
         for _ in range(repeat + 1):

@@ -177,7 +177,7 @@ def test_nan_are_found():
 def test_it_is_explained():
     build = lambda: (nv.softmax(x := nv.placeholder((4, 8)), axis=1), x)  # noqa: E731
     cold, warm = twice(build)
-    assert len(warm.executable.account().steps) == len(cold.executable.account().steps) == 1
+    assert len(warm.executable.report().steps) == len(cold.executable.report().steps) == 1
     assert len(warm.executable.measure([numbers(4, 8)], 1).steps) == 1
 
 

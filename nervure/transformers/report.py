@@ -119,7 +119,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Account(Identity):
+class CompilationReport(Identity):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is what temporaries would take each for itself, ``together_bytes`` the block that they share;
