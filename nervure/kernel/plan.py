@@ -105,8 +105,8 @@ class Plan(NamedTuple):
     """Steps in order, and the memory of the roots: results, then new values of variables.
 
     ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
-    arrays of constant storages by their numbers; ``temporaries`` say which value each holds (partial totals of it, if
-    the types differ).
+    arrays of constant storages by their numbers; ``held`` is the value of each storage that a call makes for itself
+    (which has partial totals of it, if the types differ).
     """
 
     function: Function
@@ -115,13 +115,13 @@ class Plan(NamedTuple):
     in_place: dict[Storage, Storage]
     clusters: tuple[Step, ...]
     constants: tuple[np.ndarray, ...]
-    temporaries: dict[Storage, Value]
+    held: dict[Storage, Value]
 
     @property
     def stored(self) -> set[Value]:
         """The values that a call needs memory for."""
         touched = {storage for step in self.steps for storage in (*step.read, *step.written)}
-        return {*self.function.roots, *[self.temporaries[each] for each in touched if each in self.temporaries]}
+        return {*self.function.roots, *[self.held[each] for each in touched if each in self.held]}
 
 
 def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
@@ -136,7 +136,7 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
-    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.temporaries)
+    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held)
 
 
 def _show(function: Function, clusters: list[Step], steps: list[KernelStep | HostStep]) -> None:

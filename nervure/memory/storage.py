@@ -1,8 +1,11 @@
 """A place for the elements of one value: given by the caller, kept by a variable, or planned by us.
 
 >>> from nervure.types.dtype import float32
+>>> from nervure.types.layout import row_major
 >>> Storage(StorageKind.TEMPORARY, float32, (2, 3)).size
 6
+>>> Storage(StorageKind.TEMPORARY, float32, (2, 3), layout=row_major((2, 3), sizes=(2, 4))).size
+8
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from enum import StrEnum
 
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType
+from nervure.types.layout import Layout
 from nervure.types.shape import Shape
 
 
@@ -23,21 +27,38 @@ class StorageKind(StrEnum):
     VARIABLE = "variable"       # the value at entry
     ROOT = "root"               # a result, or the new value of a variable
     TEMPORARY = "temporary"     # for the time of a call
+    DERIVED = "derived"         # the same, and all that is in it follows from one variable at entry
 
 
 @dataclass(frozen=True, eq=False)
 class Storage:
-    """Row-major memory for a tensor; ``number`` says which one of its kind it is in its function."""
+    """Memory for a tensor; ``number`` says which one of its kind it is in its function.
+
+    The elements lie row-major, or as the ``layout`` says. What is derived (weights packed for a kernel) is the same for
+    as long as the cell of ``variable``, a number too, keeps its version; a runtime may make it anew in each call.
+    """
 
     kind: StorageKind
     dtype: DType
     shape: Shape
     number: int = 0
+    layout: Layout | None = None
+    variable: int | None = None
+
+    @property
+    def allocated(self) -> Shape:
+        """The lengths that there is memory for: those of the shape, and padding."""
+        return self.layout.sizes if self.layout is not None and self.layout.sizes is not None else self.shape
 
     @property
     def size(self) -> DimLike:
-        """The number of elements."""
-        return product(self.shape)
+        """The number of elements that there is memory for."""
+        return product(self.allocated)
+
+    @property
+    def is_of_call(self) -> bool:
+        """Whether a call makes it for itself."""
+        return self.kind in (StorageKind.TEMPORARY, StorageKind.DERIVED)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.number}"

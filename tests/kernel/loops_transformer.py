@@ -74,7 +74,7 @@ class LoopsExecutable(Executable):
         if storage.kind is StorageKind.VARIABLE:
             state = np.asarray(states[self._variables[storage.number]], order="C")
             return state.copy() if storage in self.plan.in_place.values() else state
-        shape = [evaluate(length, bindings) for length in numbers(storage.shape, bindings)]
+        shape = [evaluate(length, bindings) for length in numbers(storage.allocated, bindings)]
         return np.zeros(shape, storage.dtype.numpy)
 
 

@@ -64,7 +64,7 @@ class _Blocks:
                 for value in step.stored:
                     if step.levels[value.op] is Level.FULL:
                         buffer = maker.buffer(self._memory.of(value), "out")
-                        maker.store(buffer, position(point, value.shape), elements.of(value, point))
+                        maker.store(buffer, self._memory.position(value, point), elements.of(value, point))
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(maker, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
@@ -110,7 +110,7 @@ class _Blocks:
         for value in step.stored:
             if step.levels[value.op] is Level.ROW:
                 buffer = maker.buffer(self._memory.of(value), "out")
-                maker.store(buffer, row_offset(step, value), elements.rows[value])
+                maker.store(buffer, row_offset(step, value, self._memory), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
         """The point of the tensor at a place among the reduced axes."""

@@ -16,7 +16,7 @@ from nervure.kernel.ir import BLOCK, LANES, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, row_position, unit
 from nervure.kernel.lower.rows import Rows
 from nervure.kernel.lower.totals import Totals, note
-from nervure.kernel.points import Flat, position, through
+from nervure.kernel.points import Flat, through
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
 
@@ -100,7 +100,7 @@ class _Lanes(Rows):
             for value in step.stored:
                 if step.levels[value.op] is Level.CROSS_ROW:
                     buffer = maker.buffer(memory.of(value), "out")
-                    maker.store(buffer, position(point, value.shape), elements.rows[value])
+                    maker.store(buffer, memory.position(value, point), elements.rows[value])
         loops = loops_over(step.shape, self._reduced)
         return maker.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
                             step.cross_row)

@@ -48,8 +48,9 @@ class Elements:
     """
 
     def __init__(self, ops: OpAnalysis, memory: Callable[[Value], Buffer | None],
-                 extents: Mapping[str, DimLike]) -> None:
-        self._ops, self._memory = ops, memory
+                 extents: Mapping[str, DimLike],
+                 locate: Callable[[Value, Point], DimLike] = lambda value, point: position(point, value.shape)) -> None:
+        self._ops, self._memory, self._locate = ops, memory, locate
         self._extents = dict(extents)
         self._ranges: Ranges = {name: (0, extent - 1) for name, extent in extents.items()}
         self._data: dict[str, Scalar] = {}
@@ -86,7 +87,7 @@ class Elements:
         if value in self.held:
             found = self.load(*self.held[value])
         elif buffer is not None:
-            found = self.load(buffer, position(point, value.shape))
+            found = self.load(buffer, self._locate(value, point))
         else:
             found = self._computed(value, point)
         self._known[value, point] = found
@@ -173,7 +174,7 @@ class Elements:
                 fill = Literal(access.fill, inner.dtype)
                 return self.statements.apply("where", (valid, inner, fill), inner.dtype)
             value, point = value.op.operands[0], self._below(value.op, point)
-        return self.load(buffer, position(point, value.shape), valid, Literal(access.fill, buffer.dtype))
+        return self.load(buffer, self._locate(value, point), valid, Literal(access.fill, buffer.dtype))
 
     def place(self, op: Op, access: Access, at: Callable[[DimLike], DimLike]) -> Coordinates:
         """The coordinates of an access."""

@@ -16,7 +16,7 @@ from nervure.ir.op import Op, Value
 from nervure.kernel import combining
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.lower.elements import Elements
-from nervure.kernel.points import Coordinates, position
+from nervure.kernel.points import Coordinates, Flat, Point, position, through
 from nervure.kernel.producers import ProducerAnalysis
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
@@ -58,7 +58,7 @@ class Memory:
         self.producers, self.ops = producers, producers.ops
         self.places: dict[Value, Storage] = {}
         self.roots: dict[int, Storage] = {}
-        self.temporaries: dict[Storage, Value] = {}
+        self.held: dict[Storage, Value] = {}
 
     def of(self, value: Value) -> Storage:
         """The memory of a value that has some."""
@@ -67,11 +67,23 @@ class Memory:
             raise InternalError(f"{value.op!r} of {value.op.location} has no memory")
         return storage
 
+    def position(self, value: Value, point: Point) -> DimLike:
+        """Where an element of a value lies in its memory."""
+        return place_in(self.of(value), point, value.shape)
+
     def temporary(self, dtype: DType, shape: Shape, value: Value) -> Storage:
         """New memory for the time of a call, for a value or for what it is made of."""
-        storage = Storage(StorageKind.TEMPORARY, dtype, shape, len(self.temporaries))
-        self.temporaries[storage] = value
+        storage = Storage(StorageKind.TEMPORARY, dtype, shape, len(self.held))
+        self.held[storage] = value
         return storage
+
+
+def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
+    """Where memory has the element of a tensor of this shape, which may be another one of as many elements than its."""
+    if storage.layout is None:
+        return position(point, shape)
+    below = point if shape == storage.shape else Flat(position(point, shape))
+    return storage.layout.place(through(below, storage.shape))
 
 
 class Maker:
@@ -83,7 +95,7 @@ class Maker:
         self._buffers: dict[Storage, Buffer] = {}
         self._scratch: list[Buffer] = []
         extents: dict[str, DimLike] = {f"%{axis}": length for axis, length in enumerate(shape)}
-        self.elements = Elements(memory.ops, self._loaded, {**extents, **dict(more)})
+        self.elements = Elements(memory.ops, self._loaded, {**extents, **dict(more)}, memory.position)
 
     def _loaded(self, value: Value) -> Buffer | None:
         storage = self.memory.places.get(value)
@@ -165,9 +177,9 @@ def row_point(step: Loops, value: Value) -> Coordinates:
     return point
 
 
-def row_offset(step: Loops, value: Value) -> DimLike:
+def row_offset(step: Loops, value: Value, memory: Memory) -> DimLike:
     """The same as an offset in its memory."""
-    return position(row_point(step, value), value.shape)
+    return memory.position(value, row_point(step, value))
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:

@@ -30,7 +30,7 @@ def lower_pointwise(step: Loops, memory: Memory) -> list[Lowered]:
             if memory.ops.kind(value.op) is OpKind.SEGMENTS:
                 _store_parts(step, maker, value, buffer)
             else:
-                maker.store(buffer, position(point, value.shape), elements.of(value, point))
+                maker.store(buffer, memory.position(value, point), elements.of(value, point))
     return [maker.finish("pointwise", nested(loops_over(step.shape), body.list), product(step.shape), step.ops)]
 
 
@@ -41,7 +41,7 @@ def _store_parts(step: Loops, maker: Maker, value: Value, buffer: Buffer) -> Non
         if at is None or piece.index_map is None or piece.operand is None:
             raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")
         element = maker.elements.of(value.op.operands[piece.operand], compose(piece.index_map, at))
-        maker.store(buffer, position(shifted(piece, at), value.shape), element)
+        maker.store(buffer, maker.memory.position(value, shifted(piece, at)), element)
 
 
 def lower_copy(step: Copy, memory: Memory) -> list[Lowered]:

@@ -28,7 +28,7 @@ from nervure.kernel.lower.kernels import (
 )
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
-from nervure.kernel.points import Coordinates, position
+from nervure.kernel.points import Coordinates
 from nervure.types.dim import DimLike, product, substitute
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Rows:
             for value in self._step.stored:
                 if self._step.levels[value.op] is Level.ROW:
                     buffer = self._maker.buffer(self._memory.of(value), "out")
-                    place = position(self._at(row_point(self._step, value)), value.shape)
+                    place = self._memory.position(value, self._at(row_point(self._step, value)))
                     self._maker.store(buffer, place, self._elements.rows[value])
         return row.list
 
@@ -125,7 +125,7 @@ class Rows:
         for value in step.stored:
             if step.levels[value.op] is Level.FULL and step.phases[value.op] == phase:
                 buffer = self._maker.buffer(self._memory.of(value), "inout" if value in self._held else "out")
-                self._maker.store(buffer, position(point, value.shape), self._elements.of(value, point))
+                self._maker.store(buffer, self._memory.position(value, point), self._elements.of(value, point))
         for value, (buffer, offset) in self._held.items():
             if buffer.role == "scratch" and step.phases[value.op] == phase:
                 self._maker.store(buffer, offset, self._elements.of(value, point))
@@ -158,7 +158,7 @@ class Rows:
         for value in step.reloaded:
             if value in step.stored:
                 buffer = self._maker.buffer(self._memory.of(value), "inout")
-                held[value] = buffer, position(self._point, value.shape)
+                held[value] = buffer, self._memory.position(value, self._point)
             else:
                 size = product([step.shape[axis] for axis in self._reduced])
                 buffer = self._maker.scratch(value.dtype, size)

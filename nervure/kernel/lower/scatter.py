@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.ir import For, Scalar, Statement
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested, unit
+from nervure.kernel.lower.kernels import (
+    Lowered,
+    Maker,
+    Memory,
+    here,
+    loops_over,
+    lower_store,
+    nested,
+    place_in,
+    unit,
+)
 from nervure.kernel.lower.scalars import converted
-from nervure.kernel.points import position
 from nervure.kernel.tuning import STRIPE, STRIPES
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product, symbols
@@ -49,18 +58,19 @@ def _filled(step: Scatter, memory: Memory, structure: Structure, output: Value, 
         given = maker.elements.of(step.op.operands[structure.initial], point)
         return converted(maker.elements.statements, given, target.dtype)
 
-    return lower_store(memory, "fill", step.op, {step.op: None}, output.shape, target, position(point, output.shape),
-                       element)
+    return lower_store(memory, "fill", step.op, {step.op: None}, output.shape, target,
+                       place_in(target, point, output.shape), element)
 
 
 def _rounded(step: Scatter, memory: Memory, output: Value, target: Storage) -> Lowered:
-    place = position(here(output.shape), output.shape)
+    point = here(output.shape)
 
     def element(maker: Maker) -> Scalar:
-        total = maker.elements.load(maker.buffer(target), place)
+        total = maker.elements.load(maker.buffer(target), place_in(target, point, output.shape))
         return converted(maker.elements.statements, total, output.dtype)
 
-    return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output), place, element)
+    return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output),
+                       memory.position(output, point), element)
 
 
 def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
@@ -83,7 +93,7 @@ def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[
             place = elements.place(op, access, elements.at(point))
             valid = elements.inside(place, output.shape) if access.drop else None
             element = converted(elements.statements, value, target.dtype)
-            maker.store(maker.buffer(target, "inout"), position(place, output.shape), element, combine, valid)
+            maker.store(maker.buffer(target, "inout"), place_in(target, place, output.shape), element, combine, valid)
     loops: tuple[Statement, ...]
     if striped:
         inner = (For(str(lane), dim_min(width, domain[-1] - stripe * width), tuple(body.list), vector=True),)

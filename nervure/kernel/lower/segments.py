@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nervure.kernel.analysis import segments_of
 from nervure.kernel.ir import Literal, Scalar
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
-from nervure.kernel.points import Coordinates, compose, position
+from nervure.kernel.points import Coordinates, compose
 from nervure.types.dim import index, product
 from nervure.types.view.complex import Piece
 
@@ -32,8 +32,9 @@ def shifted(piece: Piece, point: Coordinates) -> Coordinates:
 
 def _alone(step: Segments, memory: Memory, piece: Piece) -> Lowered:
     output, point = step.op.outputs[0], here(piece.extents)
-    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output),
-                       position(shifted(piece, point), output.shape), lambda maker: _element(maker, step, piece, point))
+    place = memory.position(output, shifted(piece, point))
+    return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output), place,
+                       lambda maker: _element(maker, step, piece, point))
 
 
 def _together(step: Segments, memory: Memory) -> Lowered:
@@ -48,7 +49,7 @@ def _together(step: Segments, memory: Memory) -> Lowered:
         for number, piece in enumerate(pieces):
             point = (*here(output.shape[:shared]), *[entry for entry, _ in own[number]])
             with maker.elements.body() as part:
-                maker.store(buffer, position(shifted(piece, point), output.shape), _element(maker, step, piece, point))
+                maker.store(buffer, memory.position(output, shifted(piece, point)), _element(maker, step, piece, point))
             for statement in nested(loops[number], part.list, parallel=False):
                 body.add(statement)
     outer = nested(loops_over(output.shape[:shared]), body.list, vector=False)

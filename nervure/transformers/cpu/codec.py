@@ -1,4 +1,4 @@
-"""Plain data as JSON and back: tuples and dataclasses of numbers, text, bytes, dimensions and element types.
+"""Plain data as JSON and back: tuples and dataclasses of numbers, text, bytes, dimensions, element types and None.
 
 >>> from dataclasses import dataclass
 >>> from nervure.types.dim import dim
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from nervure.errors import NervureError
@@ -69,6 +70,9 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
     """How values of a type are read."""
     if kind == DimLike:
         return _dim
+    if get_origin(kind) is UnionType:
+        some, = [part for part in get_args(kind) if part is not NoneType]
+        return lambda data: None if data is None else _reader(some)(data)
     if get_origin(kind) is tuple:
         return _tuple_reader(*get_args(kind))
     if is_dataclass(kind):

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from nervure.memory.arena import Interval, pack
-from nervure.memory.storage import Storage, StorageKind
+from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.sizes import MemoryEstimate, numbers
 from nervure.types.dim import DimLike
@@ -68,11 +68,11 @@ class CompiledFunction:
 
     @property
     def lives(self) -> dict[int, tuple[int, int]]:
-        """The first and the last kernel that touches each temporary."""
+        """The first and the last kernel that touches each storage that a call makes for itself."""
         lives: dict[int, tuple[int, int]] = {}
         for number, kernel in enumerate(self.kernels):
             for storage in (*kernel.reads, *kernel.writes):
-                if self.storages[storage].kind is StorageKind.TEMPORARY:
+                if self.storages[storage].is_of_call:
                     lives[storage] = (lives.get(storage, (number, number))[0], number)
         return lives
 
@@ -82,7 +82,7 @@ class CompiledFunction:
         return {self.storages[variable].number for _, variable in self.in_place}
 
     def arena(self, bindings: Bindings) -> tuple[dict[int, int], int]:
-        """The offsets of the temporaries in one block, and the bytes that they take together."""
+        """The offsets of what a call makes for itself in one block, and the bytes that it takes together."""
         lives = self.lives
         offsets, total = pack([Interval(first, last, byte_size(self.storages[storage], bindings))
                                for storage, (first, last) in lives.items()])
@@ -92,8 +92,10 @@ class CompiledFunction:
         """Whether every number names something: a description off the disk may say anything."""
         count = len(self.storages)
         pairs = [storage for pair in self.in_place for storage in pair]
+        layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
         return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
-                and _name(pairs, count) and self.memory.is_sound())
+                and _name(pairs, count) and self.memory.is_sound()
+                and all([layout.rank == len(shape) for layout, shape in layouts]))
 
 
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:
@@ -109,6 +111,6 @@ def _name(numbers: Collection[int], count: int) -> bool:
 def byte_size(storage: Storage, bindings: Bindings) -> int:
     """The bytes that a storage takes."""
     size = storage.dtype.itemsize
-    for length in numbers(storage.shape, bindings):
+    for length in numbers(storage.allocated, bindings):
         size *= max(length, 0)
     return size

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Constant
 from nervure.ir.printer import nested_functions
 from nervure.ir.structural import fingerprint
-from nervure.memory.storage import StorageKind
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.code_cache import CodeCache, make_key, user_cache
 from nervure.transformers.cpu.codec import decode, dims_in, encode
@@ -98,11 +98,17 @@ def describe(function: Function, compilation: Compilation) -> bytes | None:
     if len(content) > MOST_BYTES:
         return None
     variables = [function.variables.index(variable) for variable in plan.function.variables]
-    storages = tuple([replace(each, number=variables[each.number]) if each.kind is StorageKind.VARIABLE else each
-                      for each in compiled.storages])
+    storages = tuple([_renumbered(storage, variables) for storage in compiled.storages])
     parts = {"function": encode(replace(compiled, storages=storages)), "constants": constants}
     text = json.dumps(parts, separators=(",", ":")).encode()
     return _LENGTH.pack(len(text)) + text + content
+
+
+def _renumbered(storage: Storage, variables: Sequence[int]) -> Storage:
+    """A storage that names variables by other numbers."""
+    if storage.kind is StorageKind.VARIABLE:
+        return replace(storage, number=variables[storage.number])
+    return storage if storage.variable is None else replace(storage, variable=variables[storage.variable])
 
 
 def _same_contract(function: Function, optimised: Function) -> bool:
@@ -171,8 +177,13 @@ def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence
     declared = _declared(function, constants)
     return ([(root.kind, root.number) for root in roots] == [(StorageKind.ROOT, n) for n in range(len(function.roots))]
             and set(pairs) <= {(StorageKind.ROOT, StorageKind.VARIABLE)}
-            and all([declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape)
-                     for storage in compiled.storages if storage.kind is not StorageKind.TEMPORARY]))
+            and all([_is_declared(storage, declared) for storage in compiled.storages]))
+
+
+def _is_declared(storage: Storage, declared: Mapping[tuple[StorageKind, int], tuple[DType, Shape]]) -> bool:
+    if storage.is_of_call:
+        return storage.variable is None or (StorageKind.VARIABLE, storage.variable) in declared
+    return declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape)
 
 
 def _declared(function: Function,

@@ -15,18 +15,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nervure.errors import NervureError
 from nervure.kernel.plan import HostStep
+from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.runtime.host import NANOSECONDS
 from nervure.transformers.host import host_program
 from nervure.transformers.sizes import numbers
+from nervure.types.dim import evaluate
 
 
 class HostCode(NamedTuple):
@@ -38,11 +41,11 @@ class HostCode(NamedTuple):
     def step(self, bindings: Bindings) -> runtime.Step:
         """The step for these sizes."""
         host, run = self.host, host_program(self.host, bindings)
-        kinds = [(storage, numbers(storage.shape, bindings), storage.dtype.numpy) for storage in host.storages]
+        readers = [(storage, _reader(storage, bindings)) for storage in host.storages]
 
         def call(*addresses: int) -> None:
-            arrays = {storage: _array_at(address, shape, dtype)
-                      for address, (storage, shape, dtype) in zip(addresses, kinds, strict=True)}
+            arrays = {storage: array_at(address)
+                      for address, (storage, array_at) in zip(addresses, readers, strict=True)}
             try:
                 results = run(arrays)
             except NervureError:
@@ -53,14 +56,19 @@ class HostCode(NamedTuple):
             for storage, result in zip(host.outputs, results, strict=True):
                 np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
 
-        kernel = runtime.HostKernel(call, len(kinds))
+        kernel = runtime.HostKernel(call, len(readers))
         return runtime.Step(kernel.address, self.buffers, kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel)
 
 
-def _array_at(address: int, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Memory as an array, for the time of a call."""
-    size = dtype.itemsize
-    for length in shape:
-        size *= length
-    memory: Any = (ctypes.c_char * size).from_address(address) if size else None
-    return np.ndarray(shape, dtype, memory)
+def _reader(storage: Storage, bindings: Bindings) -> Callable[[int], np.ndarray]:
+    """A function from the address of memory to an array, which is good for the time of a call."""
+    size, dtype, layout = byte_size(storage, bindings), storage.dtype.numpy, storage.layout
+    shape, strides, offset = numbers(storage.shape, bindings), None, 0
+    if layout is not None:
+        strides = tuple([stride * dtype.itemsize for stride in numbers(layout.strides, bindings)])
+        offset = evaluate(layout.offset, bindings) * dtype.itemsize
+
+    def array_at(address: int) -> np.ndarray:
+        memory: Any = (ctypes.c_char * size).from_address(address) if size else None
+        return np.ndarray(shape, dtype, memory, offset, strides)
+    return array_at

@@ -57,7 +57,7 @@ class _Reporting:
             self._function.name, "cpu", tuple((bindings or {}).items()),
             tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
             _sum(temporaries), None if bindings is None else self._compiled.arena(bindings)[1],
-            tuple([self._named(variable)[1] for variable in plan.in_place.values()]))
+            tuple([self._variable(variable.number) for variable in plan.in_place.values()]))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
         """Why values are in memory; steps are named by the first of their kernels, those without one by nothing."""
@@ -121,19 +121,27 @@ class _Reporting:
             op = function.parameters[number]
             return "argument", op.name or str(number), op.value
         if storage.kind is StorageKind.VARIABLE:
-            return "variable", function.variables[number].name or "unnamed", None
+            return "variable", self._variable(number), None
         if storage.kind is StorageKind.ROOT:
             kind = "result" if number < len(function.results) else "update"
             return kind, root_name(function, number), dense_base(function.roots[number])
-        if storage.kind is StorageKind.TEMPORARY:
-            return "temporary", f"t{number}", self._plan.temporaries[storage]
+        if storage.is_of_call:
+            return str(storage.kind), self._name(storage), self._plan.held[storage]
         return "constant", "constant", None
+
+    def _name(self, storage: Storage) -> str:
+        """What is called a temporary, or a derived storage."""
+        source = storage.variable
+        return f"t{storage.number}" + ("" if source is None else f" of {self._variable(source)}")
+
+    def _variable(self, number: int) -> str:
+        return self._function.variables[number].name or "unnamed"
 
     def _temporaries(self) -> tuple[Temporary, ...]:
         compiled, bindings = self._compiled, self._bindings
         offsets = {} if bindings is None else compiled.arena(bindings)[0]
         lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()]
-        return tuple([Temporary(f"t{storage.number}", _type_of(storage, self._plan.temporaries[storage]),
+        return tuple([Temporary(self._name(storage), _type_of(storage, self._plan.held[storage]),
                                 count(byte_count(storage), bindings), first, last, offsets.get(number))
                       for number, storage, (first, last) in lives])
 
@@ -146,7 +154,8 @@ def byte_count(storage: Storage) -> DimLike:
 def _type_of(storage: Storage, value: Value | None) -> str:
     """A type with the labels of the value that the memory holds, if it is that."""
     type = BasicTensorDescription(storage.dtype, storage.shape)
-    return type.describe(value.labels if value is not None and value.shape == storage.shape else None)
+    text = type.describe(value.labels if value is not None and value.shape == storage.shape else None)
+    return text if storage.layout is None else f"{text} {storage.layout}"
 
 
 def _holds(storage: Storage, value: Value) -> bool:
