@@ -47,7 +47,7 @@ _NAMES = {
 """Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "reductions", "contraction", "views", "joining", "indexing", "gathering", "positions",
+    "elementwise", "pointwise", "reductions", "contraction", "views", "joining", "indexing", "gathering", "positions",
     "convolution", "pooling", "normalization", "random")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")

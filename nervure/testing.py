@@ -25,7 +25,7 @@ from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import nesting
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor, constant, numpy_array, placeholder
-from nervure.front.elementwise import multiply
+from nervure.front.pointwise import multiply
 from nervure.front.reading import integer, members, real, shown
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor

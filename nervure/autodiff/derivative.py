@@ -18,8 +18,8 @@ from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
+from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor
-from nervure.front.elementwise import converted_to
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value

@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
+from nervure.front.apply import common_dtype, converted_to
 from nervure.front.choosing import positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import common_dtype, converted_to, multiply
+from nervure.front.pointwise import multiply
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike

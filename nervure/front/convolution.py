@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
+from nervure.front.apply import common_dtype, converted_to
 from nervure.front.choosing import position_of, positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import common_dtype, converted_to
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed, reordered
 from nervure.front.windows import setting, step, window_settings, with_length

@@ -17,8 +17,8 @@ from typing import Any
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment, reading
+from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
-from nervure.front.elementwise import converted_to
 from nervure.front.given import is_number
 from nervure.front.index_items import choose
 from nervure.front.tensor import Number, Tensor, TensorLike, is_operand, value_only

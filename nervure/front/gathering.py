@@ -21,9 +21,9 @@ import numpy as np
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
+from nervure.front.apply import converted_to
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor, numpy_array, received
-from nervure.front.elementwise import converted_to
 from nervure.front.given import GivenNumber
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike

@@ -19,9 +19,9 @@ import numpy as np
 from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.front import alignment
+from nervure.front.apply import converted_to
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor, numpy_array
-from nervure.front.elementwise import converted_to
 from nervure.front.given import GivenNumber
 from nervure.front.promotion import weak_type
 from nervure.front.reading import as_integer, integer

@@ -20,10 +20,10 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import WrongKind
-from nervure.front import alignment, elementwise
+from nervure.front import alignment, pointwise
+from nervure.front.apply import converted_to
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor, received
-from nervure.front.elementwise import converted_to
 from nervure.front.index_items import FULL, Choice, choose, is_integer
 from nervure.front.reading import members
 from nervure.front.tensor import Tensor, TensorLike
@@ -106,19 +106,19 @@ class Place:
 
     def add(self, y: TensorLike) -> Tensor:
         """With y added to them."""
-        return self._changed(y, "add", elementwise.add)
+        return self._changed(y, "add", pointwise.add)
 
     def multiply(self, y: TensorLike) -> Tensor:
         """Multiplied by y."""
-        return self._changed(y, "multiply", elementwise.multiply)
+        return self._changed(y, "multiply", pointwise.multiply)
 
     def min(self, y: TensorLike) -> Tensor:
         """With y where that is smaller."""
-        return self._changed(y, "minimum", elementwise.minimum)
+        return self._changed(y, "minimum", pointwise.minimum)
 
     def max(self, y: TensorLike) -> Tensor:
         """With y where that is larger."""
-        return self._changed(y, "maximum", elementwise.maximum)
+        return self._changed(y, "maximum", pointwise.maximum)
 
     mul = multiply
 

@@ -16,9 +16,9 @@ from typing import Any
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
+from nervure.front.apply import common_dtype, converted_to
 from nervure.front.choosing import position_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import common_dtype, converted_to
 from nervure.front.indexing import slice_along_axis
 from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor, TensorLike

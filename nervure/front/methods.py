@@ -16,23 +16,23 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure.errors import WrongKind
-from nervure.front import contraction, creation, elementwise, indexing, reductions, sharing, views
+from nervure.front import contraction, creation, elementwise, indexing, pointwise, reductions, sharing, views
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": elementwise.add, "sub": elementwise.subtract, "mul": elementwise.multiply,
-    "truediv": elementwise.divide, "floordiv": elementwise.floordivide, "mod": elementwise.mod,
-    "pow": elementwise.power, "and": elementwise.bitwise_and, "or": elementwise.bitwise_or,
-    "xor": elementwise.bitwise_xor, "lshift": elementwise.left_shift, "rshift": elementwise.right_shift,
+    "add": pointwise.add, "sub": elementwise.subtract, "mul": pointwise.multiply,
+    "truediv": elementwise.divide, "floordiv": pointwise.floordivide, "mod": pointwise.mod,
+    "pow": elementwise.power, "and": pointwise.bitwise_and, "or": pointwise.bitwise_or,
+    "xor": pointwise.bitwise_xor, "lshift": pointwise.left_shift, "rshift": pointwise.right_shift,
     "matmul": contraction.matmul_operator, "divmod": elementwise.divmod,
 }
 """Binary operators, which have a reflected form: ``1 - x`` is ``x.__rsub__(1)``."""
 
 COMPARISONS: dict[str, Callable[..., Tensor]] = {
-    "lt": elementwise.less, "le": elementwise.less_equal, "gt": elementwise.greater, "ge": elementwise.greater_equal,
+    "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater, "ge": pointwise.greater_equal,
 }
 
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -48,7 +48,8 @@ UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "flo
 """NumPy's names of functions that have another one here."""
 
 UFUNCS: dict[str, Callable[..., Any]] = {
-    "matmul": contraction.matmul_operator, **{name: getattr(elementwise, name) for name in elementwise.__all__}}
+    "matmul": contraction.matmul_operator, **pointwise.FUNCTIONS,
+    **{name: getattr(elementwise, name) for name in elementwise.__all__}}
 
 
 def _operator(name: str, function: Callable[..., Tensor], reflected: bool = False) -> Callable[..., Tensor]:
@@ -106,10 +107,10 @@ def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: An
 METHODS: dict[str, Callable[..., Any] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
-    "__neg__": elementwise.negative,
-    "__abs__": elementwise.absolute,
+    "__neg__": pointwise.negative,
+    "__abs__": pointwise.absolute,
     "__round__": elementwise.round,
-    "__invert__": elementwise.bitwise_not,
+    "__invert__": pointwise.bitwise_not,
     "__getitem__": indexing.get_item,
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,

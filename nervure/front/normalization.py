@@ -19,20 +19,11 @@ from typing import Any
 from nervure import ops
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
+from nervure.front.apply import common_dtype, converted_to, is_weak
 from nervure.front.choosing import either, positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import (
-    add,
-    common_dtype,
-    convert,
-    converted_to,
-    is_weak,
-    multiply,
-    rsqrt,
-    safelog,
-    square,
-    subtract,
-)
+from nervure.front.elementwise import convert, safelog, subtract
+from nervure.front.pointwise import add, multiply, rsqrt, square
 from nervure.front.promotion import floating
 from nervure.front.reading import truth
 from nervure.front.reductions import chosen_axes, mean, variance
@@ -159,7 +150,7 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
                               expected="mean_of and variance_of, or none",
                               help="without them those of x itself are taken")
     centre, width, scale, shift = [None if entry is None else _over_channels(own, kept, entry) for entry in given]
-    result = (_standardized(own, kept, epsilon) if centre is None
+    result = (_standardized(own, kept, epsilon) if centre is None or width is None
               else multiply(subtract(own, centre), rsqrt(add(width, epsilon))))
     return convert(_scaled(result, scale, shift), dtype)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front.apply import converted_to
 from nervure.front.choosing import positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import converted_to
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.windows import step, window_settings, with_length

@@ -25,9 +25,11 @@ import numpy as np
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.apply import converted_to, operate
 from nervure.front.choosing import positions_of
 from nervure.front.creation import as_tensor, read_axes
-from nervure.front.elementwise import add, converted_to, multiply, operate, where
+from nervure.front.elementwise import where
+from nervure.front.pointwise import add, multiply
 from nervure.front.promotion import floating
 from nervure.front.random_state import SEED, STEP, next_stream
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar

@@ -15,9 +15,9 @@ from typing import Any
 
 from nervure import ops
 from nervure.errors import InvalidArgument
+from nervure.front.apply import converted_to
 from nervure.front.choosing import either, positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import converted_to
 from nervure.front.made import described
 from nervure.front.promotion import accumulating, floating
 from nervure.front.reading import truth

@@ -47,12 +47,14 @@ class Pointwise(Op, abstract=True):
 
     All operands have one shape and, unless said otherwise, one type. ``admits`` are the element types it is defined
     for; ``result`` is the output's element type where it is not the operands' own. ``sample`` says for each operand
-    where the op is smooth, as :data:`nervure.ops.scalar_function.Range` does.
+    where the op is smooth, as :data:`nervure.ops.scalar_function.Range` does. ``surface`` is a call of its function on
+    the surface, ``"exp(1.0) -> 2.7183"``: an op of the package that has one gets that function.
     """
 
     admits: ClassVar[frozenset[DType]] = ANY
     result: ClassVar[DType | None] = None
     sample: ClassVar[tuple[str, ...]] = ("normal",)
+    surface: ClassVar[str | None] = None
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         first = types[0] if len(types) == 1 else same_types(self, types)

@@ -4,147 +4,54 @@ An op is built on values, whose types it checks, and has the types of its output
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 3))
->>> str(MatMul(x, Permute(x, (1, 0))).type)
+>>> str(nv.ops.MatMul(x, nv.ops.Permute(x, (1, 0))).type)
 'f32[2, 2]'
+
+The names are those of the classes that the families below register; ``__init__.pyi``, which is made from them, tells
+them to type checkers. What orders effects (``order.py``) is no part of it: the front writes that down itself.
 """
 
-from nervure.ir.leaves import Constant, Full, Parameter, ReadVariable
-from nervure.ops.activation import (
-    Elu,
-    Gelu,
-    GeluTanh,
-    HardSigmoid,
-    HardSwish,
-    LeakyRelu,
-    LogSigmoid,
-    Mish,
-    PRelu,
-    Relu,
-    Selu,
-    Sigmoid,
-    Silu,
-    Softplus,
-)
-from nervure.ops.arithmetic import (
-    Add,
-    Divide,
-    FloorDivide,
-    Mod,
-    Multiply,
-    Negative,
-    Power,
-    Reciprocal,
-    Square,
-    SquaredDifference,
-    Subtract,
-)
-from nervure.ops.bitwise import BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight
-from nervure.ops.comparison import (
-    Equal,
-    Greater,
-    GreaterEqual,
-    IsFinite,
-    IsInf,
-    IsNan,
-    Less,
-    LessEqual,
-    LogicalAnd,
-    LogicalNot,
-    LogicalOr,
-    LogicalXor,
-    NotEqual,
-)
-from nervure.ops.complex import Complex, Conjugate, Imaginary, Real
-from nervure.ops.contraction import Contract
-from nervure.ops.conversion import Bitcast, Convert, StopGradient
-from nervure.ops.convolution import (
-    Convolution,
-    ConvolutionDataGradient,
-    ConvolutionFilterGradient,
-    ConvolutionTranspose,
-)
-from nervure.ops.custom import CustomDerivative
-from nervure.ops.effects import Guard, HostCall, PrintOp
-from nervure.ops.einsum import Dot, Einsum, MatMul
-from nervure.ops.embedding import LookupTable, OneHot
-from nervure.ops.exponential import Cbrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Rsqrt, SafeLog, Sqrt
-from nervure.ops.indexing import Gather, GatherElements, GatherNd, Scatter, ScatterElements, ScatterNd
-from nervure.ops.interval import Between
-from nervure.ops.normalization import Standardize
-from nervure.ops.pooling import AveragePool, MaxPool, Windows
-from nervure.ops.positions import Eye, Iota, Tril, Triu
-from nervure.ops.random import (
-    RandomBernoulli,
-    RandomBits,
-    RandomBlocks,
-    RandomKey,
-    RandomNormal,
-    RandomUniform,
-)
-from nervure.ops.reductions import All, Any, ArgMax, ArgMin, Max, Min, Prod, Sum
-from nervure.ops.rounding import Absolute, Ceil, Floor, Round, Sign, Truncate
-from nervure.ops.selection import Clip, Maximum, Minimum, Where
-from nervure.ops.softmax import LogSoftmax, SigmoidCrossEntropy, Softmax, SoftmaxCrossEntropy
-from nervure.ops.special import Digamma, Erf, Erfc, ErfInv, Lgamma, Trigamma
-from nervure.ops.statistics import (
-    CountNonzero,
-    Extent,
-    L1Norm,
-    L2Norm,
-    LogSumExp,
-    Mean,
-    SquaredL2,
-    Std,
-    Variance,
-)
-from nervure.ops.trigonometric import (
-    Acos,
-    Acosh,
-    Asin,
-    Asinh,
-    Atan,
-    Atan2,
-    Atanh,
-    Cos,
-    Cosh,
-    Hypot,
-    Sin,
-    Sinh,
-    Tan,
-    Tanh,
-)
-from nervure.ops.update import AccumulateView, IndexView, UpdateView
-from nervure.ops.views import (
-    AssumeShape,
-    Broadcast,
-    Concatenate,
-    Diagonal,
-    FoldedPad,
-    Pad,
-    Permute,
-    Reshape,
-    Reverse,
-    Slice,
+# ruff: noqa: F401  # the families are looked for among the names of this module
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from nervure.ir import leaves
+from nervure.ir.op import registry
+from nervure.ops import (
+    activation,
+    arithmetic,
+    bitwise,
+    comparison,
+    complex,
+    contraction,
+    conversion,
+    convolution,
+    custom,
+    effects,
+    einsum,
+    embedding,
+    exponential,
+    indexing,
+    interval,
+    normalization,
+    pooling,
+    positions,
+    random,
+    reductions,
+    rounding,
+    selection,
+    softmax,
+    special,
+    statistics,
+    trigonometric,
+    update,
+    views,
 )
 
-__all__ = [
-    "Absolute", "AccumulateView", "Acos", "Acosh", "Add", "All", "Any", "ArgMax", "ArgMin", "Asin", "Asinh",
-    "AssumeShape", "Atan", "Atan2", "Atanh", "AveragePool", "Between", "Bitcast", "BitwiseAnd",
-    "BitwiseNot", "BitwiseOr", "BitwiseXor", "Broadcast", "Cbrt", "Ceil", "Clip", "Complex", "Concatenate", "Conjugate",
-    "Constant", "Contract", "Convert", "Convolution", "ConvolutionDataGradient", "ConvolutionFilterGradient",
-    "ConvolutionTranspose", "Cos", "Cosh", "CountNonzero", "CustomDerivative", "Diagonal", "Digamma",
-    "Divide", "Dot", "Einsum", "Elu", "Equal", "Erf", "ErfInv", "Erfc", "Exp", "Exp2", "Expm1", "Extent",
-    "Eye", "Floor", "FloorDivide", "FoldedPad", "Full", "Gather", "GatherElements", "GatherNd", "Gelu",
-    "GeluTanh", "Greater", "GreaterEqual", "Guard", "HardSigmoid", "HardSwish", "HostCall", "Hypot",
-    "Imaginary", "IndexView", "Iota", "IsFinite", "IsInf", "IsNan", "L1Norm", "L2Norm", "LeakyRelu", "Less",
-    "LessEqual", "Lgamma", "Log", "Log10", "Log1p", "Log2", "LogSigmoid", "LogSoftmax", "LogSumExp",
-    "LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "LookupTable", "MatMul", "Max", "MaxPool",
-    "Maximum", "Mean", "Min", "Minimum", "Mish", "Mod", "Multiply", "Negative", "NotEqual", "OneHot", "PRelu",
-    "Pad", "Parameter", "Permute", "Power", "PrintOp", "Prod", "RandomBernoulli", "RandomBits",
-    "RandomBlocks", "RandomKey", "RandomNormal", "RandomUniform", "ReadVariable", "Real", "Reciprocal",
-    "Relu", "Reshape", "Reverse", "Round", "Rsqrt", "SafeLog", "Scatter", "ScatterElements", "ScatterNd",
-    "Selu", "ShiftLeft", "ShiftRight", "Sigmoid", "SigmoidCrossEntropy", "Sign", "Silu", "Sin", "Sinh",
-    "Slice", "Softmax", "SoftmaxCrossEntropy", "Softplus", "Sqrt", "Square", "SquaredDifference", "SquaredL2",
-    "Standardize", "Std", "StopGradient", "Subtract", "Sum", "Tan", "Tanh", "Trigamma", "Tril", "Triu", "Truncate",
-    "UpdateView", "Variance", "Where", "Windows",
-]
+_FAMILIES = {entry.__name__ for entry in [*globals().values()] if isinstance(entry, ModuleType)}
+_CLASSES = {name: op_class for name, op_class in sorted(registry.items()) if op_class.__module__ in _FAMILIES}
+
+globals().update(_CLASSES)
+__all__ = [*_CLASSES]  # noqa: PLE0604  # names of classes

@@ -24,14 +24,17 @@ from nervure.ops.selection import Clip, where
 from nervure.ops.special import Erfc
 from nervure.ops.trigonometric import Tanh
 
-Sigmoid = elementwise("sigmoid", vjp=lambda self, gradient, x: gradient * (self * (1 - self)))
+Sigmoid = elementwise("sigmoid", surface="sigmoid(1.0) -> 0.7311",
+                      vjp=lambda self, gradient, x: gradient * (self * (1 - self)))
 
-Softplus = elementwise("softplus", vjp=lambda self, gradient, x: gradient * Sigmoid(x))
+Softplus = elementwise("softplus", surface="softplus(0.0) -> 0.6931",
+                       vjp=lambda self, gradient, x: gradient * Sigmoid(x))
 
 
 class Relu(Elementwise):
     """max(x, 0); NaN stays. The derivative at 0 is 0."""
 
+    surface = "relu(np.array([-1.0, 2.0])) -> [0.0, 2.0]"
     operand_names = "x"
     admits = REALS
     cost = 1
@@ -51,6 +54,8 @@ class Activation(ElementwiseComposite, abstract=True):
 
 class LogSigmoid(Activation):
     """log(sigmoid(x)), exact where the sigmoid rounds to 0."""
+
+    surface = "log_sigmoid(0.0) -> -0.6931"
 
     def formula(self, x: Value) -> Value:
         return -Softplus(-x)
@@ -87,6 +92,8 @@ class Elu(Activation):
 class Selu(Activation):
     """The self-normalising ELU (Klambauer et al. 2017): 1.0507 * elu(x, 1.6733)."""
 
+    surface = "selu(-1.0) -> -1.1113"
+
     def formula(self, x: Value) -> Value:
         return Elu(x, alpha=1.6732632423543772) * 1.0507009873554805
 
@@ -110,12 +117,16 @@ class GeluTanh(Activation):
 class Silu(Activation):
     """x * sigmoid(x), also known as swish."""
 
+    surface = "silu(1.0) -> 0.7311"
+
     def formula(self, x: Value) -> Value:
         return x * Sigmoid(x)
 
 
 class Mish(Activation):
     """x * tanh(softplus(x)) (Misra 2019)."""
+
+    surface = "mish(1.0) -> 0.8651"
 
     def formula(self, x: Value) -> Value:
         return x * Tanh(Softplus(x))
@@ -124,6 +135,7 @@ class Mish(Activation):
 class HardSigmoid(Activation):
     """alpha * x + beta, limited to [0, 1]."""
 
+    surface = "hard_sigmoid(1.0) -> 0.6667"
     alpha = field.real(1 / 6)
     beta = field.real(0.5)
 
@@ -134,6 +146,8 @@ class HardSigmoid(Activation):
 
 class HardSwish(Activation):
     """x * hard_sigmoid(x) (Howard et al. 2019)."""
+
+    surface = "hard_swish(1.0) -> 0.6667"
 
     def formula(self, x: Value) -> Value:
         return x * HardSigmoid(x)

@@ -23,11 +23,13 @@ from nervure.ops.exponential import Log
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
 
-Add = elementwise("add", vjp=lambda self, gradient, x, y: (gradient, gradient))
+Add = elementwise("add", surface="add(np.array([1, 2]), 10) -> [11, 12]",
+                  vjp=lambda self, gradient, x, y: (gradient, gradient))
 
 Subtract = elementwise("subtract", vjp=lambda self, gradient, x, y: (gradient, -gradient))
 
-Multiply = elementwise("multiply", vjp=lambda self, gradient, x, y: (gradient * y, gradient * x))
+Multiply = elementwise("multiply", surface="multiply(np.array([1, 2]), 3) -> [3, 6]",
+                       vjp=lambda self, gradient, x, y: (gradient * y, gradient * x))
 
 
 class Divide(ScalarOp):
@@ -40,10 +42,12 @@ class Divide(ScalarOp):
         return share, -share * self
 
 
-FloorDivide = elementwise("floordivide", name="FloorDivide", vjp=lambda self, gradient, x, y: (None, None),
-                          note="Its derivative is zero.")
+FloorDivide = elementwise("floordivide", name="FloorDivide",
+                          surface="floordivide(np.array([7, -7]), 2) -> [3, -4]",
+                          vjp=lambda self, gradient, x, y: (None, None), note="Its derivative is zero.")
 
-Mod = elementwise("modulo", name="Mod", vjp=lambda self, gradient, x, y: (gradient, -gradient * (x // y)))
+Mod = elementwise("modulo", name="Mod", surface="mod(np.array([7, -7]), 3) -> [1, 2]",
+                  vjp=lambda self, gradient, x, y: (gradient, -gradient * (x // y)))
 
 
 class Power(ScalarOp):
@@ -77,12 +81,14 @@ class Power(ScalarOp):
         return gradient * where(constant, 0, slope), gradient * (self * logarithm)
 
 
-Negative = elementwise("negative", vjp=lambda self, gradient, x: -gradient)
+Negative = elementwise("negative", surface="negative(np.array([1, -2])) -> [-1, 2]",
+                       vjp=lambda self, gradient, x: -gradient)
 
 
 class Square(ElementwiseComposite):
     """x * x."""
 
+    surface = "square(np.array([3, -4])) -> [9, 16]"
     operand_names = "x"
     admits = NUMBERS
 
@@ -93,6 +99,7 @@ class Square(ElementwiseComposite):
 class Reciprocal(ElementwiseComposite):
     """1 / x."""
 
+    surface = "reciprocal(4.0) -> 0.25"
     operand_names = "x"
     admits = FLOATS | COMPLEX
     sample = ("positive",)
@@ -104,6 +111,7 @@ class Reciprocal(ElementwiseComposite):
 class SquaredDifference(ElementwiseComposite):
     """(x - y) ** 2."""
 
+    surface = "squared_difference(np.array([1, 2]), 5) -> [16, 9]"
     operand_names = "x y"
     admits = NUMBERS
 

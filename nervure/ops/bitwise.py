@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from nervure.ops.scalar_op import elementwise
 
-BitwiseAnd = elementwise("bitwise_and")
+BitwiseAnd = elementwise("bitwise_and", surface="bitwise_and(np.array([6, 5]), 3) -> [2, 1]")
 
-BitwiseOr = elementwise("bitwise_or")
+BitwiseOr = elementwise("bitwise_or", surface="bitwise_or(np.array([6, 5]), 3) -> [7, 7]")
 
-BitwiseXor = elementwise("bitwise_xor")
+BitwiseXor = elementwise("bitwise_xor", surface="bitwise_xor(np.array([6, 5]), 3) -> [5, 6]")
 
-BitwiseNot = elementwise("bitwise_not")
+BitwiseNot = elementwise("bitwise_not", surface="bitwise_not(np.array([0, 5])) -> [-1, -6]")
 
-ShiftLeft = elementwise("shift_left")
+ShiftLeft = elementwise("shift_left", surface="left_shift(np.array([1, 3]), 2) -> [4, 12]")
 
-ShiftRight = elementwise("shift_right")
+ShiftRight = elementwise("shift_right", surface="right_shift(np.array([8, 5]), 1) -> [4, 2]")

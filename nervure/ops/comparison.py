@@ -14,13 +14,13 @@ from nervure.ir.kinds import BOOL, ORDERED, Elementwise
 from nervure.ops.scalar_op import elementwise
 from nervure.types.dtype import bool_
 
-Equal = elementwise("equal")
+Equal = elementwise("equal", surface="equal(np.array([1, 2]), 2) -> [False, True]")
 
-NotEqual = elementwise("not_equal")
+NotEqual = elementwise("not_equal", surface="not_equal(np.array([1, 2]), 2) -> [True, False]")
 
-Less = elementwise("less")
+Less = elementwise("less", surface="less(np.array([1, 2]), 2) -> [True, False]")
 
-LessEqual = elementwise("less_equal")
+LessEqual = elementwise("less_equal", surface="less_equal(np.array([1, 2]), 1) -> [True, False]")
 
 
 class _Reversed(Elementwise, abstract=True):
@@ -35,6 +35,8 @@ class _Reversed(Elementwise, abstract=True):
 class Greater(_Reversed):
     """x > y."""
 
+    surface = "greater(np.array([1, 2]), 1) -> [False, True]"
+
     def evaluate(self, s: Any, x: Any, y: Any) -> Any:
         return s.less(y, x)
 
@@ -42,20 +44,28 @@ class Greater(_Reversed):
 class GreaterEqual(_Reversed):
     """x >= y."""
 
+    surface = "greater_equal(np.array([1, 2]), 2) -> [False, True]"
+
     def evaluate(self, s: Any, x: Any, y: Any) -> Any:
         return s.less_equal(y, x)
 
 
-LogicalAnd = elementwise("bitwise_and", name="LogicalAnd", admits=BOOL, doc="Whether both hold.")
+LogicalAnd = elementwise("bitwise_and", name="LogicalAnd",
+                         surface="logical_and(np.array([True, False]), True) -> [True, False]",
+                         admits=BOOL, doc="Whether both hold.")
 
-LogicalOr = elementwise("bitwise_or", name="LogicalOr", admits=BOOL, doc="Whether one or both hold.")
+LogicalOr = elementwise("bitwise_or", name="LogicalOr",
+                        surface="logical_or(np.array([True, False]), False) -> [True, False]",
+                        admits=BOOL, doc="Whether one or both hold.")
 
-LogicalXor = elementwise("bitwise_xor", name="LogicalXor", admits=BOOL, doc="Whether exactly one holds.")
+LogicalXor = elementwise("bitwise_xor", name="LogicalXor",
+                         surface="logical_xor(np.array([True, False]), True) -> [False, True]",
+                         admits=BOOL, doc="Whether exactly one holds.")
 
 LogicalNot = elementwise("bitwise_not", name="LogicalNot", admits=BOOL, doc="Whether x does not hold.")
 
-IsNan = elementwise("is_nan")
+IsNan = elementwise("is_nan", surface="is_nan(np.array([1.0, np.nan])) -> [False, True]")
 
-IsInf = elementwise("is_inf")
+IsInf = elementwise("is_inf", surface="is_inf(np.array([1.0, -np.inf])) -> [False, True]")
 
-IsFinite = elementwise("is_finite")
+IsFinite = elementwise("is_finite", surface="is_finite(np.array([1.0, np.inf])) -> [True, False]")

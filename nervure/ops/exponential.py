@@ -17,27 +17,33 @@ from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import Maximum
 
-Exp = elementwise("exp", vjp=lambda self, gradient, x: gradient * self)
+Exp = elementwise("exp", surface="exp(1.0) -> 2.7183", vjp=lambda self, gradient, x: gradient * self)
 
-Exp2 = elementwise("exp2", vjp=lambda self, gradient, x: gradient * (self * math.log(2)))
+Exp2 = elementwise("exp2", surface="exp2(3.0) -> 8.0",
+                   vjp=lambda self, gradient, x: gradient * (self * math.log(2)))
 
 # Not self + 1: where x is far below 0 that is all rounding error.
-Expm1 = elementwise("expm1", vjp=lambda self, gradient, x: gradient * Exp(x))
+Expm1 = elementwise("expm1", surface="expm1(1.0) -> 1.7183", vjp=lambda self, gradient, x: gradient * Exp(x))
 
-Log = elementwise("log", vjp=lambda self, gradient, x: gradient / x)
+Log = elementwise("log", surface="log(10.0) -> 2.3026", vjp=lambda self, gradient, x: gradient / x)
 
-Log2 = elementwise("log2", vjp=lambda self, gradient, x: gradient * (1 / math.log(2)) / x)
+Log2 = elementwise("log2", surface="log2(8.0) -> 3.0",
+                   vjp=lambda self, gradient, x: gradient * (1 / math.log(2)) / x)
 
-Log10 = elementwise("log10", vjp=lambda self, gradient, x: gradient * (1 / math.log(10)) / x)
+Log10 = elementwise("log10", surface="log10(1000.0) -> 3.0",
+                    vjp=lambda self, gradient, x: gradient * (1 / math.log(10)) / x)
 
-Log1p = elementwise("log1p", vjp=lambda self, gradient, x: gradient / (x + 1))
+Log1p = elementwise("log1p", surface="log1p(1.0) -> 0.6931", vjp=lambda self, gradient, x: gradient / (x + 1))
 
-Sqrt = elementwise("sqrt", vjp=lambda self, gradient, x: gradient * 0.5 / self,
+Sqrt = elementwise("sqrt", surface="sqrt(2.0) -> 1.4142",
+                   vjp=lambda self, gradient, x: gradient * 0.5 / self,
                    note="Its derivative at 0 is infinite.")
 
-Rsqrt = elementwise("rsqrt", vjp=lambda self, gradient, x: gradient * -0.5 * self / x)
+Rsqrt = elementwise("rsqrt", surface="rsqrt(4.0) -> 0.5",
+                    vjp=lambda self, gradient, x: gradient * -0.5 * self / x)
 
-Cbrt = elementwise("cbrt", vjp=lambda self, gradient, x: gradient / (self * self * 3),
+Cbrt = elementwise("cbrt", surface="cbrt(-8.0) -> -2.0",
+                   vjp=lambda self, gradient, x: gradient / (self * self * 3),
                    note="Its derivative at 0 is infinite.")
 
 

@@ -53,10 +53,12 @@ class Where(Elementwise):
         return None, where(condition, gradient, zero), where(condition, zero, gradient)
 
 
-Maximum = elementwise("maximum", note="Equal operands share the gradient.",
+Maximum = elementwise("maximum", surface="maximum(np.array([1, 5]), 3) -> [3, 5]",
+                      note="Equal operands share the gradient.",
                       vjp=lambda self, gradient, x, y: _share(gradient, Greater(x, y), Less(x, y)))
 
-Minimum = elementwise("minimum", note="Equal operands share the gradient.",
+Minimum = elementwise("minimum", surface="minimum(np.array([1, 5]), 3) -> [1, 3]",
+                      note="Equal operands share the gradient.",
                       vjp=lambda self, gradient, x, y: _share(gradient, Less(x, y), Greater(x, y)))
 
 

@@ -18,11 +18,12 @@ from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import where
 from nervure.ops.trigonometric import Sin
 
-Erf = elementwise("erf", vjp=lambda self, gradient, x: gradient * _bell(x))
+Erf = elementwise("erf", surface="erf(1.0) -> 0.8427", vjp=lambda self, gradient, x: gradient * _bell(x))
 
-Erfc = elementwise("erfc", vjp=lambda self, gradient, x: -gradient * _bell(x))
+Erfc = elementwise("erfc", surface="erfc(1.0) -> 0.1573", vjp=lambda self, gradient, x: -gradient * _bell(x))
 
-ErfInv = elementwise("erf_inv", vjp=lambda self, gradient, x: gradient / _bell(self))
+ErfInv = elementwise("erf_inv", surface="erf_inv(0.5) -> 0.4769",
+                     vjp=lambda self, gradient, x: gradient / _bell(self))
 
 
 def _bell(x: Operand) -> Value:
@@ -63,6 +64,8 @@ def _trigamma_of_positive(x: Value) -> Value:
     return below + inverse * (inverse * 0.5 + 1 + series)
 
 
-Digamma = elementwise("digamma", vjp=lambda self, gradient, x: gradient * Trigamma(x))
+Digamma = elementwise("digamma", surface="digamma(1.0) -> -0.5772",
+                      vjp=lambda self, gradient, x: gradient * Trigamma(x))
 
-Lgamma = elementwise("lgamma", vjp=lambda self, gradient, x: gradient * Digamma(x))
+Lgamma = elementwise("lgamma", surface="lgamma(5.0) -> 3.1781",
+                     vjp=lambda self, gradient, x: gradient * Digamma(x))

@@ -16,29 +16,39 @@ from nervure.ops.exponential import Rsqrt
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
 
-Sin = elementwise("sin", vjp=lambda self, gradient, x: gradient * Cos(x))
+Sin = elementwise("sin", surface="sin(np.pi / 6) -> 0.5", vjp=lambda self, gradient, x: gradient * Cos(x))
 
-Cos: type[Elementwise] = elementwise("cos", vjp=lambda self, gradient, x: -gradient * Sin(x))
+Cos: type[Elementwise] = elementwise("cos", surface="cos(np.pi / 3) -> 0.5",
+                                     vjp=lambda self, gradient, x: -gradient * Sin(x))
 
-Tan = elementwise("tan", vjp=lambda self, gradient, x: gradient * (self * self + 1))
+Tan = elementwise("tan", surface="tan(np.pi / 4) -> 1.0",
+                  vjp=lambda self, gradient, x: gradient * (self * self + 1))
 
-Asin = elementwise("asin", vjp=lambda self, gradient, x: gradient * Rsqrt(_one_minus_square(x)))
+Asin = elementwise("asin", surface="asin(1.0) -> 1.5708",
+                   vjp=lambda self, gradient, x: gradient * Rsqrt(_one_minus_square(x)))
 
-Acos = elementwise("acos", vjp=lambda self, gradient, x: -gradient * Rsqrt(_one_minus_square(x)))
+Acos = elementwise("acos", surface="acos(0.0) -> 1.5708",
+                   vjp=lambda self, gradient, x: -gradient * Rsqrt(_one_minus_square(x)))
 
-Atan = elementwise("atan", vjp=lambda self, gradient, x: gradient / (x * x + 1))
+Atan = elementwise("atan", surface="atan(1.0) -> 0.7854",
+                   vjp=lambda self, gradient, x: gradient / (x * x + 1))
 
-Sinh = elementwise("sinh", vjp=lambda self, gradient, x: gradient * Cosh(x))
+Sinh = elementwise("sinh", surface="sinh(1.0) -> 1.1752", vjp=lambda self, gradient, x: gradient * Cosh(x))
 
-Cosh: type[Elementwise] = elementwise("cosh", vjp=lambda self, gradient, x: gradient * Sinh(x))
+Cosh: type[Elementwise] = elementwise("cosh", surface="cosh(1.0) -> 1.5431",
+                                      vjp=lambda self, gradient, x: gradient * Sinh(x))
 
-Tanh = elementwise("tanh", vjp=lambda self, gradient, x: gradient * (1 - self * self))
+Tanh = elementwise("tanh", surface="tanh(1.0) -> 0.7616",
+                   vjp=lambda self, gradient, x: gradient * (1 - self * self))
 
-Asinh = elementwise("asinh", vjp=lambda self, gradient, x: gradient * Rsqrt(x * x + 1))
+Asinh = elementwise("asinh", surface="asinh(1.0) -> 0.8814",
+                    vjp=lambda self, gradient, x: gradient * Rsqrt(x * x + 1))
 
-Acosh = elementwise("acosh", vjp=lambda self, gradient, x: gradient * (Rsqrt(x - 1) * Rsqrt(x + 1)))
+Acosh = elementwise("acosh", surface="acosh(2.0) -> 1.317",
+                    vjp=lambda self, gradient, x: gradient * (Rsqrt(x - 1) * Rsqrt(x + 1)))
 
-Atanh = elementwise("atanh", vjp=lambda self, gradient, x: gradient / _one_minus_square(x))
+Atanh = elementwise("atanh", surface="atanh(0.5) -> 0.5493",
+                    vjp=lambda self, gradient, x: gradient / _one_minus_square(x))
 
 
 def _one_minus_square(x: Value) -> Value:
@@ -59,6 +69,7 @@ class Atan2(ScalarOp):
 class Hypot(Elementwise):
     """sqrt(x*x + y*y), without overflow in between; with an infinity infinite. Its derivative at the origin is 0."""
 
+    surface = "hypot(3.0, 4.0) -> 5.0"
     operand_names = "x y"
     admits = FLOATS
 

@@ -20,7 +20,8 @@ from nervure.autodiff.derivative import deriv
 from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.elementwise import power, rsqrt, sqrt
+from nervure.front.elementwise import power
+from nervure.front.pointwise import rsqrt, sqrt
 from nervure.front.reading import real
 from nervure.front.tensor import Tensor
 

@@ -21,7 +21,7 @@ type checkers and editors read the same from the package's stubs.
 
 FAMILIES = {
     "Making tensors": ("front.creation", "front.positions", "front.random", "front.sharing"),
-    "Elementwise functions": ("front.elementwise",),
+    "Elementwise functions": ("front.elementwise", "front.pointwise"),
     "Reductions": ("front.reductions",),
     "Sums of products": ("front.contraction",),
     "Shapes and axes of tensors": ("front.views", "front.joining"),

@@ -1,8 +1,9 @@
 """What type checkers read of what is made while the package runs: the names of ``nervure``, the methods of tensors.
 
-``nervure/__init__.py`` imports a name at its first use, families of functions are made by a function, and
-``front/methods.py`` adds methods to the class of tensors. None of it is seen without running it, so the stubs are
-made from what is there when it has run. What a file declares with ``def`` or ``class`` is imported from there.
+``nervure/__init__.py`` imports a name at its first use, ``nervure/ops/__init__.py`` takes its names from the registry,
+families of functions are made by a function, and ``front/methods.py`` adds methods to the class of tensors. None of it
+is seen without running it, so the stubs are made from what is there when it has run. What a file declares with ``def``
+or ``class`` is imported from there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import nervure
+from nervure import ops
+from nervure.front import pointwise
 from nervure.front.methods import METHODS
 
 HEADER = "# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.\n"
@@ -37,7 +40,7 @@ def package() -> str:
     declared = [("nervure", name) for name in nervure._SUBMODULES]
     for module, name in public_names():
         value = getattr(nervure, name)
-        if is_made(value):
+        if is_made(value) and name not in pointwise.FUNCTIONS:
             made[name] = value
         else:
             declared.append((module, name))
@@ -57,6 +60,19 @@ def interface() -> str:
         decorator = "@property\n" if isinstance(METHODS[name], property) else ""
         lines.append(textwrap.indent(decorator + definition(name, function, is_method=True), "    "))
     return "\n".join([HEADER, needed, "class Interface:", *lines])
+
+
+def functions() -> str:
+    """``nervure/front/pointwise.pyi``: the functions that op classes declare."""
+    needed = imports({home for function in pointwise.FUNCTIONS.values() for home in homes(function)})
+    table = "from collections.abc import Callable\n" + needed + "\nFUNCTIONS: dict[str, Callable[..., Tensor]]\n"
+    return "\n".join([HEADER, table, *[definition(name, made) for name, made in sorted(pointwise.FUNCTIONS.items())]])
+
+
+def vocabulary() -> str:
+    """``nervure/ops/__init__.pyi``: every op class."""
+    classes = [(getattr(ops, name).__module__, f"{name} as {name}") for name in ops.__all__]
+    return "\n".join([HEADER, imports(classes), "__all__: list[str]", ""])
 
 
 def public_names() -> Iterator[tuple[str, str]]:

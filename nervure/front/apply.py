@@ -1,0 +1,99 @@
+"""An elementwise op on operands as users give them: aligned, of one element type, numbers among them.
+
+>>> import nervure as nv
+>>> operate("maximum", nv.ops.Maximum, (nv.constant([1, 5]), 3)).tolist()
+[3.0, 5.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nervure import ops
+from nervure.errors import DtypeMismatch, NervureError, WrongKind
+from nervure.front import alignment
+from nervure.front.creation import as_tensor, check_numbers, numpy_array
+from nervure.front.given import GivenNumber, is_number
+from nervure.front.promotion import promote, weak_type
+from nervure.front.tensor import Operand, Tensor, value_only
+from nervure.ir.op import Op, Value
+from nervure.types.dim import Dim
+from nervure.types.dtype import DType, as_dtype, bool_
+from nervure.types.foreign import is_array
+from nervure.types.shape import Shape
+
+
+def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
+    """The promoted element type of operands; scalars are weak."""
+    strong, weak = [], []
+    for position, operand in enumerate(operands):
+        if isinstance(operand, Tensor):
+            strong.append(operand.dtype)
+        elif is_weak(operand):
+            weak.append(int if isinstance(operand, Dim) else weak_type(operand))
+        else:
+            strong.append(array_type(operand, op, position + 1))
+    return promote(strong, weak, op)
+
+
+def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], dtype: DType | None = None,
+            **attributes: Any) -> Tensor:
+    """Applies an elementwise core op to aligned operands, converted to ``dtype`` (absent: the promoted type)."""
+    if dtype is None:
+        dtype = common_dtype(operands, name)
+    tensors = [operand if isinstance(operand, Tensor) else as_tensor(operand, name, position + 1)
+               for position, operand in enumerate(operands) if not is_weak(operand)]
+    if not tensors:
+        return Tensor(core(*[_everywhere(operand, dtype, ()) for operand in operands], **attributes))
+    if len(tensors) == 1:
+        values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].shape
+    else:
+        values, axes, shape = alignment.aligned(tensors, name)
+    converted = iter([converted_to(value, dtype) for value in values])
+    arguments = [_everywhere(operand, dtype, shape) if is_weak(operand) else next(converted) for operand in operands]
+    try:
+        return Tensor(core(*arguments, **attributes), axes)
+    except DtypeMismatch as error:
+        if not dtype.storage_only:
+            raise
+        raise WrongKind(error.message, op=name, operand=error.operand, got=error.got, expected=error.expected,
+                        help="convert it first: x.astype(nv.float32)") from None
+
+
+def array_type(operand: Any, op: str, position: int) -> DType:
+    """The element type of an array; WrongKind for what is none, or has elements that are no numbers."""
+    if not is_array(operand):
+        value_only(operand, op, position)
+    try:
+        own = operand if isinstance(operand, np.ndarray) else numpy_array(operand, op)
+        check_numbers(own, op)
+    except NervureError as error:
+        raise error.within(op, operand=position) from None
+    return as_dtype(own.dtype)
+
+
+def is_weak(operand: object) -> bool:
+    """Whether an operand takes the tensors' type: a Python or NumPy scalar, or a length that is an expression."""
+    return isinstance(operand, Dim) or is_number(operand)
+
+
+def _everywhere(number: Any, dtype: DType, shape: Shape) -> Op | Value:
+    """A number, also one that a call brings, or a length that is known then, at every index."""
+    if isinstance(number, GivenNumber):
+        value: Value = number.tensor(dtype).value
+        return ops.Broadcast(value, shape, range(len(shape))) if shape else value
+    return ops.Extent(number, dtype, shape) if isinstance(number, Dim) else ops.Full(number, dtype, shape)
+
+
+def converted_to(value: Value, dtype: DType, mode: str = "saturate") -> Value:
+    """A core value in another element type; itself if it has it."""
+    return value if value.type.dtype is dtype else ops.Convert(value, dtype, mode).output
+
+
+def truth(x: Operand) -> Tensor:
+    """x as a condition: numbers count as true when they are not 0."""
+    tensor = as_tensor(x, "condition")
+    return tensor if tensor.dtype is bool_ else Tensor(converted_to(tensor.value, bool_), tensor._axes)

@@ -1,0 +1,69 @@
+"""The functions that elementwise ops declare: an op class with a ``surface`` has one of that name.
+
+>>> import nervure as nv
+>>> nv.ops.Maximum.surface
+'maximum(np.array([1, 5]), 3) -> [3, 5]'
+>>> nv.maximum(nv.constant([1, 5]), 3).tolist()
+[3.0, 5.0]
+
+``pointwise.pyi``, which is made from what stands here when the module has run, tells them to type checkers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nervure import ops
+from nervure.front import alignment
+from nervure.front.apply import common_dtype, operate, truth
+from nervure.front.made import described
+from nervure.front.promotion import floating
+from nervure.front.tensor import Operand, Tensor
+from nervure.ir.kinds import BOOL, INTEGERS
+from nervure.ir.op import Op
+
+
+def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:
+    """The operands' promoted type."""
+    if core.arity == 1:
+        def unary(x: Operand) -> Tensor:
+            return operate(name, core, (x,))
+        return unary
+
+    def binary(x: Operand, y: Operand) -> Tensor:
+        return operate(name, core, (x, y))
+    return binary
+
+
+def _real(name: str, core: type[Op]) -> Callable[..., Tensor]:
+    """Functions of real numbers: integers and bool become float32."""
+    def unary(x: Operand) -> Tensor:
+        return operate(name, core, (x,), floating(common_dtype((x,), name)))
+
+    def binary(x: Operand, y: Operand) -> Tensor:
+        return operate(name, core, (x, y), floating(common_dtype((x, y), name)))
+    return unary if core.arity == 1 else binary
+
+
+def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
+    """Functions of truth values: numbers count as true when they are not 0."""
+    def binary(x: Operand, y: Operand) -> Tensor:
+        values, axes, _ = alignment.aligned([truth(x), truth(y)], name)
+        return Tensor(core(*values), axes)
+    return binary
+
+
+def _function(core: Any) -> Callable[..., Tensor]:
+    """The function of an op class. How element types are chosen follows from those that the op admits."""
+    name, _, call = core.surface.partition("(")
+    arguments, _, result = call.rpartition(") -> ")
+    family = _logical if core.admits == BOOL else _plain if core.admits & INTEGERS else _real
+    return described(family(name, core), name, core.__doc__, arguments, result)
+
+
+FUNCTIONS = {function.__name__: function for function in [
+    _function(core) for core in map(vars(ops).get, ops.__all__) if getattr(core, "surface", None)]}
+
+globals().update(FUNCTIONS)
+__all__ = [*FUNCTIONS]  # noqa: PLE0604  # names of functions
