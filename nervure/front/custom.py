@@ -17,18 +17,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from nervure import ops
 from nervure.errors import InvalidArgument
 from nervure.front.alignment import arranged
 from nervure.front.creation import as_tensor
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.op import Value
 
+Result = TypeVar("Result")
 
-class custom_vjp:  # a decorator
+
+class custom_vjp(Generic[Result]):  # a decorator
     """Gives a function of tensors its own derivative: ``backward(gradient, *operands)`` returns a gradient an operand.
 
     With several results ``gradient`` is a tuple. A gradient of None is zero. Use ``@f.defvjp`` or
@@ -40,7 +42,7 @@ class custom_vjp:  # a decorator
     1.0
     """
 
-    def __init__(self, function: Callable[..., Any], backward: Callable[..., Any] | None = None) -> None:
+    def __init__(self, function: Callable[..., Result], backward: Callable[..., Any] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
@@ -57,19 +59,20 @@ class custom_vjp:  # a decorator
         self._backward = backward
         return backward
 
-    def __call__(self, *operands: Any) -> Any:
+    def __call__(self, *operands: TensorLike) -> Result:
         if self._backward is None:
             raise InvalidArgument("no derivative has been declared", op=self.__name__, help="use @f.defvjp",
                                   got="no derivative", expected="backward(gradient, *operands)")
         tensors = [as_tensor(operand, self.__name__, position + 1) for position, operand in enumerate(operands)]
         tensors = [Tensor(entry.value, entry._axes) for entry in tensors]  # one read, that the gradient goes to
-        results = self._function(*tensors)
+        results: Any = self._function(*tensors)
         several = isinstance(results, (tuple, list))
         outputs = [as_tensor(entry, self.__name__) for entry in (results if several else [results])]
         rule = self._rule(tensors, outputs, self._backward)
         op = ops.CustomDerivative(*[entry.value for entry in [*outputs, *tensors]], count=len(outputs), rule=rule)
         found = [Tensor(value, entry._axes) for value, entry in zip(op.outputs, outputs, strict=True)]
-        return tuple(found) if several else found[0]
+        given: Any = tuple(found) if several else found[0]
+        return given
 
     def _rule(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor],
               backward: Callable[..., Any]) -> Callable[..., Any]:

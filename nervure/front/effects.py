@@ -12,7 +12,7 @@ What is built here says only what shall happen; :mod:`nervure.front.placement` d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
@@ -21,7 +21,7 @@ from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
 from nervure.front.given import is_number
 from nervure.front.index_items import choose
-from nervure.front.tensor import Number, Tensor, TensorLike, is_operand, value_only
+from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_operand, value_only
 from nervure.front.views import base_of
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
@@ -162,6 +162,16 @@ def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
     """
     own = as_tensor(x, "print_op")
     return Tensor(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
+
+
+@overload
+def host_call(function: Callable[..., Any], operands: Sequence[TensorLike], like: Operand,
+              effectful: bool = False) -> Tensor: ...
+
+
+@overload
+def host_call(function: Callable[..., Any], operands: Sequence[TensorLike],
+              like: list[Operand] | tuple[Operand, ...], effectful: bool = False) -> tuple[Tensor, ...]: ...
 
 
 def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, effectful: bool = False) -> Any:

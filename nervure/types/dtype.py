@@ -182,7 +182,7 @@ def as_dtype(x: object) -> DType:
     long or short. Short names count bits: ``"i8"`` is int8. Anything else is WrongKind.
 
     >>> nv.as_dtype("f32"), nv.as_dtype(np.int8), nv.as_dtype(bool)
-    (nervure.float32, nervure.int8, nervure.bool)
+    (nervure.float32, nervure.int8, nervure.bool_)
     """
     if isinstance(x, DType):
         return x

@@ -39,6 +39,9 @@ assert_type(list(x), list[nv.Tensor])
 assert_type(nv.deriv(x.sum(), w), nv.Tensor)
 assert_type(nv.deriv(x.sum(), [w]), list[nv.Tensor])
 
+assert_type(nv.host_call(np.sort, [x], like=x), nv.Tensor)
+assert_type(nv.host_call(np.modf, [x], like=[x, x]), tuple[nv.Tensor, ...])
+
 # Numbers leave the graph as arrays.
 assert_type(x.numpy(), np.ndarray)
 assert_type(nv.evaluate(x), np.ndarray)
@@ -64,6 +67,12 @@ def untyped(x: Any) -> Any:
     return x, x
 
 
+@nv.custom_vjp
+def straight_through(x: nv.Tensor) -> nv.Tensor:
+    return nv.round(x)
+
+
+assert_type(straight_through(x), nv.Tensor)
 assert_type(loss(np.ones(3), 2.0), np.ndarray)
 assert_type(moments(np.ones(3), 2), Any)
 assert_type(nv.jit(untyped)(np.ones(3)), Any)
