@@ -27,6 +27,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function, placeholders_below
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
+from nervure.front.contents import contents
 from nervure.front.creation import as_tensor, numpy_array, placeholder
 from nervure.front.effects import Effect
 from nervure.front.given import GivenNumber, is_number
@@ -90,9 +91,10 @@ class Jitted(Generic[Result]):
 
     Arguments and results may be nested in dicts, lists, tuples and dataclasses. Arrays and tensors become
     placeholders. Numbers come with each call, too, and stay weak as they are outside: they take the types of the
-    tensors that they meet. Truth values, strings, None and the arguments named in ``static`` are part of the key.
-    ``dynamic`` keeps lengths symbolic: axes or their names (for tensors with names), or a mapping from an argument to
-    positions or axes, or to ``{position: symbol}``.
+    tensors that they meet. Truth values, strings, None, other objects and the arguments named in ``static`` are part
+    of the key, with all that they are made of: where that has changed the function is traced anew. What it reads
+    from around it is read when it is traced. ``dynamic`` keeps lengths symbolic: axes or their names (for tensors
+    with names), or a mapping from an argument to positions or axes, or to ``{position: symbol}``.
 
     >>> power = nv.jit(lambda x, n: x ** n, static="n", dynamic={"x": [0]})
     >>> power(np.float32([1, 2]), 3).tolist(), power(np.float32([1, 2, 3]), 3).tolist(), power.specialisations
@@ -184,7 +186,7 @@ class Jitted(Generic[Result]):
                  for at, array in zip(call.arrays, arrays, strict=True)]
         given = call.given()
         key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
-               tuple([type(number) for number in given]), tuple([_StaticKey(leaf) for leaf in call.static]))
+               tuple([type(number) for number in given]), tuple([contents(leaf) for leaf in call.static]))
         with self._lock:
             variants = self._compiled.setdefault(key, [])
             for found in variants:
@@ -269,35 +271,6 @@ class Jitted(Generic[Result]):
                 raise InvalidArgument(f"{self.__name__} has no argument {name}", op="jit", got=name,
                                       expected=", ".join(known) or "no arguments",
                                       help=did_you_mean(name, known, "static= and dynamic= name arguments"))
-
-
-class _StaticKey:
-    """A static value in a key: by equality where it has a hash, else by identity."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        try:
-            return hash(self.value)
-        except TypeError:
-            return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _StaticKey):
-            return NotImplemented
-        return self.value is other.value or (type(self.value) is type(other.value) and _hashable(self.value)
-                                             and bool(self.value == other.value))
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 @overload

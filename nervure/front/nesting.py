@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,11 +25,12 @@ class Leaf(NamedTuple):
 
 
 class Nest(NamedTuple):
-    """One container: how it is made, the keys of its entries, and a pattern an entry."""
+    """One container: how it is made, the keys of its entries, a pattern an entry, and a defaultdict's factory."""
 
     kind: type
     keys: tuple[Any, ...]
     entries: tuple[Any, ...]
+    factory: Any = None
 
 
 LEAF = Leaf()
@@ -48,7 +50,8 @@ def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
         below, pattern = flatten(entry, depth + 1)
         leaves.extend(below)
         patterns.append(pattern)
-    return leaves, Nest(type(value), tuple(parts[0]), tuple(patterns))
+    factory = value.default_factory if isinstance(value, defaultdict) else None
+    return leaves, Nest(type(value), tuple(parts[0]), tuple(patterns), factory)
 
 
 def unflatten(pattern: Any, leaves: Iterable[Any]) -> Any:
@@ -63,9 +66,15 @@ def _parts(value: Any) -> tuple[Iterable[Any], Iterable[Any]] | None:
     if isinstance(value, (list, tuple)):
         return range(len(value)), value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [entry.name for entry in dataclasses.fields(value) if entry.init]
+        names = _attributes(value)
         return names, [getattr(value, name) for name in names]
     return None
+
+
+def _attributes(value: Any) -> list[str]:
+    """What a dataclass has, also what its constructor does not take, and what was set since."""
+    fields = [entry.name for entry in dataclasses.fields(value) if hasattr(value, entry.name)]
+    return list(dict.fromkeys([*fields, *getattr(value, "__dict__", ())]))
 
 
 def _build(pattern: Any, leaves: Any) -> Any:
@@ -76,6 +85,12 @@ def _build(pattern: Any, leaves: Any) -> Any:
         return pattern.kind(*entries)
     if issubclass(pattern.kind, (list, tuple)):
         return pattern.kind(entries)
+    named = dict(zip(pattern.keys, entries, strict=True))
+    if issubclass(pattern.kind, defaultdict):
+        return pattern.kind(pattern.factory, named)
     if issubclass(pattern.kind, Mapping):
-        return pattern.kind(zip(pattern.keys, entries, strict=True))
-    return pattern.kind(**dict(zip(pattern.keys, entries, strict=True)))
+        return pattern.kind(named)
+    made = object.__new__(pattern.kind)
+    for name, entry in named.items():
+        object.__setattr__(made, name, entry)  # as it was, frozen ones too; nothing is computed anew
+    return made

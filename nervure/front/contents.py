@@ -1,0 +1,144 @@
+"""What a value is made of, as something to compare at a later call: what was compiled for a value that has changed
+since then is not for it.
+
+>>> table = np.arange(3)
+>>> before = contents(table)
+>>> contents(np.arange(3)) == before
+True
+>>> table[0] = 7
+>>> contents(table) == before
+False
+>>> contents(-0.0) == contents(0.0), contents([1, {2}]) == contents([1, {2}])
+(False, True)
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping, Set
+from hashlib import blake2b
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.nesting import DEEPEST
+from nervure.ir.identity import Identity
+from nervure.types.foreign import as_numpy, is_array
+
+_UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Identity)
+"""What is what it is: its identity says it all. What a function reads from around it is read when it is traced."""
+
+
+class _Itself:
+    """A value compared by identity, and kept, so that no other gets its place in memory."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.value is other.value
+
+
+def contents(value: Any, above: tuple[Any, ...] = ()) -> Any:
+    """The contents of a value, hashable: arrays by their elements, objects by their attributes, and the attributes of
+    those.
+
+    A class that defines ``__hash__`` is trusted with it. WrongKind for what changes by being used, and for what cannot
+    be compared; ``above`` are the objects that the value is a part of.
+    """
+    if any([value is part for part in above]):
+        return "above"
+    if len(above) > DEEPEST:
+        raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="jit", got=f"{len(above)} levels",
+                              expected=f"at most {DEEPEST} levels", help="pass what the function needs of it")
+    if isinstance(value, np.ndarray):
+        return _array(value, above)
+    if isinstance(value, (float, complex, np.generic)):
+        return type(value), repr(value)  # 0.0 and -0.0 are equal, but not the same
+    if isinstance(value, _UNCHANGING) or hasattr(value, "__wrapped__"):
+        return _Itself(value)
+    parts = _parts(value)
+    if parts is not None:
+        return type(value), *[contents(part, (*above, value)) for part in parts]
+    if isinstance(value, Set):
+        return type(value), frozenset([contents(entry, (*above, value)) for entry in value])
+    if is_array(value):
+        return type(value), _array(_read(value), above)
+    own_hash: Any = type(value).__hash__
+    return _object(value, above) if own_hash in (object.__hash__, None) else _hashed(value)
+
+
+def _array(value: np.ndarray, above: tuple[Any, ...]) -> Any:
+    if value.dtype.hasobject:
+        return type(value), value.shape, *[contents(entry, (*above, value)) for entry in value.ravel().tolist()]
+    elements = np.ascontiguousarray(value)
+    mask = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else np.zeros(0, bool)
+    digest = blake2b(elements.reshape(-1).view(np.uint8).data)
+    return type(value), value.dtype.str, str(value.dtype), value.shape, digest.digest(), mask.tobytes()
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """The entries of what holds others in an order, None for anything else."""
+    if isinstance(value, (list, tuple, deque)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return [part for pair in value.items() for part in pair]
+    if isinstance(value, (bytearray, memoryview)):
+        return [bytes(value)]
+    if isinstance(value, slice):
+        return [value.start, value.stop, value.step]
+    if isinstance(value, MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    return None
+
+
+def _object(value: Any, above: tuple[Any, ...]) -> Any:
+    """An object by its attributes, and by its identity unless its class compares otherwise."""
+    if isinstance(value, (Iterator, random.Random, np.random.Generator, np.random.RandomState)):
+        raise WrongKind("this changes by being used, and a function is traced once", op="jit",
+                        got=f"{type(value).__name__} {value!r:.60}", expected="a value that stays",
+                        help="nv.uniform and nv.normal draw at each call; make a list of an iterator")
+    slots = [name for kind in type(value).__mro__ for name in _names(getattr(kind, "__slots__", ()))]
+    state = {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **getattr(value, "__dict__", {})}
+    if not state and type(value).__hash__ is None:
+        raise _unseen(value)
+    identity = type(value) if type(value).__hash__ is None else _Itself(value)
+    return identity, *[(name, contents(part, (*above, value))) for name, part in state.items()]
+
+
+def _names(slots: Any) -> list[str]:
+    listed = [slots] if isinstance(slots, str) else list(slots)
+    return [name for name in listed if not name.startswith("__")]
+
+
+def _hashed(value: Any) -> Any:
+    try:
+        hash(value)
+    except Exception:  # whatever a foreign object raises
+        raise _unseen(value) from None
+    return type(value), value
+
+
+def _read(value: Any) -> np.ndarray:
+    """An array of another library as NumPy's."""
+    try:
+        return as_numpy(value)
+    except Exception:  # whatever a foreign object raises
+        raise _unseen(value) from None
+
+
+def _unseen(value: Any) -> WrongKind:
+    return WrongKind("changes of this value cannot be seen", op="jit", got=f"{type(value).__name__} {value!r:.60}",
+                     expected="a number, an array, a container or what has a hash",
+                     help="give its class __hash__ and __eq__, or pass the arrays and numbers in it")
