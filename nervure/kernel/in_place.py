@@ -8,31 +8,34 @@ after whatever else there is to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nervure.ir.function import Function
-from nervure.kernel.ir import Buffer, Fold, For, Load, Reduce, Statement, Store, walk
+from nervure.kernel.ir import Fold, For, Load, Reduce, Statement, Store, walk
 from nervure.memory.storage import Storage, StorageKind
 
+if TYPE_CHECKING:
+    from nervure.kernel.plan import PlanStep
 
-def updates_in_place(function: Function, steps: Sequence[Any],
-                     roots: Sequence[Storage]) -> tuple[list[Any], dict[Storage, Storage]]:
+
+def updates_in_place(function: Function, steps: Sequence[PlanStep],
+                     roots: Sequence[Storage]) -> tuple[list[PlanStep], dict[Storage, Storage]]:
     """The steps of a plan in the order in which they are to run, and for each root that may lie in the memory of its
     variable, that memory.
     """
     new_values = roots[len(function.results):]
     written = set(new_values)
-    early, late = _divided(steps, lambda step: is_safe(step) and not written.isdisjoint(step.written))
+    early, late = _divided(steps, lambda step: not step.may_fail and not written.isdisjoint(step.written))
     ordered = [*early, *late]
     found = _found(function, ordered, new_values, len(early))
     early, late = _divided(ordered, lambda step: not found.keys().isdisjoint(step.written))
     return [*early, *late], found
 
 
-def _divided(steps: Sequence[Any], is_chosen: Callable[[Any], bool]) -> tuple[list[Any], list[Any]]:
+def _divided(steps: Sequence[PlanStep], is_chosen: Callable[[PlanStep], bool]) -> tuple[list[PlanStep], list[PlanStep]]:
     """The steps, each part in order: those that are chosen and of which only chosen ones need anything come last."""
-    early: list[Any] = []
-    late: list[Any] = []
+    early: list[PlanStep] = []
+    late: list[PlanStep] = []
     needed: set[Storage] = set()
     for step in reversed(steps):
         if is_chosen(step) and needed.isdisjoint(step.written):
@@ -43,7 +46,7 @@ def _divided(steps: Sequence[Any], is_chosen: Callable[[Any], bool]) -> tuple[li
     return early[::-1], late[::-1]
 
 
-def _found(function: Function, steps: Sequence[Any], new_values: Sequence[Storage],
+def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[Storage],
            first: int) -> dict[Storage, Storage]:
     """The new values that may lie in place, made by the steps from ``first`` on."""
     places = {storage.number: storage for step in steps for storage in step.read
@@ -62,23 +65,16 @@ def _found(function: Function, steps: Sequence[Any], new_values: Sequence[Storag
     return found
 
 
-def is_safe(step: Any) -> bool:
-    """Whether a step is a kernel that cannot fail."""
-    return hasattr(step, "lowered") and not step.lowered.failures
-
-
-def _same_places(step: Any, old: Storage, root: Storage) -> bool:
+def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
     """Whether a kernel reads the old value only at the places that it writes in the same turn, and before it does: the
     only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out: they
     may take long, and cannot be stopped once they write in place.
     """
-    lowered = step.lowered
-    if any([isinstance(statement, Reduce | Fold) for statement in walk(lowered.kernel.body)]):
+    if step.kernel is None or any([isinstance(statement, Reduce | Fold) for statement in walk(step.kernel.body)]):
         return False
-    buffers: dict[Storage, Buffer] = dict(zip(
-        lowered.storages, [buffer for buffer in lowered.kernel.buffers if buffer.role != "scratch"], strict=True))
+    buffers = {buffer for buffer, storage in step.pairs if storage in (old, root)}
     touching = [[statement for statement in body if isinstance(statement, Load | Store)
-                 and statement.buffer in (buffers.get(old), buffers[root])] for body in _bodies(lowered.kernel.body)]
+                 and statement.buffer in buffers] for body in _bodies(step.kernel.body)]
     together = [statements for statements in touching if statements]
     if len(together) != 1:
         return False

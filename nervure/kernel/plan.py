@@ -21,8 +21,9 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.kernel.cluster import Copy, Step, cluster
+from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
-from nervure.kernel.ir import Buffer
+from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.lower import HostCall, Lowered, Memory
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
@@ -54,19 +55,29 @@ class KernelStep(NamedTuple):
         return [storage for buffer, storage in self.pairs if buffer.role != "in"]
 
     @property
-    def failures(self) -> tuple[tuple[Op, int], ...]:
-        """The ops, and the numbers of their operands, that its checks speak of."""
-        return self.lowered.failures
+    def kernel(self) -> Kernel:
+        """The loops."""
+        return self.lowered.kernel
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What its checks may find, in the order of their numbers."""
+        return tuple([Failure(*each) for each in self.lowered.failures])
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether there are any."""
+        return bool(self.lowered.failures)
 
     @property
     def pairs(self) -> Iterable[tuple[Buffer, Storage]]:
         """The kernel's buffers, each with its memory."""
-        buffers = [buffer for buffer in self.lowered.kernel.buffers if buffer.role != "scratch"]
+        buffers = [buffer for buffer in self.kernel.buffers if buffer.role != "scratch"]
         return zip(buffers, self.lowered.storages, strict=True)
 
     def __str__(self) -> str:
         read, written = [", ".join(map(str, entries)) for entries in (self.read, self.written)]
-        return f"kernel {self.lowered.kernel.name}: reads {read or 'nothing'}; writes {written}"
+        return f"kernel {self.kernel.name}: reads {read or 'nothing'}; writes {written}"
 
 
 class HostStep(NamedTuple):
@@ -93,12 +104,24 @@ class HostStep(NamedTuple):
         return tuple(dict.fromkeys([*self.read, *self.written]))
 
     @property
-    def failures(self) -> tuple[tuple[Op, int], ...]:
+    def kernel(self) -> None:
+        """None: there are no loops."""
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
         """It has no checks; what it raises ends the call."""
         return ()
 
+    @property
+    def may_fail(self) -> bool:
+        """Python may raise anything."""
+        return True
+
     def __str__(self) -> str:
         return f"host {type(self.op).__name__}"
+
+
+PlanStep = KernelStep | HostStep
 
 
 class Plan(NamedTuple):
@@ -110,7 +133,7 @@ class Plan(NamedTuple):
     """
 
     function: Function
-    steps: tuple[KernelStep | HostStep, ...]
+    steps: tuple[PlanStep, ...]
     roots: tuple[Storage, ...]
     in_place: dict[Storage, Storage]
     clusters: tuple[Step, ...]
@@ -139,7 +162,7 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held)
 
 
-def _show(function: Function, clusters: list[Step], steps: list[KernelStep | HostStep]) -> None:
+def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:
     """What the switch ``debug`` asks for."""
     if flags.shows("cluster"):
         flags.show(f"cluster {function.name}", "\n".join(map(str, clusters)))
@@ -148,7 +171,7 @@ def _show(function: Function, clusters: list[Step], steps: list[KernelStep | Hos
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
-def _planned(lowered: Lowered | HostCall, step: Step) -> KernelStep | HostStep:
+def _planned(lowered: Lowered | HostCall, step: Step) -> PlanStep:
     return HostStep(*lowered, step) if isinstance(lowered, HostCall) else KernelStep(_simplified(lowered), step)
 
 

@@ -18,7 +18,7 @@ from nervure.ir.function import Function
 from nervure.kernel.estimate import nanoseconds_per_point
 from nervure.kernel.ir import Buffer
 from nervure.kernel.machine import GENERIC, Machine
-from nervure.kernel.plan import HostStep, KernelStep, Plan, make_plan
+from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.codegen.generate import Code, generate
@@ -45,8 +45,8 @@ class Compilation(NamedTuple):
 def compile_function(function: Function, target: Target) -> Compilation:
     """Compiles a function without composites."""
     plan = make_plan(function, MACHINE)
-    texts = tuple([None if isinstance(step, HostStep) else
-                   generate(step.lowered.kernel, target, past_caches_of(step, plan)) for step in plan.steps])
+    texts = tuple([generate(step.kernel, target, past_caches_of(step, plan)) if step.kernel else None
+                   for step in plan.steps])
     if flags.debug:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -75,22 +75,22 @@ def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:
                 flags.show(f"step {number} of {plan.function.name}", text_of(code))
 
 
-def _compiled(step: KernelStep | HostStep, code: Code | None, storages: Mapping[Storage, int],
+def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int],
               target: Target) -> CompiledKernel:
     """A step as data, which names storages by these numbers."""
     key = kernel_key(code.text, target) if code else b""
-    launch = _launch(step, code) if code and isinstance(step, KernelStep) else LaunchParameters()
+    launch = _launch(step, code) if code and step.kernel else LaunchParameters()
     buffers, reads, writes = [tuple([storages[each] for each in listed])
                               for listed in (step.storages, step.read, step.written)]
     return CompiledKernel(key, launch, buffers, reads, writes)
 
 
 def _launch(step: KernelStep, code: Code) -> LaunchParameters:
-    loop = step.lowered.kernel.sliced
+    loop = step.kernel.sliced
     return LaunchParameters(
         code.sizes, 1 if loop is None else loop.extent, step.lowered.points, code.scratch_bytes,
         chunk_alignment(MACHINE) if loop is not None and loop.vector else 1,
-        nanoseconds_per_point(step.lowered.kernel, MACHINE),
+        nanoseconds_per_point(step.kernel, MACHINE),
         loop is not None and not loop.parallel)
 
 

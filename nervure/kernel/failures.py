@@ -1,0 +1,44 @@
+"""What kernels may find wrong: an index that is out of range. They report a number, of which this is the meaning.
+
+>>> import nervure as nv
+>>> x, k = nv.Parameter(nv.float32, (5,)), nv.Parameter(nv.int64, (2,))
+>>> failure = Failure(nv.ops.Gather(x, k, 0), 1)
+>>> failure.bound({})
+5
+>>> print(failure.error(7, (0,), {}).got)
+7 at position (0,)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from nervure.errors import IndexOutOfRange, NervureError
+from nervure.ir.kinds import Element
+from nervure.ir.op import Op
+from nervure.types.dim import evaluate
+
+
+class Failure(NamedTuple):
+    """An operand of indices, by its number in the op that reads or writes at them."""
+
+    op: Op
+    operand: int
+
+    def bound(self, bindings: Mapping[str, int]) -> int:
+        """The length of the axis that the indices name."""
+        op: Any = self.op
+        structure = op.structure(*[entry.type for entry in op.operands])
+        accesses = [*[access for access in structure.reads if access is not None], *structure.writes]
+        elements = [entry for access in accesses for entry in access.coordinates
+                    if isinstance(entry, Element) and entry.operand == self.operand]
+        return evaluate(elements[0].bound, bindings)
+
+    def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
+        """The error of a call in which the indices have this value, at a position if it is known."""
+        bound, got = self.bound(bindings), str(value) if position is None else f"{value} at position {position}"
+        return self.op.fail(IndexOutOfRange, f"index {got} is out of range",
+                            operand=self.op.operand_label(self.operand), got=got,
+                            expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
+                            help="an index counts from the end once when negative; nothing was changed by this call")
