@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from nervure.kernel.ir import Access, Buffer, Fold, For, Indices, Loop, Statement, Store
+from nervure.kernel.ir import Access, Buffer, Fold, For, Loop, Statement, Store
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.types.dim import DimLike, bounds, index_symbols
 
 _EFFORT = 2_000  # sums that are looked at before the question is left open
@@ -105,7 +106,7 @@ def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
     return terms
 
 
-def _outer_steps(loop: For, access: NestedAccess) -> dict[str, DimLike]:
+def _outer_steps(loop: For, access: NestedAccess) -> dict[LoopIndex, DimLike]:
     inside = {loop.index, *[index for index, _ in access.inner]}
     return {index: step for index, step in access.statement.address.steps if index not in inside}
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from nervure.ir.op import Op
 from nervure.kernel.ir import Address, Fold, For, Kernel, Load, Reduce, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 
 
@@ -30,7 +31,7 @@ def nanoseconds_per_point(kernel: Kernel, machine: Machine) -> float:
     return round(max(moved, work * machine.operation / machine.lanes, 0.1), 3)
 
 
-def _accesses(statements: Sequence[Statement], lane: str | None) -> Iterator[tuple[Load | Store, bool]]:
+def _accesses(statements: Sequence[Statement], lane: LoopIndex | None) -> Iterator[tuple[Load | Store, bool]]:
     """The loads and stores of memory, and whether they touch one element here and one there."""
     for statement in statements:
         if isinstance(statement, Load | Store) and statement.buffer.role != "scratch":
@@ -41,8 +42,8 @@ def _accesses(statements: Sequence[Statement], lane: str | None) -> Iterator[tup
             yield from _accesses(statement.body, lane or statement.indices[-1][0])
 
 
-def _is_far(address: Address, lane: str | None) -> bool:
-    step = dict(address.steps).get(lane or "", 0)
+def _is_far(address: Address, lane: LoopIndex | None) -> bool:
+    step = 0 if lane is None else address.step(lane)
     if address.terms:
         return step == 0
     return not isinstance(step, int) or abs(step) > 2

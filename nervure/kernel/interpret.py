@@ -167,7 +167,7 @@ class _Run:
         address = statement.address
         place = self._number(address.base)
         for index, step in address.steps:
-            place += self._number(step) * self._names[index]
+            place += self._number(step) * self._names[index.name]
         for stride, variable in address.terms:
             place += self._number(stride) * int(self._scalar(variable))
         size = len(self._memory[statement.buffer].array)
@@ -190,7 +190,7 @@ class _Run:
         for turn in reversed(turns) if self._backwards and (loop.parallel or loop.vector) else turns:
             if loop is self._kernel.parallel:
                 self._start_turn()
-            self._names[loop.index] = turn
+            self._names[loop.index.name] = turn
             self.block(loop.body)
 
     def _start_turn(self) -> None:
@@ -200,7 +200,7 @@ class _Run:
 
     def _points(self, loop: Reduce | Fold) -> Any:
         """Runs the body at each point, in row-major order, and gives the values there."""
-        names = [index for index, _ in loop.indices]
+        names = [index.name for index, _ in loop.indices]
         for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
             self._names.update(zip(names, point, strict=True))
             self.block(loop.body)

@@ -45,8 +45,9 @@ Double every element of x, unless it is negative:
 >>> from nervure.types.dtype import bool_, float32
 >>> x, y = Buffer("x", float32, 12, "in"), Buffer("y", float32, 12, "out")
 >>> element, double, sign = Variable(float32), Variable(float32), Variable(bool_)
->>> here = Address(0, (("%0", 1),))
->>> kernel = Kernel("double", (x, y), (For("%0", 12, (
+>>> i = LoopIndex(0)
+>>> here = Address(0, ((i, 1),))
+>>> kernel = Kernel("double", (x, y), (For(i, 12, (
 ...     Load(element, x, here),
 ...     Apply(double, "add", (element, element)),
 ...     Apply(sign, "less", (Literal(0.0, float32), element)),
@@ -62,7 +63,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-from nervure.types.dim import Dim, DimLike, affine, index_symbols, substitute
+from nervure.kernel.loop_index import Indices, LoopIndex, sorted_indices, substitute_indices
+from nervure.types.dim import Dim, DimLike, affine
 from nervure.types.dtype import DType
 
 LANES = 64
@@ -104,9 +106,6 @@ class Literal:
 
 Scalar = Variable | Literal
 
-Indices = tuple[tuple[str, DimLike], ...]
-"""Loop indices from the outside in, each with its extent."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
@@ -131,7 +130,7 @@ class Address:
     """
 
     base: DimLike
-    steps: tuple[tuple[str, DimLike], ...] = ()
+    steps: tuple[tuple[LoopIndex, DimLike], ...] = ()
     terms: tuple[tuple[DimLike, Scalar], ...] = ()
 
     @property
@@ -144,43 +143,45 @@ class Address:
         """The scalars that it is written with."""
         return tuple([scalar for _, scalar in self.terms])
 
-    def step(self, index: str) -> DimLike:
+    def step(self, index: LoopIndex) -> DimLike:
         """How far one turn of a loop moves it, where it is affine in the loop's index; else 0."""
         return dict(self.steps).get(index, 0)
 
-    def mentions(self, index: str) -> bool:
+    def mentions(self, index: LoopIndex) -> bool:
         """Whether it depends on a loop index."""
-        return index in dict(self.steps) or index in index_symbols(self.base)
+        return index in dict(self.steps) or index.occurs_in(self.base)
 
     def replace_operands(self, table: Mapping[Variable, Scalar]) -> Address:
         """The address with other scalars for some variables."""
         terms = _replaced(self.terms, table)
         return self if terms is self.terms else replace(self, terms=terms)
 
-    def substitute(self, indices: Mapping[str, DimLike]) -> Address:
+    def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Address:
         """The address where expressions stand for some loop indices; affine in what these are affine in."""
         if not any([self.mentions(index) for index in indices]):
             return self
-        base = substitute(self.base, indices)
-        kept: dict[str, DimLike] = {}
-        added: dict[str, DimLike] = {}
+        base = substitute_indices(self.base, indices)
+        kept: dict[LoopIndex, DimLike] = {}
+        added: dict[LoopIndex, DimLike] = {}
         for index, step in self.steps:
             if index not in indices:
                 kept[index] = step
                 continue
             factors, rest = _affine_parts(indices[index])
             base = base + step * rest
-            for name, factor in factors.items():
-                steps = kept if name == index else added
-                steps[name] = steps.get(name, 0) + step * factor
-        for name, step in added.items():
-            kept[name] = kept.get(name, 0) + step
+            for moving, factor in factors.items():
+                steps = kept if moving is index else added
+                steps[moving] = steps.get(moving, 0) + step * factor
+        for moving, step in added.items():
+            kept[moving] = kept.get(moving, 0) + step
         return Address(base, tuple(kept.items()), self.terms)
 
 
-def _affine_parts(x: DimLike) -> tuple[dict[str, DimLike], DimLike]:
+def _affine_parts(x: DimLike) -> tuple[dict[LoopIndex, DimLike], DimLike]:
     """(factors, rest) with x == the sum of index * factor, and the rest."""
-    return affine(x, sorted(index_symbols(x))) or ({}, x)
+    indices = sorted_indices(x)
+    parts = affine(x, [index.name for index in indices])
+    return ({}, x) if parts is None else ({index: parts[0][index.name] for index in indices}, parts[1])
 
 
 # -- statements ----------------------------------------------------------------------------------------------
@@ -225,7 +226,7 @@ class Statement:
         """The statements inside it."""
         return tuple([getattr(self, name) for name in self.BODIES])
 
-    def mentions(self, index: str) -> bool:
+    def mentions(self, index: LoopIndex) -> bool:
         """Whether it is written with a loop index itself."""
         return any([_mentions(getattr(self, name), index) for name in self.DIMS])
 
@@ -237,7 +238,7 @@ class Statement:
         """The statement that defines other variables for some, its bodies as they are."""
         return self._map((*self.RESULTS, *self.ARGUMENTS), lambda x: _replaced(x, table))
 
-    def substitute(self, indices: Mapping[str, DimLike]) -> Self:
+    def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Self:
         """The statement, with all inside it, where expressions stand for some indices of the loops around it."""
         return self._map((*self.DIMS, *self.BODIES), lambda x: _substituted(x, indices))
 
@@ -357,7 +358,7 @@ class For(Loop):
     """A loop."""
 
     DIMS, BODIES = ("extent",), ("body",)
-    index: str
+    index: LoopIndex
     extent: DimLike
     body: Body
     parallel: bool = False
@@ -417,8 +418,8 @@ def _dims(x: Any) -> tuple[DimLike, ...]:
     return tuple([extent for _, extent in x]) if isinstance(x, tuple) else (x,)
 
 
-def _mentions(x: Any, index: str) -> bool:
-    return x.mentions(index) if isinstance(x, Address) else any([index in index_symbols(entry) for entry in _dims(x)])
+def _mentions(x: Any, index: LoopIndex) -> bool:
+    return x.mentions(index) if isinstance(x, Address) else any([index.occurs_in(entry) for entry in _dims(x)])
 
 
 def _replaced(x: Any, table: Mapping[Variable, Any]) -> Any:
@@ -429,9 +430,9 @@ def _replaced(x: Any, table: Mapping[Variable, Any]) -> Any:
     return x.replace_operands(table) if isinstance(x, Address) else x
 
 
-def _substituted(x: Any, indices: Mapping[str, DimLike]) -> Any:
+def _substituted(x: Any, indices: Mapping[LoopIndex, DimLike]) -> Any:
     if isinstance(x, Dim):
-        return substitute(x, indices)
+        return substitute_indices(x, indices)
     if isinstance(x, tuple):
         return _mapped(x, lambda entry: _substituted(entry, indices))
     return x.substitute(indices) if isinstance(x, Address | Statement) else x
@@ -484,6 +485,6 @@ def used(statements: Iterable[Statement]) -> list[Variable]:
     return [x for statement in walk(statements) for x in statement.operands if isinstance(x, Variable)]
 
 
-def substituted(body: Iterable[Statement], indices: Mapping[str, DimLike]) -> Body:
+def substituted(body: Iterable[Statement], indices: Mapping[LoopIndex, DimLike]) -> Body:
     """A body where expressions stand for some indices of the loops around it."""
     return tuple([statement.substitute(indices) for statement in body])

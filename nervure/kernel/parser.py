@@ -8,7 +8,7 @@
 ... '''
 >>> kernel = parse_kernel(text)
 >>> kernel.body[0].body[0].address
-Address(base=N - 1, steps=(('%0', -1),), terms=())
+Address(base=N - 1, steps=((%0, -1),), terms=())
 >>> from nervure.kernel.printer import print_kernel
 >>> print_kernel(kernel) == text
 True
@@ -33,7 +33,6 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
-    Indices,
     Kernel,
     Load,
     Reduce,
@@ -42,6 +41,7 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
+from nervure.kernel.loop_index import Indices
 from nervure.kernel.scalar_types import carries_type, result_type
 from nervure.kernel.scope import Scope
 from nervure.types.dtype import int64

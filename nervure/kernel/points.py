@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.kernel.ir import Address, Scalar
-from nervure.types.dim import DimLike, affine, index_symbols, simplify, substitute
+from nervure.kernel.loop_index import LoopIndex
+from nervure.types.dim import DimLike, affine, simplify, substitute
 from nervure.types.index_map import IndexMap, Ranges, indices
 from nervure.types.layout import row_major
 from nervure.types.shape import Shape
@@ -34,12 +35,17 @@ def compose(map: IndexMap, coordinates: Coordinates) -> Coordinates:
     """The coordinates below a view of what is read at these coordinates of it."""
     if not map.coordinates:
         return ()
-    table = {f"%{k}": entry for k, entry in enumerate(coordinates)}
     whole: dict[DimLike, int] = {symbol: k for k, symbol in enumerate(indices(len(coordinates)))}
     found: list[DimLike] = []
     for entry in map.coordinates:
-        found.append(coordinates[whole[entry]] if entry in whole else substitute(entry, table))
+        found.append(coordinates[whole[entry]] if entry in whole else at_coordinates(entry, coordinates))
     return tuple(found)
+
+
+def at_coordinates(x: DimLike, coordinates: Coordinates) -> DimLike:
+    """What an expression over the indices of a domain is at a point of it."""
+    return substitute(x, {str(symbol): entry for symbol, entry in zip(indices(len(coordinates)), coordinates,
+                                                                     strict=True)})
 
 
 def without_ones(coordinates: Coordinates, shape: Shape, other: Shape) -> Coordinates | None:
@@ -79,16 +85,17 @@ def through(point: Point, shape: Shape, ranges: Ranges | None = None) -> Coordin
     return tuple(found)
 
 
-def address(offset: DimLike, names: Sequence[str], ranges: Ranges,
+def address(offset: DimLike, indices: Sequence[LoopIndex], ranges: Ranges,
             extra: tuple[tuple[DimLike, Scalar], ...] = ()) -> Address:
     """An offset in elements as an address: affine in the loop indices where it can be said so."""
-    if isinstance(offset, int) or not (used := [name for name in names if name in index_symbols(offset)]):
+    if isinstance(offset, int) or not (used := [index for index in indices if index.occurs_in(offset)]):
         return Address(offset, (), extra)
-    parts = affine(offset, used)
+    names = [index.name for index in used]
+    parts = affine(offset, names)
     if parts is None:
         offset = simplify(offset, ranges)
-        parts = affine(offset, used)
+        parts = affine(offset, names)
     if parts is None:
         return Address(offset, (), extra)
-    steps = tuple([(name, parts[0][name]) for name in used if parts[0][name] != 0])
+    steps = tuple([(index, parts[0][index.name]) for index in used if parts[0][index.name] != 0])
     return Address(parts[1], steps, extra)

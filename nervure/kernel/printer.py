@@ -2,14 +2,13 @@
 
 :mod:`nervure.kernel.parser` reads it back.
 
->>> from nervure.kernel.ir import Address, Buffer, Variable
+>>> from nervure.kernel.ir import Address, Buffer, Store, Variable
 >>> from nervure.types.dim import dim
 >>> from nervure.types.dtype import float32
->>> n = dim("N", min=1)
+>>> i, n, element, double = LoopIndex(0), dim("N", min=1), Variable(float32), Variable(float32)
 >>> x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, n, "out")
->>> element, double = Variable(float32), Variable(float32)
->>> reverse = Address(n - 1, (("%0", -1),))
->>> print(print_kernel(Kernel("double", (x, y), (For("%0", n, (
+>>> reverse = Address(n - 1, ((i, -1),))
+>>> print(print_kernel(Kernel("double", (x, y), (For(i, n, (
 ...     Load(element, x, reverse),
 ...     Apply(double, "add", (element, element)),
 ...     Store(y, reverse, double)), parallel=True),))), end="")
@@ -38,7 +37,6 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
-    Indices,
     Kernel,
     Literal,
     Load,
@@ -51,8 +49,9 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.kernel.loop_index import Indices, LoopIndex, substitute_indices
 from nervure.kernel.scalar_types import carries_type
-from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols, substitute
+from nervure.types.dim import Dim, DimLike, declaration, declared_symbols, dim, index_symbols
 from nervure.types.dtype import bool_
 
 LETTERS = "ijklmnpqrst"
@@ -86,8 +85,8 @@ class _Printer:
         self._symbols = self._declared()
         self._free = _Free({*self._symbols, *self._buffers.values()})
         self._variables: dict[Variable, str] = {}
-        self._indices: dict[str, str] = {}  # of the loops around
-        self._depths: dict[str, int] = {}
+        self._indices: dict[LoopIndex, str] = {}  # of the loops around
+        self._depths: dict[LoopIndex, int] = {}
 
     def _declared(self) -> dict[str, Dim]:
         """The symbols by name, with the tightest bounds that any dimension knows."""
@@ -193,15 +192,12 @@ class _Printer:
     # -- dimensions and addresses --------------------------------------------------------------------------
 
     def _dim(self, x: DimLike) -> str:
-        names = index_symbols(x)
-        if not names:
-            return str(x)
-        return str(substitute(x, {name: dim(self._indices[name]) for name in names if name in self._indices}))
+        return str(substitute_indices(x, {index: dim(name) for index, name in self._indices.items()}))
 
     def _address(self, address: Address) -> str:
         """``8*i + j + 3*v0 + 5``; a base that has loop indices stands in parentheses."""
         steps = sorted(address.steps, key=lambda step: self._depths.get(step[0], -1))
-        terms = [_term(step, self._indices.get(index, index)) for index, step in steps]
+        terms = [_term(step, self._indices.get(index, index.name)) for index, step in steps]
         terms += [_term(stride, self._scalar(variable)) for stride, variable in address.terms]
         if index_symbols(address.base):
             terms.append(f"({self._dim(address.base)})")

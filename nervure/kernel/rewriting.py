@@ -20,6 +20,7 @@ import operator
 from collections.abc import Iterable, Mapping
 
 from nervure.kernel.ir import Body, Fold, For, Loop, Reduce, Scalar, Simple, Statement, Variable, substituted
+from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
 
 
@@ -73,15 +74,16 @@ class Rewrite:
 
 
 def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),
-               indices: Mapping[str, DimLike] | None = None) -> tuple[Body, tuple[Scalar, ...]]:
+               indices: Mapping[LoopIndex, DimLike] | None = None) -> tuple[Body, tuple[Scalar, ...]]:
     """A body with variables of its own, and what scalars are there; where expressions stand for some loop indices.
 
     >>> from nervure.kernel.ir import Address, Buffer, Load
     >>> from nervure.types.dtype import float32
     >>> x, y = Buffer("x", float32, 12, "in"), Variable(float32)
-    >>> body, values = fresh_copy([Load(y, x, Address(1, (("%0", 4), ("%1", 1))))], [y], {"%1": 2})
+    >>> i, j = LoopIndex(0), LoopIndex(1)
+    >>> body, values = fresh_copy([Load(y, x, Address(1, ((i, 4), (j, 1))))], [y], {j: 2})
     >>> body[0].address, values[0] is body[0].result, values[0] is y
-    (Address(base=3, steps=(('%0', 4),), terms=()), True, False)
+    (Address(base=3, steps=((%0, 4),), terms=()), True, False)
     """
     table: dict[Variable, Variable] = {}
 

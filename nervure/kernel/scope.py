@@ -6,7 +6,7 @@
 >>> with scope.inside(line, [("i", 4), ("j", 8)]):
 ...     address = scope.address(line)
 >>> address.base, address.steps, address.terms == ((-3, row),)
-(5, (('%0', 8), ('%1', 1)), True)
+(5, ((%0, 8), (%1, 1)), True)
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import Any
 
 from nervure.errors import NervureError, did_you_mean
 from nervure.ir.scanner import MAX_DIGITS, WORD, Scanner, token
-from nervure.kernel.ir import Address, Buffer, Indices, Literal, Scalar, Variable
-from nervure.types.dim import Dim, DimLike, index, parse_declaration, parse_dim, symbols
+from nervure.kernel.ir import Address, Buffer, Literal, Scalar, Variable
+from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.types.dim import Dim, DimLike, parse_declaration, parse_dim, symbols
 from nervure.types.dtype import DType, as_dtype, bool_
 
 _NUMBER = r"-?(?:nan|inf|[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
@@ -40,7 +41,7 @@ class Scope:
         self._symbols: dict[str, Dim] = {}
         self._buffers: dict[str, Buffer] = {}
         self._variables: dict[str, Variable] = {}
-        self._indices: dict[str, Dim] = {}  # of the loops around, from the outside in
+        self._indices: dict[str, LoopIndex] = {}  # of the loops around, from the outside in
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -79,11 +80,11 @@ class Scope:
     @contextmanager
     def inside(self, line: Scanner, indices: Sequence[tuple[str, Any]]) -> Iterator[Indices]:
         """Inside of loops; their indices, which are numbered by how deep they stand."""
-        outer, found = self._indices, list[tuple[str, DimLike]]()
+        outer, found = self._indices, list[tuple[LoopIndex, DimLike]]()
         self._indices = dict(outer)
         for name, extent in indices:
-            symbol = self._indices[self._new(line, name)] = index(len(self._indices))
-            found.append((str(symbol), extent))
+            self._indices[self._new(line, name)] = index = LoopIndex(len(self._indices))
+            found.append((index, extent))
         yield tuple(found)
         self._indices = outer
 
@@ -134,11 +135,12 @@ class Scope:
             line.position += 1
 
     def _dim(self, line: Scanner, text: str) -> DimLike:
+        indices = {name: index.dim for name, index in self._indices.items()}
         try:
-            found = parse_dim(text.strip(), {**self._symbols, **self._indices})
+            found = parse_dim(text.strip(), {**self._symbols, **indices})
         except NervureError as error:
             raise line.wrapped(error) from error
-        known = {str(symbol) for symbol in (*self._symbols.values(), *self._indices.values())}
+        known = {str(symbol) for symbol in (*self._symbols.values(), *indices.values())}
         for name in sorted(symbols(found) - known):
             raise line.error(f"there is no symbol or loop index {name}", got=name,
                              expected=f"a line 'symbol {name}' before the statements, or a loop over it",
@@ -177,7 +179,7 @@ class Scope:
         if not bracket:
             raise line.error("an address has no end", expected="]")
         base: list[str] = []
-        steps: list[tuple[str, DimLike]] = []
+        steps: list[tuple[LoopIndex, DimLike]] = []
         terms: list[tuple[DimLike, Scalar]] = []
         for sign, term in _signed(text):
             found = _TERM.fullmatch(term)
@@ -187,7 +189,7 @@ class Scope:
                 continue
             factor = self._dim(line, found["factor"] or "1") * (-1 if sign == "-" else 1)
             if name in self._indices:
-                steps.append((str(self._indices[name]), factor))
+                steps.append((self._indices[name], factor))
             else:
                 terms.append((factor, self._scalar(line, name)))
         line.position += len(text) + 1

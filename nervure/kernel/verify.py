@@ -27,7 +27,6 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
-    Indices,
     Kernel,
     Load,
     Loop,
@@ -38,9 +37,10 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.kernel.loop_index import Indices
 from nervure.kernel.printer import describe
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.types.dim import Dim, DimLike, bounds, index, index_symbols, less_equal, substitute
+from nervure.types.dim import Dim, DimLike, bounds, index_symbols, less_equal, substitute
 from nervure.types.dtype import DType, bool_, int64
 
 ROLES = ("in", "out", "inout", "scratch")
@@ -174,7 +174,7 @@ class _Verifier:
             self._typed(statement, statement.valid, bool_, "its condition")
         for _, scalar in address.terms:
             self._require(scalar.dtype.is_integer, statement, f"a term of its address is of {scalar.dtype}")
-        names = [name for name, _ in address.steps]
+        names = [index.name for index, _ in address.steps]
         self._require(len(set(names)) == len(names), statement, "a loop index has two steps")
         self._require(self._ranges.keys() >= set(names), statement, "it has a step of an index of no loop around it")
         strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
@@ -189,7 +189,7 @@ class _Verifier:
         inside = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
         if all(inside):
             return
-        extents = [self._ranges[name][1] for name, _ in statement.address.steps]
+        extents = [self._ranges[index.name][1] for index, _ in statement.address.steps]
         is_decided = False in inside or all([isinstance(x, int) for x in (size, *statement.dims, *extents)])
         if is_decided or self._unproved is None:
             name = statement.buffer.name
@@ -199,10 +199,9 @@ class _Verifier:
     def _ends(self, address: Address) -> tuple[DimLike, DimLike]:
         """The address where it is lowest and highest in each index whose extent depends on a loop around it."""
         low = high = address.base
-        for name, step in address.steps:
-            term = step * index(int(name[1:]))
-            low, high = low + term, high + term
-        steps = dict(address.steps)
+        steps = {index.name: step for index, step in address.steps}
+        for index, step in address.steps:
+            low, high = low + step * index.dim, high + step * index.dim
         for name, (_, last) in reversed(self._ranges.items()):
             if name in steps and index_symbols(last) and less_equal(0, steps[name]):
                 low, high = substitute(low, {name: 0}), substitute(high, {name: last})
@@ -221,10 +220,10 @@ class _Verifier:
         self._check_dims(statement)
         outer = self._visible, self._ranges, self._runs
         self._visible, self._ranges = set(self._visible), dict(self._ranges)
-        for name, extent in indices:
-            self._require(name not in self._ranges, statement, f"the index {name} is that of a loop around it")
+        for index, extent in indices:
+            self._require(index.name not in self._ranges, statement, f"the index {index} is that of a loop around it")
             self._require(less_equal(0, extent, outer[1]) is not False, statement, f"it has {extent} turns")
-            self._ranges[name] = (0, extent - 1)
+            self._ranges[index.name] = (0, extent - 1)
             self._runs = self._runs and bounds(extent)[1] != 0
         yield
         self._visible, self._ranges, self._runs = outer
@@ -248,8 +247,8 @@ class _Verifier:
         with self._inside(loop, loop.indices):
             self.block(loop.body)
             self._read(loop, loop.values)
-        for name, extent in loop.indices[-1:]:  # the index that may run in lanes
-            self._check_turns(For(name, extent, loop.body, vector=True))
+        for index, extent in loop.indices[-1:]:  # the index that may run in lanes
+            self._check_turns(For(index, extent, loop.body, vector=True))
         self._check_lengths(loop, loop.results, loop.combine, loop.values)
         for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):
             self._check_combine(loop, combine, value.dtype)

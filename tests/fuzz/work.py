@@ -14,7 +14,7 @@ in front of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from nervure.ir.kinds import Elementwise, Structured
 from nervure.ir.op import Op
 from nervure.kernel.ir import (
     Apply,
+    Body,
     Definition,
     Fold,
     For,
@@ -34,10 +35,11 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.kernel.plan import KernelStep, Plan, make_plan
 from nervure.passes.pipelines import standard
-from nervure.types.dim import DimLike, evaluate, index
+from nervure.types.dim import evaluate, index
 from nervure.types.shape import Shape
 from tests.conformance.tolerance import ROUNDED as ROUNDED_FUNCTIONS
 from tests.fuzz.graphs import Case
@@ -118,13 +120,13 @@ def _applied(statements: tuple[Statement, ...], binding: Mapping[str, int]) -> i
         if isinstance(statement, Apply):
             total += _cost(statement)
         elif isinstance(statement, For):
-            total += _in_loop(statement.body, [(statement.index, statement.extent)], binding)
+            total += _in_loop(statement.body, statement.indices, binding)
         elif isinstance(statement, (Reduce, Fold)):
             total += _in_loop(statement.body, statement.indices, binding)
     return total
 
 
-def _in_loop(body: tuple[Statement, ...], indices: Sequence[tuple[str, DimLike]], binding: Mapping[str, int]) -> int:
+def _in_loop(body: Body, indices: Indices, binding: Mapping[str, int]) -> int:
     """What the turns of a loop cost, in front of which everything is computed that is the same in all of them."""
     stored = {entry.buffer for entry in walk(body) if isinstance(entry, Store)}
     varying: set[Scalar] = set()
@@ -144,5 +146,5 @@ def _in_loop(body: tuple[Statement, ...], indices: Sequence[tuple[str, DimLike]]
 
 def _turns(extents: Iterable[Any], binding: Mapping[str, int]) -> int:
     """The turns of loops; an extent that depends on an outer index counts as in the first turn."""
-    first = {f"%{number}": 0 for number in range(64)}
+    first = {LoopIndex(number).name: 0 for number in range(64)}
     return math.prod([max(evaluate(extent, {**first, **binding}), 0) for extent in extents])

@@ -20,16 +20,19 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.scalar_types import result_type
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, int64
 
-Indices = Mapping[str, DimLike]
+Indices = Mapping[LoopIndex, DimLike]
+
+I, J, K = [LoopIndex(number) for number in range(3)]
 
 
 def at(base: DimLike = 0, /, terms: Sequence[tuple[DimLike, Scalar]] = (), **steps: DimLike) -> Address:
     """``at(3, i0=8)`` is ``8*%0 + 3``."""
-    return Address(base, tuple([(f"%{name[1:]}", step) for name, step in steps.items()]), tuple(terms))
+    return Address(base, tuple([(LoopIndex(int(name[1:])), step) for name, step in steps.items()]), tuple(terms))
 
 
 class Block:
@@ -63,7 +66,8 @@ class Block:
     def check(self, condition: Scalar, failure: int, value: Scalar) -> None:
         self.list.append(Check(condition, failure, value))
 
-    def loop(self, index: str, extent: DimLike, body: Block, parallel: bool = False, vector: bool = False) -> None:
+    def loop(self, index: LoopIndex, extent: DimLike, body: Block, parallel: bool = False,
+             vector: bool = False) -> None:
         self.list.append(For(index, extent, body.body, parallel, vector))
 
     def reduce(self, combine: Sequence[str], indices: Indices, body: Block, *values: Scalar) -> tuple[Variable, ...]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nervure.kernel.ir import Buffer, Kernel, Scalar, Variable
+from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike, dim, evaluate, index
 from nervure.types.dtype import bool_, float32, int64
 from tests.kernel.block import Address, Block, number
@@ -61,7 +62,7 @@ class _Maker:
         if how < 0.3:
             factor = self.random.choice([2, 3, 4])
             return Address(offset // factor * factor + offset % factor)
-        steps = [(f"%{axis}", stride) for axis, stride in strides.items()]
+        steps = [(LoopIndex(axis), stride) for axis, stride in strides.items()]
         self.random.shuffle(steps)
         return Address(0, tuple(steps))
 
@@ -108,7 +109,7 @@ def _nest(maker: _Maker, block: Block, axes: list[int], scope: _Scope, depth: in
         return
     inner = Block()
     _nest(maker, inner, axes[1:], scope.inside(axes[:1]), depth + 1)
-    block.loop(f"%{axes[0]}", maker.extents[axes[0]], inner, parallel=depth == 0, vector=len(axes) == 1)
+    block.loop(LoopIndex(axes[0]), maker.extents[axes[0]], inner, parallel=depth == 0, vector=len(axes) == 1)
 
 
 def _reduction(maker: _Maker, block: Block, axes: list[int], scope: _Scope) -> None:
@@ -118,7 +119,7 @@ def _reduction(maker: _Maker, block: Block, axes: list[int], scope: _Scope) -> N
         _store(maker, body, inner)
     values = [maker.random.choice(inner.floats[3:] or inner.floats), maker.random.choice(inner.integers)]
     combine = [maker.random.choice(["add", "maximum", "multiply"]), maker.random.choice(["add", "minimum", "or"])]
-    indices = {f"%{axis}": maker.extents[axis] for axis in axes}
+    indices = {LoopIndex(axis): maker.extents[axis] for axis in axes}
     if maker.random.random() < 0.2 and all([isinstance(extent, int) for extent in indices.values()]):
         left, right = [tuple([Variable(value.dtype) for value in values]) for _ in range(2)]
         combining = Block()

@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from nervure.kernel.ir import Address, Buffer, Kernel, Literal, Loop, Variable
-from nervure.types.dim import Dim, DimLike, index_symbols, substitute
-from nervure.types.dim import index as index_symbol
+from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.types.dim import Dim, DimLike
 
 
 def differences(one: Kernel, other: Kernel) -> list[str]:
@@ -22,7 +22,7 @@ class _Comparison:
     def __init__(self) -> None:
         self.differences: list[str] = []
         self._variables: dict[Variable, Variable] = {}
-        self._indices: dict[str, str] = {}
+        self._indices: dict[LoopIndex, LoopIndex] = {}
 
     def compare(self, where: str, one: Any, other: Any) -> None:
         """Notes in which places two things differ."""
@@ -45,24 +45,24 @@ class _Comparison:
     def _is_same(self, one: Any, other: Any) -> bool:
         if isinstance(one, Variable):
             return one.dtype is other.dtype and self._variables.setdefault(one, other) is other
-        if isinstance(one, str) and one.startswith("%"):
-            return self._indices.setdefault(one, other) == other
+        if isinstance(one, LoopIndex):
+            return self._indices.setdefault(one, other) is other
         return self._renumbered(one) == other if isinstance(one, Dim | int) else one == other
 
     def _dataclasses(self, where: str, one: Any, other: Any) -> None:
         if isinstance(one, Loop):
-            self._indices.update(zip([name for name, _ in one.indices], [name for name, _ in other.indices],
+            self._indices.update(zip([index for index, _ in one.indices], [index for index, _ in other.indices],
                                      strict=False))
         for entry in fields(one):
             self.compare(f"{where}.{entry.name}", getattr(one, entry.name), getattr(other, entry.name))
 
     def _addresses(self, where: str, one: Address, other: Address) -> None:
         """The order of steps means nothing."""
-        steps = {self._indices.get(name, name): step for name, step in one.steps}
+        steps = {self._indices.get(index, index): step for index, step in one.steps}
         if steps != dict(other.steps) or len(one.steps) != len(other.steps):
             self.differences.append(f"{where}: {steps} and {other.steps}")
         self.compare(f"{where}.base", one.base, other.base)
         self.compare(f"{where}.terms", one.terms, other.terms)
 
     def _renumbered(self, x: DimLike) -> DimLike:
-        return substitute(x, {name: index_symbol(int(self._indices.get(name, name)[1:])) for name in index_symbols(x)})
+        return substitute_indices(x, {index: other.dim for index, other in self._indices.items()})

@@ -12,7 +12,7 @@ from nervure.kernel.ir import BLOCK, COMBINES, LANES, Buffer, Kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import index
 from nervure.types.dtype import bfloat16, bool_, complex64, float32, int8, int64, uint8
-from tests.kernel.block import Block, at, number
+from tests.kernel.block import Block, I, J, at, number
 from tests.kernel.kernels import kernel_of
 from tests.kernel.running import run
 
@@ -122,7 +122,7 @@ def test_sums_have_one_order(length):
 def test_points_of_several_indices_are_in_row_major_order():
     x, y = Buffer("x", float32, 6 * 50, "in"), Buffer("y", float32, 1, "out")
     top, body = Block(), Block()
-    total, = top.reduce(["add"], {"%0": 6, "%1": 50}, body, body.load(x, at(i0=50, i1=1)))
+    total, = top.reduce(["add"], {I: 6, J: 50}, body, body.load(x, at(i0=50, i1=1)))
     top.store(y, at(), total)
     values = normal(300)
     assert run(Kernel("sum", (x, y), top.body), {}, x=values)[0]["y"][0] == in_one_order(values)
@@ -152,7 +152,7 @@ def copying(y, address, x_role="in"):
     x = Buffer("x", float32, 4, x_role)
     top, body = Block(), Block()
     body.store(y, at(i0=1), body.load(x, address))
-    top.loop("%0", 4, body, parallel=True)
+    top.loop(I, 4, body, parallel=True)
     return Kernel("copying", (x, y), top.body)
 
 
@@ -169,7 +169,7 @@ def test_what_has_not_been_written_in_this_turn_is_not_read():
         top, body = Block(), Block()
         body.store(y, at(i0=1), number(1.0, float32))
         body.load(y, at())
-        top.loop("%0", 4, body, parallel=True)
+        top.loop(I, 4, body, parallel=True)
         with pytest.raises(InternalError, match="place 0 of y has not been written in this turn"):
             run(Kernel("first", (y,), top.body), {})
 
@@ -183,7 +183,7 @@ def test_a_store_that_combines_reads():
 
 def test_a_fold_has_a_point():
     top, body, combine = Block(), Block(), Block()
-    top.fold({"%0": 0}, body, [number(1, int64)], [], [], combine, [])
+    top.fold({I: 0}, body, [number(1, int64)], [], [], combine, [])
     with pytest.raises(InternalError, match="there is no point"):
         run(Kernel("empty", (), top.body), {})
 
@@ -200,7 +200,7 @@ def test_turns_run_in_any_order():
     for flags in ({"parallel": True}, {"vector": True}):
         top, body = Block(), Block()
         body.store(z, at(i0=1), body.load(z, at(1, i0=1)))
-        top.loop("%0", 3, body, **flags)
+        top.loop(I, 3, body, **flags)
         shift = Kernel("shift", (z,), top.body)
         assert run(shift, {}, z=[1, 2, 3, 4])[0]["z"].tolist() == [2, 3, 4, 4]
         assert run(shift, {}, backwards=True, z=[1, 2, 3, 4])[0]["z"].tolist() == [4, 4, 4, 4]
@@ -209,5 +209,5 @@ def test_turns_run_in_any_order():
 def test_indices_are_values():
     y, top, body = Buffer("y", int64, 12, "out"), Block(), Block()
     body.store(y, at(i0=1), body.index(index(0) // 5 * 10 + index(0) % 5))
-    top.loop("%0", 12, body)
+    top.loop(I, 12, body)
     assert run(Kernel("digits", (y,), top.body), {})[0]["y"].tolist() == [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21]

@@ -21,10 +21,12 @@ from nervure.kernel.ir import (
     substituted,
     used,
 )
+from nervure.kernel.loop_index import LoopIndex, index_named, sorted_indices
 from nervure.kernel.rewriting import Rewrite, fresh_copy
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, evaluate, index
 from nervure.types.dtype import bool_, float32, int64
+from tests.kernel.block import I, J, K
 from tests.kernel.random_kernels import random_case
 from tests.kernel.running import run
 
@@ -36,11 +38,11 @@ def statements() -> list:
     """One of each kind, all of whose scalars differ."""
     a, b, c, d = [Variable(float32) for _ in range(4)]
     place, valid = Variable(int64), Variable(bool_)
-    address = Address(N, (("%0", 3),), ((2, place),))
+    address = Address(N, ((I, 3),), ((2, place),))
     body = (Load(a, X, address),)
     return [Apply(a, "add", (b, c)), Index(place, index(0) + N), Load(a, X, address, valid, b),
-            Store(X, address, b, None, valid), For("%1", N, body), Reduce((d,), ("add",), (("%1", N),), body, (a,)),
-            Fold((d,), (("%1", N),), body, (a,), (b,), (c,), (Apply(place, "add", (b, c)),), (place,))]
+            Store(X, address, b, None, valid), For(J, N, body), Reduce((d,), ("add",), ((J, N),), body, (a,)),
+            Fold((d,), ((J, N),), body, (a,), (b,), (c,), (Apply(place, "add", (b, c)),), (place,))]
 
 
 def test_operands_are_what_a_statement_reads_itself():
@@ -60,7 +62,7 @@ def test_dims_are_what_it_is_written_with():
 
 
 def test_a_statement_mentions_the_indices_in_its_own_dims():
-    assert [statement.mentions("%0") for statement in statements()] == [False, True, True, True, False, False, False]
+    assert [statement.mentions(I) for statement in statements()] == [False, True, True, True, False, False, False]
 
 
 @pytest.mark.parametrize("number", range(7))
@@ -76,7 +78,7 @@ def test_other_operands_and_results_take_the_place_of_all(number):
 @pytest.mark.parametrize("number", range(7))
 def test_what_does_not_change_stays_itself(number):
     statement = statements()[number]
-    assert statement.substitute({"%7": 1}) is statement
+    assert statement.substitute({LoopIndex(7): 1}) is statement
     assert statement.replace_operands({Variable(float32): Literal(1.0, float32)}) is statement
     assert statement.map_bodies(lambda body: body) is statement
     assert Rewrite().block((statement,))[0] is statement
@@ -88,20 +90,20 @@ def test_all_variables_that_are_read_are_found_at_any_depth():
 
 
 @pytest.mark.parametrize(("value", "expected"), [
-    (5, Address(N + 15, (("%1", 2),))),
-    (index(0) * 4 + index(2), Address(N, (("%0", 12), ("%1", 2), ("%2", 3)))),
-    (index(1) + 7, Address(N + 21, (("%1", 5),))),
-    (index(2) // 2, Address(N + 3 * (index(2) // 2), (("%1", 2),)))])
+    (5, Address(N + 15, ((J, 2),))),
+    (index(0) * 4 + index(2), Address(N, ((I, 12), (J, 2), (K, 3)))),
+    (index(1) + 7, Address(N + 21, ((J, 5),))),
+    (index(2) // 2, Address(N + 3 * (index(2) // 2), ((J, 2),)))])
 def test_an_address_stays_affine_in_what_an_expression_is_affine_in(value, expected):
-    assert Address(N, (("%0", 3), ("%1", 2))).substitute({"%0": value}) == expected
+    assert Address(N, ((I, 3), (J, 2))).substitute({I: value}) == expected
 
 
 def test_expressions_stand_for_indices_everywhere():
-    load = Load(Variable(float32), X, Address(index(0) // 2, (("%1", 1),)))
-    loop = For("%1", index(0) + 1, (load, Reduce((), (), (("%2", index(0) * 2),), (load,), ())))
-    changed, = substituted((loop,), {"%0": 6})
+    load = Load(Variable(float32), X, Address(index(0) // 2, ((J, 1),)))
+    loop = For(J, index(0) + 1, (load, Reduce((), (), ((K, index(0) * 2),), (load,), ())))
+    changed, = substituted((loop,), {I: 6})
     assert changed.extent == 7 and changed.body[0].address.base == 3
-    assert changed.body[1].indices == (("%2", 12),) and changed.body[1].body[0].address.base == 3
+    assert changed.body[1].indices == ((K, 12),) and changed.body[1].body[0].address.base == 3
 
 
 def unrolled(body: Body, bindings: dict[str, int]) -> Body:
@@ -133,3 +135,9 @@ def test_values_of_a_copy_are_its_own():
     (copy,), values = fresh_copy([Apply(x, "add", (outside, outside))], [x, outside, Literal(1.0, float32)])
     assert copy.result is not x and copy.operands == (outside, outside)
     assert values == (copy.result, outside, Literal(1.0, float32))
+
+
+def test_there_is_one_loop_index_for_each_number():
+    assert LoopIndex(7) is LoopIndex(7) is not LoopIndex(8) and index_named("%7") is LoopIndex(7)
+    assert LoopIndex(7).dim == index(7) and repr(LoopIndex(7)) == LoopIndex(7).name == "%7"
+    assert sorted_indices(index(10) * index(2) + N) == [LoopIndex(2), LoopIndex(10)]

@@ -15,6 +15,7 @@ from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_max, dim_min, index
 from nervure.types.dtype import all_dtypes, bool_, complex64, float32, float64, int64
+from tests.kernel.block import I, J
 from tests.kernel.kernels import NAMES, kernel_of
 from tests.kernel.random_kernels import random_case
 from tests.kernel.same import differences
@@ -62,26 +63,26 @@ def test_differences_are_seen():
 def place(address: Address) -> str:
     """The text of an address in two loops."""
     x, load = Buffer("x", float32, 100, "in"), Load(Variable(float32), Buffer("x", float32, 100, "in"), address)
-    kernel = Kernel("k", (x,), (For("%0", 9, (For("%1", 9, (Load(load.result, x, address),)),)),))
+    kernel = Kernel("k", (x,), (For(I, 9, (For(J, 9, (Load(load.result, x, address),)),)),))
     return print_kernel(read_back(kernel)).splitlines()[-1].partition("[")[2][:-1]
 
 
 @pytest.mark.parametrize("address", [
-    Address(0), Address(-3), Address(7, (("%0", 1),)), Address(0, (("%0", -1), ("%1", -2))),
-    Address(index(0) // 4), Address(index(0) * 2 + 1), Address(-index(1) % 3 - 2, (("%0", 5),)),
-    Address(dim_min(index(0), 3) * 2 - dim_max(index(1), 1, 2), (("%1", 1),)),
-    Address(0, (("%0", 0),)), Address(5, (), ((1, Literal(2, int64)),)), Address(-1, (), ((-1, Literal(2, int64)),)),
-    Address(0, (("%1", 1),), ((1, Literal(-2, int64)), (-1, Literal(-3, int64)), (4, Literal(-5, int64))))])
+    Address(0), Address(-3), Address(7, ((I, 1),)), Address(0, ((I, -1), (J, -2))),
+    Address(index(0) // 4), Address(index(0) * 2 + 1), Address(-index(1) % 3 - 2, ((I, 5),)),
+    Address(dim_min(index(0), 3) * 2 - dim_max(index(1), 1, 2), ((J, 1),)),
+    Address(0, ((I, 0),)), Address(5, (), ((1, Literal(2, int64)),)), Address(-1, (), ((-1, Literal(2, int64)),)),
+    Address(0, ((J, 1),), ((1, Literal(-2, int64)), (-1, Literal(-3, int64)), (4, Literal(-5, int64))))])
 def test_addresses_are_read_back(address):
     place(address)
 
 
 def test_addresses_over_symbols_are_read_back():
     x = Buffer("x", float32, N * M, "in")
-    for address in (Address(N - 1, (("%0", -1),)), Address(-N - 1, (("%0", N + 1),)), Address(0, (("%0", -N),)),
-                    Address(N // 2 * M, (("%0", N * M),)), Address((N + 1) // 2 * M - N * (M // 3), (("%0", N // 2),)),
-                    Address(N * index(0) // M, (("%0", M),)), Address(N * N + M, (("%0", N * N),))):
-        read_back(Kernel("k", (x,), (For("%0", dim_min(N, M), (Load(Variable(float32), x, address),)),)))
+    for address in (Address(N - 1, ((I, -1),)), Address(-N - 1, ((I, N + 1),)), Address(0, ((I, -N),)),
+                    Address(N // 2 * M, ((I, N * M),)), Address((N + 1) // 2 * M - N * (M // 3), ((I, N // 2),)),
+                    Address(N * index(0) // M, ((I, M),)), Address(N * N + M, ((I, N * N),))):
+        read_back(Kernel("k", (x,), (For(I, dim_min(N, M), (Load(Variable(float32), x, address),)),)))
 
 
 NUMBERS = [0.0, -0.0, 1.5, -0.1, 1e-45, 3.4e38, 1e22, float("inf"), float("-inf"), float("nan"), -float("nan")]

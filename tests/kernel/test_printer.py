@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nervure.kernel.ir import Buffer, For, Kernel, Literal, Load, Variable
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.printer import describe, print_kernel
 from nervure.types.dim import dim, index
 from nervure.types.dtype import complex64, float32, int64
-from tests.kernel.block import Block, at, number
+from tests.kernel.block import Block, I, at, number
 from tests.kernel.kernels import NAMES, kernel_of, text_of
 
 
@@ -23,8 +24,8 @@ def copying(prefix, first, second):
     a, b = index(first), index(second)
     address = at(a // 2 * 8 + b % 3, **{f"i{second}": 1})
     body.store(y, at(**{f"i{second}": 1, f"i{first}": 8}), body.load(x, address))
-    rows.loop(f"%{second}", 8, body)
-    top.loop(f"%{first}", 8, rows)
+    rows.loop(LoopIndex(second), 8, body)
+    top.loop(LoopIndex(first), 8, rows)
     return Kernel(prefix + "copying", (x, y), top.body)
 
 
@@ -39,7 +40,7 @@ def test_names_never_clash():
     i, v0 = dim("i"), dim("v0")
     x, top, body = Buffer("j", float32, i * v0, "inout"), Block(), Block()
     body.store(x, at(i0=v0), body.load(x, at(i0=v0)))
-    top.loop("%0", i, body)
+    top.loop(I, i, body)
     text = print_kernel(Kernel("clash", (x,), top.body))
     assert text.splitlines()[3:] == ["  for k < i:", "    v1 = j[v0*k]", "    j[v0*k] = v1"]
 
@@ -47,7 +48,7 @@ def test_names_never_clash():
 def nested(depth, body):
     for level in reversed(range(depth)):
         outer = Block()
-        outer.loop(f"%{level}", 2, body)
+        outer.loop(LoopIndex(level), 2, body)
         body = outer
     return body.body
 
@@ -74,8 +75,8 @@ def test_symbols_of_statements_are_declared():
     body.load(x, at(dim("A", min=2), [(dim("B", min=3), number(1, int64))], i0=dim("C", min=4)))
     body.index(dim("D", min=5) + 1)
     top = Block()
-    top.loop("%0", dim("E", min=6), body)
-    top.reduce(["add"], {"%0": dim("F", min=7)}, Block(), number(1, int64))
+    top.loop(I, dim("E", min=6), body)
+    top.reduce(["add"], {I: dim("F", min=7)}, Block(), number(1, int64))
     text = print_kernel(Kernel("k", (x,), top.body)).splitlines()
     assert text[1:7] == [f"  symbol {name}:{low}.." for low, name in enumerate("ABCDEF", 2)]
 
@@ -86,7 +87,7 @@ def test_symbols_of_statements_are_declared():
     (at(index(0) // 4), "(i//4)"), (at(i0=-dim("N")), "(-N)*i")])
 def test_addresses(address, text):
     x = Buffer("x", float32, 100, "in")
-    kernel = Kernel("k", (x,), (For("%0", 9, (Load(Variable(float32), x, address),)),))
+    kernel = Kernel("k", (x,), (For(I, 9, (Load(Variable(float32), x, address),)),))
     assert print_kernel(kernel).splitlines()[-1] == f"    v0 = x[{text}]"
 
 

@@ -14,7 +14,7 @@ from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_min, index
 from nervure.types.dtype import bfloat16, bool_, complex64, float32, int32, int64, uint8
-from tests.kernel.block import Block, at, number
+from tests.kernel.block import Block, I, J, K, at, number
 from tests.kernel.kernels import NAMES, kernel_of
 from tests.kernel.random_kernels import random_case
 
@@ -45,7 +45,7 @@ class Planted:
         self.top, self.body = Block(), Block()
 
     def loop(self, extent=12, **flags):
-        self.top.loop("%0", extent, self.body, **flags)
+        self.top.loop(I, extent, self.body, **flags)
 
     def add(self, statement: Statement):
         self.body.list.append(statement)
@@ -95,8 +95,8 @@ def after_the_loop(p):
 def out_of_a_reduction(p):
     inner = Block()
     found = inner.load(p.x, at(i1=1))
-    p.body.list.append(Reduce((Variable(float32),), ("add",), (("%1", 3),), inner.body, (found,)))
-    p.body.list.append(Reduce((Variable(float32),), ("add",), (("%1", 3),), (), (found,)))
+    p.body.list.append(Reduce((Variable(float32),), ("add",), ((J, 3),), inner.body, (found,)))
+    p.body.list.append(Reduce((Variable(float32),), ("add",), ((J, 3),), (), (found,)))
     p.loop()
 
 
@@ -174,13 +174,13 @@ def foreign_index(p):
 
 @planted("for j < 2: the index %0 is that of a loop around it")
 def shadowed_index(p):
-    p.body.loop("%0", 2, Block())
+    p.body.loop(I, 2, Block())
     p.loop()
 
 
 @planted("for j < j//4 + 2: %1//4 + 2 has an index of no loop around it")
 def own_extent(p):
-    p.body.loop("%1", index(1) // 4 + 2, Block())
+    p.body.loop(J, index(1) // 4 + 2, Block())
     p.loop()
 
 
@@ -210,7 +210,7 @@ def step_with_index(p):
 
 @planted("v0 = x[i + i]: a loop index has two steps")
 def two_steps(p):
-    p.add(Load(Variable(float32), p.x, Address(0, (("%0", 1), ("%0", 1)))))
+    p.add(Load(Variable(float32), p.x, Address(0, ((I, 1), (I, 1)))))
     p.loop(6)
 
 
@@ -307,7 +307,7 @@ def one_place(p):
 def overlapping_rows(p):
     inner = Block()
     inner.store(p.y, at(i0=2, i1=1), ONE)
-    p.body.loop("%1", 3, inner)
+    p.body.loop(J, 3, inner)
     p.loop(4, parallel=True)
 
 
@@ -332,31 +332,31 @@ def scratch_of_lanes(p):
 @planted("z[i] = 1.0_f32: in another turn of a loop it touches what it stores in one")
 def lanes_of_a_reduction(p):
     p.body.store(p.z, at(i1=1), ONE)
-    p.top.reduce(["add"], {"%1": 3, "%2": 4}, p.body, ONE)
+    p.top.reduce(["add"], {J: 3, K: 4}, p.body, ONE)
 
 
 @planted("v0 = reduce and over j < 3: bitwise_and does not take float32")
 def bits_of_floats(p):
-    p.body.reduce(["and"], {"%1": 3}, Block(), ONE)
+    p.body.reduce(["and"], {J: 3}, Block(), ONE)
     p.loop()
 
 
 @planted("v0 = reduce add over j < 3: its lists differ in length, or are empty")
 def lengths_of_a_reduction(p):
-    p.add(Reduce((Variable(float32),), ("add",), (("%1", 3),), (), (ONE, ONE)))
+    p.add(Reduce((Variable(float32),), ("add",), ((J, 3),), (), (ONE, ONE)))
     p.loop()
 
 
 @planted("v0 = fold over j < 3: its lists differ in length, or are empty")
 def lengths_of_a_fold(p):
-    p.add(Fold((Variable(float32),), (("%1", 3),), (), (ONE,), (Variable(float32),), (), (), (ONE,)))
+    p.add(Fold((Variable(float32),), ((J, 3),), (), (ONE,), (Variable(float32),), (), (), (ONE,)))
     p.loop()
 
 
 @planted("v0 = fold over j < 3: what it combines is of int64, not of float32")
 def types_of_a_fold(p):
     left, right = Variable(float32), Variable(float32)
-    p.body.fold({"%1": 3}, Block(), [ONE], [left], [right], Block(), [number(1, int64)])
+    p.body.fold({J: 3}, Block(), [ONE], [left], [right], Block(), [number(1, int64)])
     p.loop()
 
 
@@ -375,7 +375,7 @@ def number_of_a_check(p):
 def test_only_the_last_index_of_a_reduction_runs_in_lanes():
     p = Planted()
     p.body.store(p.z, at(i2=1), ONE)
-    p.top.reduce(["add"], {"%1": 3, "%2": 4}, p.body, ONE)
+    p.top.reduce(["add"], {J: 3, K: 4}, p.body, ONE)
     verify_kernel(p.kernel())
 
 
@@ -385,7 +385,7 @@ def test_only_the_last_index_of_a_reduction_runs_in_lanes():
 def test_unproved_places_are_collected():
     y, top, body = Buffer("y", float32, 12, "out"), Block(), Block()
     body.store(y, at(i0=1), ONE)
-    top.loop("%0", N, body)
+    top.loop(I, N, body)
     unproved = []
     verify_kernel(Kernel("open", (y,), top.body), unproved)
     assert unproved == body.list
@@ -394,7 +394,7 @@ def test_unproved_places_are_collected():
 def test_a_wrong_place_is_no_open_question():
     y, top, body = Buffer("y", float32, 12, "out"), Block(), Block()
     body.store(y, at(i0=1), ONE)
-    top.loop("%0", 13, body)
+    top.loop(I, 13, body)
     with pytest.raises(InternalError, match="not all of its places"):
         verify_kernel(Kernel("wrong", (y,), top.body), [])
 
@@ -406,14 +406,14 @@ def test_conditions_and_data_answer_for_places():
     valid = body.apply("less", row, number(4, int64))
     body.store(y, at(i0=1), body.load(x, at(0, [(1, row)])), valid=valid)
     body.store(y, at(i0=1), body.load(x, at(i0=1), valid, ONE))
-    top.loop("%0", 12, body, parallel=True, vector=True)
+    top.loop(I, 12, body, parallel=True, vector=True)
     verify_kernel(Kernel("guarded", (x, rows, y), top.body))
 
 
 def test_a_loop_without_turns_is_nowhere():
     x, top, body = Buffer("x", float32, 0, "in"), Block(), Block()
     body.load(x, at(7, i0=1))
-    top.loop("%0", 0, body)
+    top.loop(I, 0, body)
     verify_kernel(Kernel("none", (x,), top.body))
 
 
@@ -422,9 +422,9 @@ def test_blocks_of_a_row_are_inside_of_it():
     n = dim("n", min=1)
     x, y = Buffer("x", float32, n, "in"), Buffer("y", float32, -(-n // 64), "out")
     top, blocks, body = Block(), Block(), Block()
-    total, = blocks.reduce(["add"], {"%1": dim_min(64, n - index(0) * 64)}, body, body.load(x, at(i0=64, i1=1)))
+    total, = blocks.reduce(["add"], {J: dim_min(64, n - index(0) * 64)}, body, body.load(x, at(i0=64, i1=1)))
     blocks.store(y, at(i0=1), total)
-    top.loop("%0", -(-n // 64), blocks, parallel=True)
+    top.loop(I, -(-n // 64), blocks, parallel=True)
     verify_kernel(Kernel("blocks", (x, y), top.body))
 
 
@@ -437,7 +437,7 @@ def test_meeting_turns_against_all_turns(seed):
     y, inner = Buffer("y", float32, 99, "inout"), Block()
     inner.store(y, at(40, i0=steps[0], i1=steps[1]), ONE)
     inner.load(y, at(40 + offset, i0=steps[0], i1=steps[1]))
-    loop = For("%0", extents[0], (For("%1", extents[1], inner.body),), parallel=True)
+    loop = For(I, extents[0], (For(J, extents[1], inner.body),), parallel=True)
     places = [{40 + p * steps[0] + q * steps[1] for q in range(extents[1])} for p in range(extents[0])]
     reads = [{place + offset for place in turn} for turn in places]
     meets = any([places[p] & (places[q] | reads[q]) for p in range(extents[0]) for q in range(extents[0]) if p != q])
@@ -448,9 +448,9 @@ def test_other_steps_of_a_loop_around_leave_the_question_open():
     """Only in some turns of the outer loop do turns of the inner one meet."""
     z, outer, body = Buffer("z", float32, 99, "inout"), Block(), Block()
     body.store(z, at(i0=9, i1=1), body.load(z, at(1, i0=8, i1=1)))
-    outer.loop("%1", 4, body, parallel=True)
+    outer.loop(J, 4, body, parallel=True)
     assert conflicting_accesses(outer.list[0]) is None
-    loop = For("%1", 4, (*body.body, Load(Variable(float32), z, at(1, i0=9, i1=1))), parallel=True)
+    loop = For(J, 4, (*body.body, Load(Variable(float32), z, at(1, i0=9, i1=1))), parallel=True)
     assert conflicting_accesses(loop) is not None
 
 

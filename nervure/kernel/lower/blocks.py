@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernels import (
     Lowered,
     Maker,
@@ -51,11 +52,11 @@ class _Blocks:
     def lowered(self) -> Lowered:
         """The totals of the blocks."""
         step, rank = self._step, len(self._step.shape)
-        block, lane = index(rank), index(rank + 1)
-        length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block * BLOCK)
-        maker = Maker(self._memory, step.shape, step.levels, [(str(block), self._count), (str(lane), BLOCK)])
+        block, lane = LoopIndex(rank), LoopIndex(rank + 1)
+        length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block.dim * BLOCK)
+        maker = Maker(self._memory, step.shape, step.levels, [(block, self._count), (lane, BLOCK)])
         elements = maker.elements
-        point = self._point(block * BLOCK + lane)
+        point = self._point(block.dim * BLOCK + lane.dim)
         with elements.body() as body:
             with elements.body() as turn:
                 for op in step.ops:
@@ -68,20 +69,20 @@ class _Blocks:
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(maker, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
-            elements.statements.add(Reduce(results, totals.combine, ((str(lane), length),), tuple(turn.list),
+            elements.statements.add(Reduce(results, totals.combine, ((lane, length),), tuple(turn.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
                 place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
                 self._partial.append((value, name, place))
-                maker.store(maker.buffer(place, "out"), position((block, *self._row_point), place.shape), result)
-        loops = [(str(block), self._count), *loops_over(step.shape, self._kept)]
+                maker.store(maker.buffer(place, "out"), position((block.dim, *self._row_point), place.shape), result)
+        loops = [(block, self._count), *loops_over(step.shape, self._kept)]
         return maker.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
 
     def combined(self) -> Lowered:
         """The totals of the rows, and what is computed of them."""
         step, rank = self._step, len(self._step.shape)
-        block = index(rank)
-        maker = Maker(self._memory, step.shape, step.levels, [(str(block), self._count)])
+        block = LoopIndex(rank)
+        maker = Maker(self._memory, step.shape, step.levels, [(block, self._count)])
         elements = maker.elements
         scalars: list[Scalar] = []
         with elements.body() as body:
@@ -89,9 +90,9 @@ class _Blocks:
                 total = maker.scratch(place.dtype, 1)
                 maker.store(total, 0, unit(combine, place.dtype))
                 with elements.body() as turn:
-                    part = elements.load(maker.buffer(place), position((block, *self._row_point), place.shape))
+                    part = elements.load(maker.buffer(place), position((block.dim, *self._row_point), place.shape))
                     maker.store(total, 0, part, combine)
-                elements.statements.add(For(str(block), self._count, tuple(turn.list)))
+                elements.statements.add(For(block, self._count, tuple(turn.list)))
                 result = Variable(place.dtype)
                 elements.statements.add(Load(result, total, elements.address(0)))
                 scalars.append(result)

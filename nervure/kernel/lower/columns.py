@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level
 from nervure.kernel.ir import BLOCK, LANES, For, Load, Reduce, Scalar, Variable
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, loops_over, nested, row_position, unit
 from nervure.kernel.lower.rows import Rows
 from nervure.kernel.lower.totals import Totals, note
@@ -36,19 +37,19 @@ class _Lanes(Rows):
     def __init__(self, step: Loops, memory: Memory) -> None:
         rank, rows = len(step.shape), product(step.kept)
         self._rows = rows
-        self._lane, turn = index(rank), index(rank + 1)
+        self._lane, self._turn = LoopIndex(rank), LoopIndex(rank + 1)
+        lane, turn = self._lane.dim, self._turn.dim
         self._blocks = -(-rows // BLOCK)
-        block: DimLike = 0 if self._blocks == 1 else self._lane // LANES
-        first = self._lane if self._blocks == 1 else self._lane % LANES
+        block: DimLike = 0 if self._blocks == 1 else lane // LANES
+        first = lane if self._blocks == 1 else lane % LANES
         self._turns = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
         row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
         self._partial: list[tuple[Value, str, Storage]] = []
         self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
-        more = [(str(self._lane), self._lanes), (str(turn), BLOCK // LANES)]
-        places = {f"%{axis}": entry for axis, entry in zip(step.kept_axes, row, strict=True)}
+        more = [(self._lane, self._lanes), (self._turn, BLOCK // LANES)]
+        places = {LoopIndex(axis): entry for axis, entry in zip(step.kept_axes, row, strict=True)}
         super().__init__(step, memory, more, places)
         self._row_length = product([step.shape[axis] for axis in self._reduced])
-        self._turn = str(turn)
 
     def lowered(self) -> Lowered:
         """The rows, and the totals of each lane."""
@@ -60,12 +61,12 @@ class _Lanes(Rows):
                 loops = loops_over(self._step.shape, self._reduced)
                 body.list.extend(nested(loops, empty.list, parallel=False))
             body.list.append(For(self._turn, self._turns, tuple(rows)))
-        loop = For(str(self._lane), self._lanes, tuple(body.list), parallel=True)
+        loop = For(self._lane, self._lanes, tuple(body.list), parallel=True)
         return self._maker.finish("rows", [loop], product(self._step.shape), self._step.ops)
 
     def _own_place(self) -> DimLike:
         """Where the totals of the lane are."""
-        return self._lane * self._row_length + row_position(self._step.shape, self._reduced)
+        return self._lane.dim * self._row_length + row_position(self._step.shape, self._reduced)
 
     def _stores(self, phase: int) -> bool:
         found = super()._stores(phase)
@@ -82,18 +83,18 @@ class _Lanes(Rows):
     def combined(self) -> Lowered:
         """The lanes and blocks of each column combined."""
         step, memory, rank = self._step, self._memory, len(self._step.shape)
-        block: DimLike = 0 if self._blocks == 1 else index(rank)
-        lane = index(rank + 1)
-        maker = Maker(memory, step.shape, step.levels, [(f"%{rank}", self._blocks), (str(lane), LANES)])
+        lane = LoopIndex(rank + 1)
+        block: DimLike = 0 if self._blocks == 1 else LoopIndex(rank).dim
+        maker = Maker(memory, step.shape, step.levels, [(LoopIndex(rank), self._blocks), (lane, LANES)])
         elements, column = maker.elements, row_position(step.shape, self._reduced)
         results: list[Scalar] = []
         with elements.body() as body:
             for value, combine, place in self._partial:
                 with elements.body() as inner:
-                    part = elements.load(maker.buffer(place), (block * LANES + lane) * self._row_length + column)
+                    part = elements.load(maker.buffer(place), (block * LANES + lane.dim) * self._row_length + column)
                 total = Variable(place.dtype)
                 lanes = dim_min(LANES, self._rows - block * BLOCK)
-                reduce = Reduce((total,), (combine,), ((str(lane), lanes),), tuple(inner.list), (part,))
+                reduce = Reduce((total,), (combine,), ((lane, lanes),), tuple(inner.list), (part,))
                 results.append(self._over_blocks(maker, value, combine, reduce, column))
             note(elements, [value for value, _, _ in self._partial], results)
             point = tuple([index(axis) for axis in self._reduced])
@@ -117,7 +118,7 @@ class _Lanes(Rows):
         with maker.elements.body() as turn:
             turn.add(reduce)
             maker.store(sums, column, total, combine)
-        statements.add(For(f"%{len(self._step.shape)}", self._blocks, tuple(turn.list)))
+        statements.add(For(LoopIndex(len(self._step.shape)), self._blocks, tuple(turn.list)))
         result = Variable(total.dtype)
         statements.add(Load(result, sums, maker.elements.address(column)))
         return result

@@ -10,11 +10,11 @@ move the point, everything else is computed from the elements of its operands.
 >>> x = nv.Parameter(nv.float32, (4, 3))
 >>> doubled = nv.ops.Permute(x + x, (1, 0))
 >>> memory = {x.output: Buffer("x", nv.float32, 12, "in")}
->>> elements = Elements(OpAnalysis(), memory.get, {"%0": 3, "%1": 4})
+>>> elements = Elements(OpAnalysis(), memory.get, {LoopIndex(0): 3, LoopIndex(1): 4})
 >>> _ = elements.of(doubled.output, (index(0), index(1)))
 >>> load, add = elements.statements.list
 >>> load.address.steps, add.function
-((('%0', 1), ('%1', 3)), 'add')
+(((%0, 1), (%1, 3)), 'add')
 """
 
 from __future__ import annotations
@@ -28,10 +28,21 @@ from nervure.ir.kinds import Access, Element
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import DENSE, OpAnalysis, OpKind
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.integers import evaluated
 from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
-from nervure.kernel.points import Coordinates, Flat, Point, address, compose, position, through, without_ones
-from nervure.types.dim import DimLike, affine, index, index_symbols, less_equal, substitute
+from nervure.kernel.points import (
+    Coordinates,
+    Flat,
+    Point,
+    address,
+    at_coordinates,
+    compose,
+    position,
+    through,
+    without_ones,
+)
+from nervure.types.dim import DimLike, affine, index, index_symbols, less_equal
 from nervure.types.dtype import bool_, int64, uint64
 from nervure.types.index_map import Ranges
 
@@ -42,17 +53,17 @@ _FIRST_DATA_INDEX = 1000
 class Elements:
     """What is needed of values inside the loops of one kernel.
 
-    ``memory`` gives the buffer of a value that is to be loaded, ``extents`` the loops by index name. ``rows`` holds
+    ``memory`` gives the buffer of a value that is to be loaded, ``extents`` the loops by their indices. ``rows`` holds
     scalars that have been computed outside the innermost loops and stand for their value at every point, ``held``
     buffers and offsets from which values are loaded, whatever the point.
     """
 
     def __init__(self, ops: OpAnalysis, memory: Callable[[Value], Buffer | None],
-                 extents: Mapping[str, DimLike],
+                 extents: Mapping[LoopIndex, DimLike],
                  locate: Callable[[Value, Point], DimLike] = lambda value, point: position(point, value.shape)) -> None:
         self._ops, self._memory, self._locate = ops, memory, locate
         self._extents = dict(extents)
-        self._ranges: Ranges = {name: (0, extent - 1) for name, extent in extents.items()}
+        self._ranges: Ranges = {index.name: (0, extent - 1) for index, extent in extents.items()}
         self._data: dict[str, Scalar] = {}
         self.rows: dict[Value, Scalar] = {}
         self.held: dict[Value, tuple[Buffer, DimLike]] = {}
@@ -157,8 +168,7 @@ class Elements:
 
     def at(self, coordinates: Coordinates) -> Callable[[DimLike], DimLike]:
         """What an expression over a domain's indices is, where the indices have these values."""
-        table = {f"%{k}": entry for k, entry in enumerate(coordinates)}
-        return lambda expression: substitute(expression, table) if table else expression
+        return lambda expression: at_coordinates(expression, coordinates)
 
     def _read(self, op: Op, operand: Value, access: Access, at: Callable[[DimLike], DimLike]) -> Scalar:
         valid: Scalar | None = None

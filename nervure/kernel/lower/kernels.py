@@ -1,9 +1,9 @@
 """What all lowering rules share: the memory of a function's values, a kernel being made, nests of loops.
 
 >>> from nervure.kernel.ir import Store
->>> loops, = nested([("%0", 8), ("%1", 4)], ())
+>>> loops, = nested([(LoopIndex(0), 8), (LoopIndex(1), 4)], ())
 >>> (loops.index, loops.parallel, loops.vector), (loops.body[0].index, loops.body[0].parallel, loops.body[0].vector)
-(('%0', True, False), ('%1', False, True))
+((%0, True, False), (%1, False, True))
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combining
 from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.elements import Elements
 from nervure.kernel.points import Coordinates, Flat, Point, position, through
 from nervure.kernel.producers import ProducerAnalysis
@@ -27,7 +28,7 @@ from nervure.types.shape import Shape
 if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Loops
 
-Indices = Sequence[tuple[str, DimLike]]
+Indices = Sequence[tuple[LoopIndex, DimLike]]
 
 
 class Lowered(NamedTuple):
@@ -94,8 +95,7 @@ class Maker:
         self._computed = computed
         self._buffers: dict[Storage, Buffer] = {}
         self._scratch: list[Buffer] = []
-        extents: dict[str, DimLike] = {f"%{axis}": length for axis, length in enumerate(shape)}
-        self.elements = Elements(memory.ops, self._loaded, {**extents, **dict(more)}, memory.position)
+        self.elements = Elements(memory.ops, self._loaded, dict([*loops_over(shape), *more]), memory.position)
 
     def _loaded(self, value: Value) -> Buffer | None:
         storage = self.memory.places.get(value)
@@ -151,14 +151,14 @@ def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
     """
     inner = tuple(body)
     long = [depth for depth, (_, extent) in enumerate(loops) if extent != 1] or [0]
-    for depth, (name, extent) in reversed(list(enumerate(loops))):
-        inner = (For(name, extent, inner, parallel and depth == long[0], vector and depth == long[-1]),)
+    for depth, (counted, extent) in reversed(list(enumerate(loops))):
+        inner = (For(counted, extent, inner, parallel and depth == long[0], vector and depth == long[-1]),)
     return inner
 
 
-def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[str, DimLike]]:
+def loops_over(shape: Shape, axes: Sequence[int] | None = None) -> list[tuple[LoopIndex, DimLike]]:
     """Loops over some axes of a shape, all by default."""
-    return [(f"%{axis}", shape[axis]) for axis in (range(len(shape)) if axes is None else axes)]
+    return [(LoopIndex(axis), shape[axis]) for axis in (range(len(shape)) if axes is None else axes)]
 
 
 def row_position(shape: Shape, axes: Sequence[int]) -> DimLike:

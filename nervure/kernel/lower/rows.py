@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.ir import Buffer, Fold, Reduce, Statement, Variable
+from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.lower.kernels import (
     Indices,
     Lowered,
@@ -29,7 +30,7 @@ from nervure.kernel.lower.kernels import (
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.lower.totals import Totals, note
 from nervure.kernel.points import Coordinates
-from nervure.types.dim import DimLike, product, substitute
+from nervure.types.dim import DimLike, product
 
 if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Loops
@@ -46,7 +47,7 @@ class Rows:
     """
 
     def __init__(self, step: Loops, memory: Memory, more: Indices = (),
-                 places: Mapping[str, DimLike] | None = None) -> None:
+                 places: Mapping[LoopIndex, DimLike] | None = None) -> None:
         assert step.reduced is not None
         self._step, self._memory = step, memory
         self._maker = Maker(memory, step.shape, step.levels, more)
@@ -79,7 +80,7 @@ class Rows:
         """Coordinates over the indices of the step's shape, where the row is."""
         if not self._places:
             return coordinates
-        return tuple([substitute(entry, self._places) for entry in coordinates])
+        return tuple([substitute_indices(entry, self._places) for entry in coordinates])
 
     # -- rows and runs -------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class Rows:
         step, elements = self._step, self._elements
         ending = [op for op in self._ops(Level.ROW, phase + 1) if self._memory.ops.kind(op) is OpKind.REDUCTION]
         elements.held = {value: place for value, place in self._held.items() if step.phases[value.op] < phase}
-        loops = loops_over(step.shape, self._reduced) or [(f"%{len(step.shape)}", 1)]
+        loops = loops_over(step.shape, self._reduced) or [(LoopIndex(len(step.shape)), 1)]
         with elements.body() as body:
             for op in self._ops(Level.FULL, phase):
                 for value in op.outputs:
@@ -131,7 +132,7 @@ class Rows:
                 self._maker.store(buffer, offset, self._elements.of(value, point))
         return len(self._elements.statements.list) > count
 
-    def _fold(self, op: Op, loops: list[tuple[str, Any]]) -> None:
+    def _fold(self, op: Op, loops: list[tuple[LoopIndex, Any]]) -> None:
         """A reduction with a combiner of its own."""
         elements, structure = self._elements, self._memory.ops.structure(op)
         with elements.body() as body:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.ir import For, Scalar, Statement
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernels import (
     Lowered,
     Maker,
@@ -26,7 +27,7 @@ from nervure.kernel.lower.kernels import (
 from nervure.kernel.lower.scalars import converted
 from nervure.kernel.tuning import STRIPE, STRIPES
 from nervure.memory.storage import Storage
-from nervure.types.dim import DimLike, dim_min, index, product, symbols
+from nervure.types.dim import DimLike, dim_min, index_symbols, product
 
 if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Scatter
@@ -76,15 +77,15 @@ def _rounded(step: Scatter, memory: Memory, output: Value, target: Storage) -> L
 def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
     op, domain, rank = step.op, structure.domain, len(structure.domain)
     shared = _shared_axes(structure)
-    stripe, lane = index(rank), index(rank + 1)
+    stripe, lane = LoopIndex(rank), LoopIndex(rank + 1)
     striped = shared == [rank - 1] and rank > 1
     width = _stripe(domain[-1]) if striped else STRIPE
-    more = [(str(stripe), -(-domain[-1] // width)), (str(lane), width)] if striped else []
+    more = [(stripe, -(-domain[-1] // width)), (lane, width)] if striped else []
     maker = Maker(memory, domain, {op: None}, more)
     elements = maker.elements
     point: tuple[DimLike, ...] = here(domain)
     if striped:
-        point = (*point[:-1], stripe * width + lane)
+        point = (*point[:-1], stripe.dim * width + lane.dim)
     combine = None if structure.combine in (None, "set") else str(structure.combine)
     with elements.body() as body:
         given = elements.body_at(op, point)
@@ -96,8 +97,8 @@ def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[
             maker.store(maker.buffer(target, "inout"), place_in(target, place, output.shape), element, combine, valid)
     loops: tuple[Statement, ...]
     if striped:
-        inner = (For(str(lane), dim_min(width, domain[-1] - stripe * width), tuple(body.list), vector=True),)
-        outer = [(str(stripe), more[0][1]), *loops_over(domain, range(rank - 1))]
+        inner = (For(lane, dim_min(width, domain[-1] - stripe.dim * width), tuple(body.list), vector=True),)
+        outer = [(stripe, more[0][1]), *loops_over(domain, range(rank - 1))]
         loops = nested(outer, inner, vector=False, parallel=more[0][1] != 1)
     else:
         loops = _ordered_loops(domain, shared, body.list)
@@ -125,17 +126,13 @@ def _shared_axes(structure: Structure) -> list[int]:
     """The axes of the domain whose index is a coordinate of every write."""
     found = []
     for axis in range(len(structure.domain)):
-        symbol = index(axis)
-        alone = [any([not isinstance(entry, Element) and _is_alone(entry, str(symbol)) for entry in access.coordinates])
-                 for access in structure.writes]
+        alone = [any([not isinstance(entry, Element) and _is_alone(entry, LoopIndex(axis))
+                      for entry in access.coordinates]) for access in structure.writes]
         if all(alone):
             found.append(axis)
     return found
 
 
-def _is_alone(coordinate: DimLike, name: str) -> bool:
+def _is_alone(coordinate: DimLike, index: LoopIndex) -> bool:
     """Whether a coordinate is this index and a constant."""
-    if isinstance(coordinate, int) or name not in symbols(coordinate):
-        return False
-    rest = coordinate - index(int(name[1:]))
-    return isinstance(rest, int) or not any([entry.startswith("%") for entry in symbols(rest)])
+    return index.occurs_in(coordinate) and not index_symbols(coordinate - index.dim)

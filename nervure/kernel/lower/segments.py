@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from nervure.kernel.analysis import segments_of
 from nervure.kernel.ir import Literal, Scalar
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
 from nervure.kernel.points import Coordinates, compose
-from nervure.types.dim import index, product
+from nervure.types.dim import product
 from nervure.types.view.complex import Piece
 
 if TYPE_CHECKING:
@@ -40,14 +41,13 @@ def _alone(step: Segments, memory: Memory, piece: Piece) -> Lowered:
 def _together(step: Segments, memory: Memory) -> Lowered:
     output, pieces, shared = step.op.outputs[0], segments_of(step.op), step.shared
     rank = len(output.shape)
-    own = [[(index(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
-           for number, piece in enumerate(pieces)]
-    loops = [[(str(entry), extent) for entry, extent in entries] for entries in own]
+    loops = [[(LoopIndex(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
+             for number, piece in enumerate(pieces)]
     maker = Maker(memory, output.shape[:shared], {step.op: None}, [entry for entries in loops for entry in entries])
     with maker.elements.body() as body:
         buffer = maker.buffer(memory.of(output), "out")
         for number, piece in enumerate(pieces):
-            point = (*here(output.shape[:shared]), *[entry for entry, _ in own[number]])
+            point = (*here(output.shape[:shared]), *[index.dim for index, _ in loops[number]])
             with maker.elements.body() as part:
                 maker.store(buffer, memory.position(output, shifted(piece, point)), _element(maker, step, piece, point))
             for statement in nested(loops[number], part.list, parallel=False):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_written
 from nervure.kernel.ir import Access, Body, For, Statement
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.simplify.loops import has_independent_turns
 from nervure.types.dim import bounds, index_symbols
 
@@ -46,17 +47,17 @@ def _has_places_of_its_own(nest: Nest) -> bool:
     return True
 
 
-def _is_one_to_one(access: NestedAccess, outer: set[str]) -> bool:
+def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
     """Whether an access is at another element for each value of its indices, of which those outside must move it."""
     address, extents = access.statement.address, dict(access.inner)
-    digits = sorted([(step, index) for index, step in address.steps if isinstance(step, int) and step > 0])
+    digits = sorted([(step, index.number) for index, step in address.steps if isinstance(step, int) and step > 0])
     if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
         return False
-    if len(digits) < len(address.steps) or not {index for _, index in digits} >= outer:
+    if len(digits) < len(address.steps) or not {index for index, _ in address.steps} >= outer:
         return False
     reach = 1
-    for step, index in digits:
-        most = bounds(extents[index])[1]
+    for step, number in digits:
+        most = bounds(extents[LoopIndex(number)])[1]
         if step < reach or most is None:
             return False
         reach += step * (most - 1)
@@ -85,9 +86,9 @@ def accesses(body: Sequence[Statement]) -> Iterator[Access]:
     return (entry.statement for entry in accesses_in(body))
 
 
-def is_row(access: Access, index: str) -> bool:
+def is_row(access: Access, index: LoopIndex) -> bool:
     """Whether an access goes from element to element of memory with an index."""
-    return index not in index_symbols(access.address.base) and access.address.step(index) in (1, -1)
+    return not index.occurs_in(access.address.base) and access.address.step(index) in (1, -1)
 
 
 def rewritten(body: Body, rewrite: Callable[[Nest], For | None]) -> Body:

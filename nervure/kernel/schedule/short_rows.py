@@ -23,9 +23,9 @@ from dataclasses import replace
 from math import gcd
 
 from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Statement, walk
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-from nervure.types.dim import index, index_symbols
 
 _LANES = 8          # elements that rows together make a multiple of
 _COPIES = 4         # of a body that take the place of a loop
@@ -65,20 +65,20 @@ def _joined(nest: Nest) -> For | None:
     return nested([*outer, groups, joined], body)
 
 
-def _walks(entry: Statement, rows: str, columns: str, length: int) -> bool:
+def _walks(entry: Statement, rows: LoopIndex, columns: LoopIndex, length: int) -> bool:
     """Whether a statement goes on in the next row where this one ends, or does the same in all rows."""
     if isinstance(entry, Apply):
         return True
     if isinstance(entry, Index):
         return not entry.mentions(rows)
-    if not isinstance(entry, Access) or index_symbols(entry.address.base).intersection((rows, columns)):
+    if not isinstance(entry, Access) or rows.occurs_in(entry.address.base) or columns.occurs_in(entry.address.base):
         return False
     steps = dict(entry.address.steps)
     return rows not in steps or (steps[rows], steps.get(columns)) == (length, 1)
 
 
-def _together(entry: Statement, rows: str, columns: str, count: int, length: int) -> Statement:
+def _together(entry: Statement, rows: LoopIndex, columns: LoopIndex, count: int, length: int) -> Statement:
     """What is done at an element of ``count`` rows, where the old column is what is left after whole rows."""
     if isinstance(entry, Access) and entry.mentions(rows):
-        return entry.substitute({rows: index(int(rows[1:])) * count})
-    return entry.substitute({columns: index(int(columns[1:])) % length})
+        return entry.substitute({rows: rows.dim * count})
+    return entry.substitute({columns: columns.dim % length})

@@ -22,8 +22,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nervure.kernel.ir import Body, For, Loop, substituted
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
-from nervure.types.dim import Dim, DimLike, dim_min, index
+from nervure.types.dim import Dim, DimLike, dim_min
 
 _TILE = 32    # columns
 _LEAST = 256  # columns of which tiles are made, where the next row follows at once
@@ -47,11 +48,10 @@ def _tiled(nest: Nest) -> For | None:
     others = [loop for loop in outer if loop is not rows]
     if isinstance(columns.extent, int) and columns.extent < (_LEAST if rows is outer[-1] else _TILE):
         return None if rows is outer[-1] else nested([*others, rows, columns], nest.body)
-    number = index(1 + max([int(loop.index[1:]) for loop in nest.loops]))
-    tiles = For(str(number), -(-columns.extent // _TILE), ())
-    tile = replace(columns, extent=_in_tile(columns.extent, number))
-    column = number * _TILE + index(int(columns.index[1:]))
-    body = substituted(nest.body, {columns.index: column})
+    number = LoopIndex(1 + max([loop.index.number for loop in nest.loops]))
+    tiles = For(number, -(-columns.extent // _TILE), ())
+    tile = replace(columns, extent=_in_tile(columns.extent, number.dim))
+    body = substituted(nest.body, {columns.index: number.dim * _TILE + columns.index.dim})
     return nested([*others, tiles, rows, tile], body)
 
 

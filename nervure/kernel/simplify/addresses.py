@@ -9,7 +9,7 @@
 ... ''')
 >>> loop, = with_affine_addresses(kernel.body)
 >>> loop.body[0].body[0].address
-Address(base=0, steps=(('%0', 4), ('%1', 1)), terms=())
+Address(base=0, steps=((%0, 4), (%1, 1)), terms=())
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from nervure.kernel.ir import (
     Statement,
     Variable,
 )
+from nervure.kernel.loop_index import LoopIndex, sorted_indices
 from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import DimLike, affine, index_symbols, simplify
 from nervure.types.dtype import int64
@@ -44,16 +45,18 @@ def with_affine_addresses(body: Body) -> Body:
 class _Addresses(Rewrite):
     def __init__(self) -> None:
         super().__init__()
-        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
+        self._loops: list[LoopIndex] = []  # the indices of the loops around
+        self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # and where they lie
         self._indices: dict[Variable, DimLike] = {}
         self._shortest: dict[DimLike, DimLike] = {}  # inside the loops around
 
     def rebuilt(self, loop: Loop) -> Loop:
-        outer = self._ranges, self._shortest
-        self._ranges = {**self._ranges, **{index: (0, extent - 1) for index, extent in loop.indices}}
+        outer = self._loops, self._ranges, self._shortest
+        self._loops = [*self._loops, *[index for index, _ in loop.indices]]
+        self._ranges = {**self._ranges, **{index.name: (0, extent - 1) for index, extent in loop.indices}}
         self._shortest = {}
         inner = super().rebuilt(loop)
-        self._ranges, self._shortest = outer
+        self._loops, self._ranges, self._shortest = outer
         return inner
 
     def simple(self, statement: Simple, out: list[Statement]) -> None:
@@ -76,10 +79,10 @@ class _Addresses(Rewrite):
             return self._ordered(address)
         steps = dict(address.steps)
         base = self._simplified(base)
-        for index in index_symbols(base):
-            parts = affine(base, [index])
-            if parts is not None and not index_symbols(parts[0][index]):
-                steps[index] = steps.get(index, 0) + parts[0][index]
+        for index in sorted_indices(base):
+            parts = affine(base, [index.name])
+            if parts is not None and not index_symbols(parts[0][index.name]):
+                steps[index] = steps.get(index, 0) + parts[0][index.name]
                 base = parts[1]
         return Address(base, self._in_order(steps), terms)
 
@@ -102,8 +105,8 @@ class _Addresses(Rewrite):
         ordered = self._in_order(dict(address.steps))
         return address if ordered == address.steps else replace(address, steps=ordered)
 
-    def _in_order(self, steps: Mapping[str, DimLike]) -> tuple[tuple[str, DimLike], ...]:
-        return tuple([(index, steps[index]) for index in self._ranges if steps.get(index, 0) != 0])
+    def _in_order(self, steps: Mapping[LoopIndex, DimLike]) -> tuple[tuple[LoopIndex, DimLike], ...]:
+        return tuple([(index, steps[index]) for index in self._loops if steps.get(index, 0) != 0])
 
     def _simplified(self, x: DimLike) -> DimLike:
         if isinstance(x, int) or not index_symbols(x):

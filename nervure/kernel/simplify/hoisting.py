@@ -35,6 +35,7 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import less_equal
 
@@ -55,7 +56,7 @@ class _Hoisting(Rewrite):
             out.append(replace(loop, body=body))
 
 
-def _fixed_checks(index: str, body: Body) -> set[Statement]:
+def _fixed_checks(index: LoopIndex, body: Body) -> set[Statement]:
     """The checks in a body that do not change with an index, and the statements that define what they look at."""
     written = {statement.buffer for statement in walk(body) if isinstance(statement, Store)}
     makers: dict[Scalar, Definition] = {}
@@ -68,7 +69,7 @@ def _fixed_checks(index: str, body: Body) -> set[Statement]:
     return fixed
 
 
-def _is_fixed(statement: Definition, index: str, written: set[Buffer], makers: dict[Scalar, Definition]) -> bool:
+def _is_fixed(statement: Definition, index: LoopIndex, written: set[Buffer], makers: dict[Scalar, Definition]) -> bool:
     if statement.mentions(index) or (isinstance(statement, Load) and statement.buffer in written):
         return False
     return _are_known(statement.operands, makers)

@@ -27,13 +27,13 @@ from nervure.kernel.ir import (
     Fold,
     For,
     Index,
-    Indices,
     Reduce,
     Statement,
     Store,
     substituted,
     walk,
 )
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import DimLike, affine, index_symbols, less_equal
 
@@ -144,18 +144,18 @@ def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
     return tuple(kept), body
 
 
-def walks_on(body: Body, outer: str, inner: str, extent: DimLike) -> bool:
+def walks_on(body: Body, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> bool:
     """Whether a turn of the outer index does to everything in a body what ``extent`` turns of the inner one do."""
     return not index_symbols(extent) and all([_walks_on(statement, outer, inner, extent) for statement in walk(body)])
 
 
-def _walks_on(statement: Statement, outer: str, inner: str, extent: DimLike) -> bool:
+def _walks_on(statement: Statement, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> bool:
     if isinstance(statement, Index):
-        parts = affine(statement.expression, (outer, inner))
-        return parts is not None and parts[0][outer] == parts[0][inner] * extent
+        parts = affine(statement.expression, (outer.name, inner.name))
+        return parts is not None and parts[0][outer.name] == parts[0][inner.name] * extent
     if isinstance(statement, Access):
         address = statement.address
-        is_affine = index_symbols(address.base).isdisjoint((outer, inner))
+        is_affine = not outer.occurs_in(address.base) and not inner.occurs_in(address.base)
         return is_affine and address.step(outer) == address.step(inner) * extent
     return not statement.mentions(outer) and not statement.mentions(inner)
 
@@ -184,12 +184,12 @@ def _is_renewed(first: NestedAccess) -> bool:
     return is_plain and {index for index, _ in first.inner} == {index for index, _ in statement.address.steps}
 
 
-def _is_stride(loop: For, inner: Iterable[tuple[str, DimLike]], address: Address) -> bool:
+def _is_stride(loop: For, inner: Iterable[tuple[LoopIndex, DimLike]], address: Address) -> bool:
     """Whether an address moves further in each turn of a loop than all loops inside move it."""
     reach: DimLike = 1
     for index, extent in inner:
         reach = reach + address.step(index) * (extent - 1)
         if less_equal(0, address.step(index)) is not True:
             return False
-    ranges = {index: (0, extent - 1) for index, extent in (*inner, (loop.index, loop.extent))}
+    ranges = {index.name: (0, extent - 1) for index, extent in (*inner, (loop.index, loop.extent))}
     return less_equal(reach, address.step(loop.index), ranges) is True

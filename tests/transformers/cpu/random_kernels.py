@@ -24,7 +24,8 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
-from nervure.types.dim import DimLike, dim, dim_max, dim_min, evaluate, index
+from nervure.kernel.loop_index import LoopIndex
+from nervure.types.dim import DimLike, dim, dim_max, dim_min, evaluate
 from nervure.types.dtype import (
     DType,
     bool_,
@@ -38,7 +39,7 @@ from nervure.types.dtype import (
     uint8,
 )
 
-Indices = list[tuple[str, DimLike]]
+Indices = list[tuple[LoopIndex, DimLike]]
 
 _TYPES = (float32, float32, float32, float64, int32, int64, int8, int16, uint8, bool_, complex64)
 _SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 33, 64, 65, 70, 130)
@@ -61,10 +62,10 @@ class RandomKernel:
 
     # -- sizes -------------------------------------------------------------------------------------------
 
-    def _index(self, number: int) -> tuple[str, DimLike]:
+    def _index(self, number: int) -> tuple[LoopIndex, DimLike]:
         size = self._random.choice([size for size in _SIZES if size <= max(self._free, 1)])
         self._free //= max(size, 1)
-        return f"%{number}", self._size(size)
+        return LoopIndex(number), self._size(size)
 
     def _size(self, size: int) -> DimLike:
         """A number, a symbol with this value, or an expression over one."""
@@ -149,7 +150,7 @@ class RandomKernel:
         """Something over the indices that is not affine."""
         total: DimLike = self._random.randrange(3)
         for name, _ in indices:
-            k = index(int(name[1:]))
+            k = name.dim
             divisor = self._size(self._random.choice((1, 2, 3, 7)))
             choice = self._random.randrange(6)
             total = total + (0, k * self._random.choice((1, -1, 3)), k // divisor, (k + 5) % divisor,
@@ -233,7 +234,7 @@ class RandomKernel:
         order = self._random.sample(range(len(indices)), len(indices))
         base: DimLike = 0
         stride: DimLike = self._random.choice((1, 1, 1, 2))
-        steps: dict[str, DimLike] = {}
+        steps: dict[LoopIndex, DimLike] = {}
         for number in order:
             name, extent = indices[number]
             steps[name] = stride

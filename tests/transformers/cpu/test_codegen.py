@@ -20,12 +20,14 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.checks import FAILED
 from nervure.transformers.cpu.codegen.generate import generate
 from nervure.transformers.cpu.compiler import assembly, compile_object
 from nervure.transformers.cpu.machine import Target
 from nervure.types.dim import DimLike, dim, index
 from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
+from tests.kernel.block import I, J
 from tests.transformers.cpu.running import check, least_bytes, run
 
 SIZES = (0, 1, 7, 8, 9, 31, 33, 63, 64, 65, 300)
@@ -33,7 +35,7 @@ WIDTHS = (4, 8, 16, 32, 64)
 N, M = dim("N"), dim("M")
 
 
-def at(*steps: tuple[str, DimLike], base: DimLike = 0) -> Address:
+def at(*steps: tuple[LoopIndex, DimLike], base: DimLike = 0) -> Address:
     return Address(base, steps)
 
 
@@ -50,15 +52,15 @@ def some(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
     return (numbers + 1j * random.standard_normal(size) if dtype.is_complex else numbers).astype(dtype.numpy)
 
 
-def loop(extent: DimLike, *body: Statement, name: str = "%0", vector: bool = True, parallel: bool = True) -> For:
-    return For(name, extent, body, parallel=parallel, vector=vector)
+def loop(extent: DimLike, *body: Statement, index: LoopIndex = I, vector: bool = True, parallel: bool = True) -> For:
+    return For(index, extent, body, parallel=parallel, vector=vector)
 
 
 def copy(dtype: DType, step: int, size: DimLike = N) -> Kernel:
     """y[step * k] = x[step * k], from the end where the step is negative."""
     reach = abs(step) * (size - 1) + 1
     x, y, element = Buffer("x", dtype, reach, "in"), Buffer("y", dtype, reach, "inout"), Variable(dtype)
-    place = at(("%0", step), base=reach - 1 if step < 0 else 0)
+    place = at((I, step), base=reach - 1 if step < 0 else 0)
     return Kernel("copy", (x, y), (loop(size, Load(element, x, place), Store(y, place, element)),))
 
 
@@ -93,7 +95,7 @@ def test_whether_memory_is_large_is_known_of_a_number() -> None:
 def test_what_a_kernel_reads_again_stays_in_the_caches() -> None:
     x, y, element, again = Buffer("x", float32, 99, "in"), Buffer("y", float32, 99, "inout"), *[
         Variable(float32) for _ in range(2)]
-    place = at(("%0", 1))
+    place = at((I, 1))
     kernel = Kernel("again", (x, y), (loop(
         99, Load(element, x, place), Store(y, place, element), Load(again, y, place)),))
     assert "nontemporal" not in generate(kernel, Target.avx2(), {y: 0}).text
@@ -109,8 +111,8 @@ def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType) -
         N + 4, Index(place, index(0) - 2), Index(size, N),
         Apply(low, "less_equal", (Literal(0, int64), place)), Apply(high, "less", (place, size)),
         Apply(inside, "bitwise_and", (low, high)),
-        Load(element, x, at(("%0", 1), base=-2), inside, Literal(1, dtype)),
-        Store(y, at(("%0", 1)), element)),))
+        Load(element, x, at((I, 1), base=-2), inside, Literal(1, dtype)),
+        Store(y, at((I, 1)), element)),))
     for number in SIZES:
         check(kernel, {"x": some(dtype, number), "y": some(dtype, number + 4, 1)}, {"N": number}, WIDTHS[number % 5])
 
@@ -123,11 +125,11 @@ def gather(check_rows: bool) -> Kernel:
     wide = Variable(int64)
     checks: tuple[Statement, ...] = (Check(inside, 7, row),) if check_rows else ()
     return Kernel("gather", (x, rows, y), (loop(
-        50, Load(row, rows, at(("%0", 1))), Apply(wide, "convert", (row,)), Index(last, N),
+        50, Load(row, rows, at((I, 1))), Apply(wide, "convert", (row,)), Index(last, N),
         Apply(above, "less_equal", (Literal(0, int64), wide)), Apply(below, "less", (wide, last)),
         Apply(inside, "bitwise_and", (above, below)), *checks,
-        loop(M, Load(element, x, Address(0, (("%1", 1),), ((M, row),)), inside, Literal(0.0, float32)),
-             Store(y, at(("%0", M), ("%1", 1)), element), name="%1", parallel=False), vector=False),))
+        loop(M, Load(element, x, Address(0, ((J, 1),), ((M, row),)), inside, Literal(0.0, float32)),
+             Store(y, at((I, M), (J, 1)), element), index=J, parallel=False), vector=False),))
 
 
 def gather_arrays(*wrong: tuple[int, int]) -> dict[str, np.ndarray]:
@@ -153,8 +155,8 @@ def test_a_check_reports_the_first_failure_and_the_kernel_goes_on() -> None:
 def positive() -> Kernel:
     x, element, holds = Buffer("x", int32, N * M, "in"), Variable(int32), Variable(bool_)
     return Kernel("positive", (x,), (loop(N, loop(
-        M, Load(element, x, at(("%0", M), ("%1", 1))), Apply(holds, "less", (Literal(-1, int32), element)),
-        Check(holds, 3, element), name="%1", parallel=False), vector=False),))
+        M, Load(element, x, at((I, M), (J, 1))), Apply(holds, "less", (Literal(-1, int32), element)),
+        Check(holds, 3, element), index=J, parallel=False), vector=False),))
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -174,7 +176,7 @@ def test_scattered_sums_take_every_lane_in_order(dtype: DType) -> None:
     x, places, y = Buffer("x", dtype, N, "in"), Buffer("places", int64, N, "in"), Buffer("y", dtype, 16, "inout")
     element, place = Variable(dtype), Variable(int64)
     kernel = Kernel("scatter", (x, places, y), (loop(
-        N, Load(element, x, at(("%0", 1))), Load(place, places, at(("%0", 1))),
+        N, Load(element, x, at((I, 1))), Load(place, places, at((I, 1))),
         Store(y, Address(0, (), ((1, place),)), element, combine="add")),))
     for size in SIZES:
         arrays = {"x": some(dtype, size), "places": np.random.default_rng(size).integers(0, 16, size),
@@ -188,9 +190,9 @@ def test_a_loaded_number_is_read_again_after_a_store_into_its_buffer() -> None:
     x, total, y = Buffer("x", float32, 30, "in"), Buffer("total", float32, 1, "inout"), Buffer("y", float32, 30, "out")
     element, before, after = Variable(float32), Variable(float32), Variable(float32)
     kernel = Kernel("running", (x, total, y), (loop(5, loop(
-        6, Load(element, x, at(("%0", 6), ("%1", 1))), Load(before, total, at()),
+        6, Load(element, x, at((I, 6), (J, 1))), Load(before, total, at()),
         Apply(after, "add", (before, element)), Store(total, at(), after),
-        Store(y, at(("%0", 6), ("%1", 1)), after), name="%1", parallel=False, vector=False),
+        Store(y, at((I, 6), (J, 1)), after), index=J, parallel=False, vector=False),
         vector=False, parallel=False),))
     check(kernel, {"x": some(float32, 30), "total": np.ones(1, np.float32), "y": some(float32, 30)})
 
@@ -200,8 +202,8 @@ def test_nothing_is_read_for_loops_without_turns() -> None:
     x, y, z = Buffer("x", float32, M, "in"), Buffer("y", float32, N, "inout"), Buffer("z", float32, N * M, "out")
     element, other = Variable(float32), Variable(float32)
     kernel = Kernel("empty", (x, y, z), (loop(
-        N, loop(M, Load(element, x, at()), Store(z, at(("%0", M), ("%1", 1)), element), name="%1", parallel=False),
-        Load(other, y, at(("%0", 1))), Store(y, at(("%0", 1)), other), vector=False),))
+        N, loop(M, Load(element, x, at()), Store(z, at((I, M), (J, 1)), element), index=J, parallel=False),
+        Load(other, y, at((I, 1))), Store(y, at((I, 1)), other), vector=False),))
     arrays = {"x": np.empty(0, np.float32), "y": some(float32, 5), "z": np.empty(0, np.float32)}
     check(kernel, arrays, {"N": 5, "M": 0})
     null = {**arrays, "x": np.frombuffer(b"", np.float32)}
@@ -214,12 +216,12 @@ def rows(sizes: tuple[DimLike, DimLike], names: str = "xys") -> Kernel:
     x, y = Buffer(names[0], float32, n * m, "in"), Buffer(names[1], float32, n * m, "out")
     row = Buffer(names[2], float32, m, "scratch")
     first, double, one, total, two, quotient = [Variable(float32) for _ in range(6)]
-    place, here = at(("%0", m), ("%1", 1)), at(("%1", 1))
+    place, here = at((I, m), (J, 1)), at((J, 1))
     return Kernel("rows", (x, y, row), (loop(
-        n, loop(m, Load(first, x, place), Apply(double, "add", (first, first)), Store(row, here, double), name="%1",
+        n, loop(m, Load(first, x, place), Apply(double, "add", (first, first)), Store(row, here, double), index=J,
                 parallel=False),
-        Reduce((total,), ("add",), (("%1", m),), (Load(one, row, here),), (one,)),
-        loop(m, Load(two, row, here), Apply(quotient, "divide", (two, total)), Store(y, place, quotient), name="%1",
+        Reduce((total,), ("add",), ((J, m),), (Load(one, row, here),), (one,)),
+        loop(m, Load(two, row, here), Apply(quotient, "divide", (two, total)), Store(y, place, quotient), index=J,
              parallel=False), vector=False),))
 
 
@@ -244,8 +246,8 @@ def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:
 
 def copies_of_rows() -> tuple[tuple[Buffer, ...], tuple[Statement, ...]]:
     x, y, element = Buffer("x", float32, N * M, "in"), Buffer("y", float32, N * M, "out"), Variable(float32)
-    place = at(("%0", M), ("%1", 1))
-    body = loop(M, Load(element, x, place), Store(y, place, element), name="%1", parallel=False)
+    place = at((I, M), (J, 1))
+    body = loop(M, Load(element, x, place), Store(y, place, element), index=J, parallel=False)
     return (x, y), (loop(N, body, vector=False),)
 
 
@@ -253,10 +255,10 @@ def columns(n: DimLike, m: DimLike) -> Kernel:
     """y[i, j] = x[i, j] - the greatest of column j, row after row of a tile."""
     x, y = Buffer("x", float32, n * m, "in"), Buffer("y", float32, n * m, "out")
     first, most, again, difference = [Variable(float32) for _ in range(4)]
-    place = at(("%1", m), ("%0", 1))
-    rows = For("%1", n, (
+    place = at((J, m), (I, 1))
+    rows = For(J, n, (
         Load(again, x, place), Apply(difference, "subtract", (again, most)), Store(y, place, difference)))
-    reduce = Reduce((most,), ("maximum",), (("%1", n),), (Load(first, x, place),), (first,))
+    reduce = Reduce((most,), ("maximum",), ((J, n),), (Load(first, x, place),), (first,))
     return Kernel("columns", (x, y), (loop(m, reduce, rows),))
 
 

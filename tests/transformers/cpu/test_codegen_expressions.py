@@ -8,6 +8,7 @@ import pytest
 from nervure.kernel.ir import Address, Buffer, For, Index, Kernel, Store, Variable
 from nervure.types.dim import Dim, DimLike, dim, dim_max, dim_min, index, product
 from nervure.types.dtype import int64
+from tests.kernel import block
 from tests.transformers.cpu.running import check
 
 I, J = index(0), index(1)
@@ -34,9 +35,9 @@ EXPRESSIONS: dict[str, DimLike] = {
 
 def table(expression: DimLike, vector: bool) -> Kernel:
     y, value = Buffer("y", int64, 5 * 21, "out"), Variable(int64)
-    body = (Index(value, expression), Store(y, Address(0, (("%0", 21), ("%1", 1))), value))
-    inner = For("%1", 21, body, vector=vector)
-    return Kernel("table", (y,), (For("%0", 5, (inner,), parallel=True),))
+    body = (Index(value, expression), Store(y, Address(0, ((block.I, 21), (block.J, 1))), value))
+    inner = For(block.J, 21, body, vector=vector)
+    return Kernel("table", (y,), (For(block.I, 5, (inner,), parallel=True),))
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)

@@ -22,6 +22,7 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike, dim, index
 from nervure.types.dtype import (
     DType,
@@ -37,6 +38,7 @@ from nervure.types.dtype import (
     uint8,
     uint64,
 )
+from tests.kernel.block import I, J, K
 from tests.transformers.cpu.running import check, run
 
 SIZES = (0, 1, 7, 8, 9, 63, 64, 65, 4095, 4096, 4097, 9000)
@@ -58,7 +60,7 @@ def some(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
     return (numbers + 1j * random.standard_normal(size) if dtype.is_complex else numbers).astype(dtype.numpy)
 
 
-def at(*steps: tuple[str, DimLike], base: DimLike = 0) -> Address:
+def at(*steps: tuple[LoopIndex, DimLike], base: DimLike = 0) -> Address:
     return Address(base, steps)
 
 
@@ -66,9 +68,9 @@ def total(dtype: DType, combine: str, extent: DimLike = N, step: int = 1) -> Ker
     reach = abs(step) * (extent - 1) + 1
     x, y = Buffer("x", dtype, reach, "in"), Buffer("y", dtype, 1, "out")
     element, result = Variable(dtype), Variable(dtype)
-    place = at(("%0", step), base=reach - 1 if step < 0 else 0)
+    place = at((I, step), base=reach - 1 if step < 0 else 0)
     return Kernel("total", (x, y), (
-        Reduce((result,), (combine,), (("%0", extent),), (Load(element, x, place),), (element,)),
+        Reduce((result,), (combine,), ((I, extent),), (Load(element, x, place),), (element,)),
         Store(y, at(), result)))
 
 
@@ -100,10 +102,10 @@ def columns(dtype: DType, combine: str, n: DimLike = N, m: DimLike = M) -> Kerne
     """Over the rows of a matrix, a lane a column."""
     x, y = Buffer("x", dtype, n * m, "in"), Buffer("y", dtype, m, "out")
     element, result = Variable(dtype), Variable(dtype)
-    load = Load(element, x, at(("%1", m), ("%0", 1)))
-    body: tuple[Statement, ...] = (Reduce((result,), (combine,), (("%1", n),), (load,), (element,)),
-                                   Store(y, at(("%0", 1)), result))
-    return Kernel("columns", (x, y), (For("%0", m, body, parallel=True, vector=True),))
+    load = Load(element, x, at((J, m), (I, 1)))
+    body: tuple[Statement, ...] = (Reduce((result,), (combine,), ((J, n),), (load,), (element,)),
+                                   Store(y, at((I, 1)), result))
+    return Kernel("columns", (x, y), (For(I, m, body, parallel=True, vector=True),))
 
 
 @pytest.mark.parametrize(("dtype", "combine"), [(float32, "add"), (float64, "maximum"), (int8, "multiply"),
@@ -121,14 +123,14 @@ def centred() -> Kernel:
     """The sum of the squares of what is left of each column without its mean, and the mean; many tiles wide."""
     x, y, z = Buffer("x", float32, N * M, "in"), Buffer("y", float32, M, "out"), Buffer("z", float32, M, "out")
     first, second, total, mean, rest, square, result = [Variable(float32) for _ in range(7)]
-    place = at(("%1", M), ("%0", 1))
-    body = (Reduce((total,), ("add",), (("%1", N),), (Load(first, x, place),), (first,)),
+    place = at((J, M), (I, 1))
+    body = (Reduce((total,), ("add",), ((J, N),), (Load(first, x, place),), (first,)),
             Apply(mean, "multiply", (total, Literal(0.125, float32))),
-            Reduce((result,), ("add",), (("%1", N),), (
+            Reduce((result,), ("add",), ((J, N),), (
                 Load(second, x, place), Apply(rest, "subtract", (second, mean)),
                 Apply(square, "multiply", (rest, rest))), (square,)),
-            Store(y, at(("%0", 1)), result), Store(z, at(("%0", 1)), mean))
-    return Kernel("centred", (x, y, z), (For("%0", M, body, parallel=True, vector=True),))
+            Store(y, at((I, 1)), result), Store(z, at((I, 1)), mean))
+    return Kernel("centred", (x, y, z), (For(I, M, body, parallel=True, vector=True),))
 
 
 def test_what_one_reduction_leaves_for_another() -> None:
@@ -141,10 +143,10 @@ def planes(pairs: bool) -> Kernel:
     """Over the first and the last of three indices; rows start in any lane, and blocks end inside of them."""
     x, y, z = Buffer("x", float32, N * 3 * M, "in"), Buffer("y", float32, 3, "out"), Buffer("z", float32, 3, "out")
     element, square, first, second = [Variable(float32) for _ in range(4)]
-    body = (Load(element, x, at(("%1", 3 * M), ("%0", M), ("%2", 1))), Apply(square, "multiply", (element, element)))
-    reduce = Reduce((first, second), ("add", "maximum"), (("%1", N), ("%2", M)), body, (element, square))
-    return Kernel("planes", (x, y, z), (For("%0", 3, (reduce, Store(y, at(("%0", 1)), first),
-                                                      Store(z, at(("%0", 1)), second)), parallel=True, vector=pairs),))
+    body = (Load(element, x, at((J, 3 * M), (I, M), (K, 1))), Apply(square, "multiply", (element, element)))
+    reduce = Reduce((first, second), ("add", "maximum"), ((J, N), (K, M)), body, (element, square))
+    return Kernel("planes", (x, y, z), (For(I, 3, (reduce, Store(y, at((I, 1)), first),
+                                                      Store(z, at((I, 1)), second)), parallel=True, vector=pairs),))
 
 
 @pytest.mark.parametrize("in_lanes", [False, True])
@@ -159,10 +161,10 @@ def heavy(inner: bool) -> Kernel:
     """Sums of exp over rows, or over columns in lanes."""
     x, y = Buffer("x", float32, N * M, "in"), Buffer("y", float32, N, "out")
     element, power, result = [Variable(float32) for _ in range(3)]
-    steps = (("%0", M), ("%1", 1)) if inner else (("%1", N), ("%0", 1))
+    steps = ((I, M), (J, 1)) if inner else ((J, N), (I, 1))
     body = (Load(element, x, at(*steps)), Apply(power, "exp", (element,)))
-    reduce = Reduce((result,), ("add",), (("%1", M),), body, (power,))
-    return Kernel("heavy", (x, y), (For("%0", N, (reduce, Store(y, at(("%0", 1)), result)), parallel=True,
+    reduce = Reduce((result,), ("add",), ((J, M),), body, (power,))
+    return Kernel("heavy", (x, y), (For(I, N, (reduce, Store(y, at((I, 1)), result)), parallel=True,
                                         vector=not inner),))
 
 
@@ -186,11 +188,11 @@ def test_folds_keep_the_first_of_equals(in_lanes: bool) -> None:
     element, place, best, where = Variable(int32), Variable(int64), Variable(int32), Variable(int64)
     left, right = (Variable(int32), Variable(int64)), (Variable(int32), Variable(int64))
     more, larger, position = Variable(bool_), Variable(int32), Variable(int64)
-    fold = Fold((best, where), (("%1", M),),
-                (Load(element, x, at(("%0", M), ("%1", 1))), Index(place, index(1))), (element, place), left, right,
+    fold = Fold((best, where), ((J, M),),
+                (Load(element, x, at((I, M), (J, 1))), Index(place, index(1))), (element, place), left, right,
                 (Apply(more, "less", (left[0], right[0])), Apply(larger, "where", (more, right[0], left[0])),
                  Apply(position, "where", (more, right[1], left[1]))), (larger, position))
-    kernel = Kernel("argmax", (x, y), (For("%0", N, (fold, Store(y, at(("%0", 1)), where)), parallel=True,
+    kernel = Kernel("argmax", (x, y), (For(I, N, (fold, Store(y, at((I, 1)), where)), parallel=True,
                                            vector=in_lanes),))
     for n, m in ((1, 1), (3, 9), (9, 2), (70, 33)):
         numbers = np.random.default_rng(n).integers(0, 5, n * m).astype(np.int32)
@@ -210,7 +212,7 @@ def test_complex_products_of_nothing_and_of_infinities() -> None:
 
 def test_a_value_that_does_not_depend_on_the_points_is_added_for_each() -> None:
     y, result = Buffer("y", float32, 1, "out"), Variable(float32)
-    kernel = Kernel("count", (y,), (Reduce((result,), ("add",), (("%0", N),), (), (Literal(1.0, float32),)),
+    kernel = Kernel("count", (y,), (Reduce((result,), ("add",), ((I, N),), (), (Literal(1.0, float32),)),
                                     Store(y, at(), result)))
     for size in (0, 1, 65, 5000):
         check(kernel, {"y": np.zeros(1, np.float32)}, {"N": size})

@@ -18,6 +18,7 @@ The place is the number of the point among all points of the loops around the ch
 from __future__ import annotations
 
 from nervure.kernel.ir import Check
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Value
 from nervure.transformers.cpu.codegen.scalars import apply
@@ -66,8 +67,8 @@ def _position(frame: Frame, lane: Register) -> Register:
     return position
 
 
-def _index(frame: Frame, index: str, lane: Register) -> Register:
-    if frame.lanes is not None and frame.lanes.index == index:
+def _index(frame: Frame, index: LoopIndex, lane: Register) -> Register:
+    if frame.lanes is not None and frame.lanes.index is index:
         return frame.lanes.start.register + lane
     found = frame.find(("index", index))
     return found.register if found is not None else frame.builder.constant(I64, 0)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from nervure.errors import InternalError
+from nervure.kernel.loop_index import LoopIndex, index_named
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame, Value
 from nervure.transformers.cpu.llvm.builder import Register
@@ -30,10 +31,9 @@ _OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min"
 
 def dimension(frame: Frame, x: DimLike) -> Value:
     """A dimension as an i64; with a lane for each turn where it depends on the vector index."""
-    used = index_symbols(x)
-    if not used:
+    if not index_symbols(x):
         return frame.size(x)
-    key = ("dimension", x, _lanes_of(frame) if frame.lanes is not None and frame.lanes.index in used else None)
+    key = ("dimension", x, _lanes_of(frame) if frame.lanes is not None and frame.lanes.index.occurs_in(x) else None)
     known = frame.find(key)
     if known is not None:
         return known
@@ -41,15 +41,15 @@ def dimension(frame: Frame, x: DimLike) -> Value:
     return frame.keep(key, total)
 
 
-def index_value(frame: Frame, name: str) -> Value:
+def index_value(frame: Frame, index: LoopIndex) -> Value:
     """A loop index, a lane for each turn if it is the vector index."""
     lanes = frame.lanes
-    if lanes is None or lanes.index != name:
-        found = frame.find(("index", name))
+    if lanes is None or lanes.index is not index:
+        found = frame.find(("index", index))
         if found is None:
-            raise InternalError(f"the index {name} is used outside of its loop")
+            raise InternalError(f"the index {index} is used outside of its loop")
         return found
-    key = ("lanes of", name, _lanes_of(frame))
+    key = ("lanes of", index, _lanes_of(frame))
     return frame.compute(key, [lanes.start, lane_numbers(frame, lanes.width)], lambda x, y: x + y)
 
 
@@ -103,7 +103,7 @@ def _product(frame: Frame, coefficient: DimLike, factors: tuple[Factor, ...]) ->
 
 def _factor(frame: Frame, factor: Factor) -> Value:
     if factor.kind is Kind.SYMBOL:
-        return index_value(frame, factor.name)
+        return index_value(frame, index_named(factor.name))
     operands = [dimension(frame, operand) for operand in factor.operands]
     if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
         quotient = _floor_divide(frame, operands[0], operands[1], factor.operands)

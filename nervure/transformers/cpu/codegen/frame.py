@@ -28,6 +28,7 @@ from dataclasses import dataclass, field
 
 from nervure.errors import InternalError
 from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.sizes import Sizes
@@ -69,7 +70,7 @@ class Lanes:
     (None: in all; at least in one).
     """
 
-    index: str
+    index: LoopIndex
     start: Value
     width: int
     mask: Value | None = None
@@ -111,7 +112,7 @@ class Frame:
         self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
-        self.loops: list[tuple[str, DimLike]] = []  # around us, from the outside in: index and extent
+        self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
         self.failures: set[int] = set()
         self.spare = b.allocate(I64, 8)  # memory that may always be read
         self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes

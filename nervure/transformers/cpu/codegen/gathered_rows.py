@@ -33,9 +33,10 @@ from nervure.kernel.ir import (
     Store,
     Variable,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.codegen.next_rows import Places
-from nervure.types.dim import dim_min, index
+from nervure.types.dim import dim_min
 
 _AHEAD = 4      # rows between the one that is read and the one that is asked for
 _LONGEST = 24   # statements that compute where a row lies
@@ -47,7 +48,7 @@ def gathered_rows(loop: For) -> tuple[list[Statement], dict[For, Places]]:
     if loop.vector or not isinstance(last, For) or not last.vector:
         return [], {}
     defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Definition)}
-    later = {loop.index: dim_min(index(int(loop.index[1:])) + _AHEAD, loop.extent - 1)}
+    later = {loop.index: dim_min(loop.index.dim + _AHEAD, loop.extent - 1)}
     found: dict[Statement, None] = {}
     places: list[tuple[Buffer, Address]] = []
     for entry in last.body:
@@ -75,7 +76,7 @@ def _added_rows(loop: For, last: For) -> list[tuple[Buffer, Address]]:
     return rows if any([isinstance(entry, Store) and entry.combine for entry in last.body]) else []
 
 
-def _needed(address: Address, defined: dict[Variable, Definition], inner: str) -> list[Statement] | None:
+def _needed(address: Address, defined: dict[Variable, Definition], inner: LoopIndex) -> list[Statement] | None:
     """The statements that compute where a row lies; None if one of them is computed anew at each place of the row."""
     found: dict[Statement, None] = {}
     waiting: list[Scalar] = list(address.operands)

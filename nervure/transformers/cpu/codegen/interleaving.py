@@ -20,17 +20,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.kernel.ir import Definition, Load, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen import access
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.llvm.builder import Register
-from nervure.types.dim import DimLike, index_symbols
+from nervure.types.dim import DimLike
 
 Pairs = dict[Statement, tuple[Store, Store]]
 
 
-def pairs(statements: Sequence[Statement], index: str) -> Pairs:
+def pairs(statements: Sequence[Statement], index: LoopIndex) -> Pairs:
     """For each store that completes a row with an earlier one: the two, the one to the lower place first."""
     found: Pairs = {}
     waiting: list[Store] = []
@@ -60,10 +61,10 @@ def store_pair(frame: Frame, lower: Store, upper: Store) -> None:
                      frame.past_caches.get(lower.buffer))
 
 
-def _is_half(store: Store, index: str) -> bool:
+def _is_half(store: Store, index: LoopIndex) -> bool:
     address = store.address
     return (address.step(index) == 2 and not address.terms and store.combine is None and store.valid is None
-            and index not in index_symbols(address.base))
+            and not index.occurs_in(address.base))
 
 
 def _distance(x: Store, y: Store) -> DimLike | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nervure.kernel.ir import Buffer, Loop, Store, walk
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
@@ -26,7 +27,7 @@ from nervure.types.dtype import bool_, int64
 Registers = Sequence[Register]
 
 
-def counted(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, carried: Registers,
+def counted(frame: Frame, index: LoopIndex, ends: tuple[Register, Register], front: Front, carried: Registers,
             body: Callable[[Registers], Registers]) -> Registers:
     """A loop of one turn after the other; ``body`` makes what the next turn, or what follows, gets."""
     begin, end = ends
@@ -42,7 +43,7 @@ def counted(frame: Frame, index: str, ends: tuple[Register, Register], front: Fr
     return guarded(b, begin < end, carried, build)
 
 
-def nest(frame: Frame, indices: Sequence[tuple[str, DimLike]], written: frozenset[Buffer], carried: Registers,
+def nest(frame: Frame, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,
          body: Callable[[Registers], Registers]) -> Registers:
     """Loops inside each other, the last index the fastest."""
     if not indices:
@@ -77,7 +78,7 @@ def stored(loop: Loop) -> frozenset[Buffer]:
     return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Store)])
 
 
-def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], front: Front, widths: Widths,
+def vector_turns(frame: Frame, index: LoopIndex, ends: tuple[Register, Register], front: Front, widths: Widths,
                  body: Callable[[], None]) -> None:
     """A loop of many turns at once, in up to three copies of ``body``."""
     b, (start, end) = frame.builder, ends
@@ -91,7 +92,7 @@ def vector_turns(frame: Frame, index: str, ends: tuple[Register, Register], fron
             _turns(frame, index, front, turns.index, widths.masked, left, body)
 
 
-def _turns(frame: Frame, index: str, front: Front, start: Register, width: int, count: Register | None,
+def _turns(frame: Frame, index: LoopIndex, front: Front, start: Register, width: int, count: Register | None,
            body: Callable[[], None]) -> None:
     """``width`` turns at once, of which the first ``count`` take place."""
     with frame.inside(front):
@@ -100,7 +101,7 @@ def _turns(frame: Frame, index: str, front: Front, start: Register, width: int, 
             body()
 
 
-def known_turns(frame: Frame, index: str, front: Front, start: int, width: int, count: int,
+def known_turns(frame: Frame, index: LoopIndex, front: Front, start: int, width: int, count: int,
                 body: Callable[[], None]) -> None:
     """The same for numbers: what depends on nothing else is computed once, in front of all loops."""
     with frame.inside(front):

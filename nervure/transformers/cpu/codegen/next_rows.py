@@ -26,12 +26,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from nervure.kernel.ir import Address, Buffer, For, Load, Reduce, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.past_caches import LINE
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.types import I8
-from nervure.types.dim import index, index_symbols
+from nervure.types.dim import index_symbols
 
 _LONGEST = 65_536  # bytes of a row; a longer one would not stay in the caches
 
@@ -50,10 +51,9 @@ def next_rows(loop: For) -> dict[For, Places]:
     if not isinstance(last, For) or not last.vector:
         return {}
     places: dict[tuple[Buffer, Address], None] = {}
-    last_index = index(int(last.index[1:]))
     for run in [*runs, last]:
         for load, name in _rows_of(run, last):
-            place = load.address.substitute({name: last_index})
+            place = load.address.substitute({name: last.index.dim})
             step = place.step(loop.index)
             if step != 0 and load.buffer.role == "in" and _is_short(last, load.buffer):
                 places[load.buffer, replace(place, base=place.base + step)] = None
@@ -75,7 +75,7 @@ def ask(frame: Frame, places: Places) -> None:
             frame.builder.fetch(frame.builder.offset(pointer, distance, I8))
 
 
-def _rows_of(run: Statement, last: For) -> Iterator[tuple[Load, str]]:
+def _rows_of(run: Statement, last: For) -> Iterator[tuple[Load, LoopIndex]]:
     """The loads of rows in a run over as many places as the last one, and the index of the run."""
     if isinstance(run, Reduce) and len(run.indices) == 1:
         name, extent = run.indices[0]

@@ -73,13 +73,13 @@ def _parts(frame: Frame, address: Address) -> tuple[list[Value], list[Value], Di
     """The terms with one lane, those with many, and the step along the vector index."""
     terms = [dimension(frame, address.base)]
     step: DimLike = 0
-    for name, stride in address.steps:
-        if frame.lanes is not None and frame.lanes.index == name:
+    for index, stride in address.steps:
+        if frame.lanes is not None and frame.lanes.index is index:
             step = step + stride
-            index = frame.lanes.start
+            value = frame.lanes.start
         else:
-            index = index_value(frame, name)
-        terms.append(product_of_two(frame, frame.size(stride), index))
+            value = index_value(frame, index)
+        terms.append(product_of_two(frame, frame.size(stride), value))
     for stride, variable in address.terms:
         terms.append(product_of_two(frame, frame.size(stride), as_index(frame, frame.scalar(variable))))
     fixed = [term for term in terms if term.lanes == 1]

@@ -40,10 +40,8 @@ from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
-from nervure.types.dim import DimLike
 from nervure.types.dtype import bool_, int64
 
-Indices = Sequence[tuple[str, DimLike]]
 Registers = Sequence[Register]
 
 _PART = 512  # points whose values wait in memory

@@ -27,6 +27,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from nervure.kernel.ir import BLOCK, LANES, For, Load, Loop, Reduce, Scalar, Statement, Variable, used, walk
+from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.combining import combined, point_values
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
@@ -39,7 +40,6 @@ from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, sl
 from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
-from nervure.types.dim import index_symbols
 from nervure.types.dtype import int64
 
 Part = Reduce | For | tuple[Statement, ...]
@@ -57,7 +57,7 @@ def takes_tiles(loop: For) -> bool:
     deeper = [entry for statement in loop.body if isinstance(statement, Loop)
               for entry in walk(statement.body) if _is_long(entry)]
     extents = [extent for entry in outer if isinstance(entry, Reduce) for _, extent in entry.indices]
-    return bool(outer) and not deeper and not any([loop.index in index_symbols(extent) for extent in extents])
+    return bool(outer) and not deeper and not any([loop.index.occurs_in(extent) for extent in extents])
 
 
 def build_tiles(frame: Frame, loop: For, begin: Register, end: Register) -> None:
@@ -172,7 +172,7 @@ class _Tiles:
                 slots.end_block(used, b.where(stop < end, used, 0), columns)
         frame.loops.pop()
 
-    def _ask_ahead(self, body: Sequence[Statement], name: str, turns: int) -> None:
+    def _ask_ahead(self, body: Sequence[Statement], name: LoopIndex, turns: int) -> None:
         """Asks for what the loads in a body will read some turns of its innermost index later."""
         for load in [entry for entry in body if isinstance(entry, Load)]:
             step = load.address.step(name)

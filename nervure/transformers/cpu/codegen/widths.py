@@ -34,9 +34,9 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.codegen.interleaving import pairs
-from nervure.types.dim import index_symbols
 
 _ROW = 64       # lanes of a loop around a reduction
 _LIVE = 16      # variables, times the registers of each, that may be in use at once
@@ -69,12 +69,12 @@ def vector_widths(loop: For, lanes: int) -> Widths:
     return Widths((several * lanes, lanes), lanes)
 
 
-def is_light(body: Body, index: str) -> bool:
+def is_light(body: Body, index: LoopIndex) -> bool:
     """Whether each function in it is a few instructions, and it meets rows."""
     return not _long_functions(body) and meets_rows(body, index)
 
 
-def meets_rows(body: Body, index: str) -> bool:
+def meets_rows(body: Body, index: LoopIndex) -> bool:
     """Whether lanes that run along an index meet in rows of memory."""
     rows = {store for row in pairs(body, index).values() for store in row}
     return all([statement in rows or _is_row(statement.address, index)
@@ -90,14 +90,14 @@ def _long_functions(body: Body) -> list[Apply]:
     return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 
-def _is_row(address: Address, index: str) -> bool:
+def _is_row(address: Address, index: LoopIndex) -> bool:
     step = address.step(index)
-    if any([isinstance(x, Variable) for _, x in address.terms]) or index in index_symbols(address.base):
+    if any([isinstance(x, Variable) for _, x in address.terms]) or index.occurs_in(address.base):
         return False
     return isinstance(step, int) and abs(step) <= 1
 
 
-def most_live(body: Body, index: str) -> int:
+def most_live(body: Body, index: LoopIndex) -> int:
     """The most variables that are in use at once, of those that are not the same in all turns."""
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
