@@ -116,6 +116,7 @@ class ScalarNamespace(ABC):
         Floats: as IEEE pow.
         """
 
+    # Not commutative, nor is the minimum: of 0.0 and -0.0 they give either, by position.
     @function(ORDERED, cost=1)
     def maximum(self, x: Any, y: Any) -> Any:
         """The larger; NaN if either is NaN; +0 over -0 is not promised."""

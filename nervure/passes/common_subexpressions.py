@@ -26,7 +26,6 @@ from nervure.ir.field import same_attribute
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
-from nervure.passes.pattern import is_commutative
 from nervure.passes.rewrite import Inheritance
 
 
@@ -73,7 +72,7 @@ def _representatives(function: Function) -> dict[Value, Value]:
 def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[Any], Any]], ...]]:
     """Whether operands may be swapped, and for each attribute how it becomes part of a key."""
     readers = [(name, _READERS.get(field.kind, _itself)) for name, field in op_class.fields.items()]
-    return is_commutative(op_class), tuple(readers)
+    return op_class.commutative, tuple(readers)
 
 
 def _itself(value: Any) -> Any:

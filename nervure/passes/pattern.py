@@ -36,17 +36,7 @@ Registers = list[Any]
 Step = Callable[[Registers], bool]
 Predicate = Callable[[Any], bool]
 
-COMMUTATIVE = frozenset(["Add", "Multiply", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalXor", "BitwiseAnd",
-                         "BitwiseOr", "BitwiseXor"])
-"""The op classes whose two operands may be swapped without changing a bit. Maximum and Minimum are not among them: of
-+0 and -0 they may give either, by position."""
-
 _SEEN_THROUGH = 8
-
-
-def is_commutative(op_class: type[Op]) -> bool:
-    """Whether the two operands of an op may be swapped."""
-    return op_class.__name__ in COMMUTATIVE
 
 
 def is_kind(op_class: type[Op], wanted: type[Op]) -> bool:
@@ -211,7 +201,7 @@ class Node(Pattern):
             then = operand.compiled(frame, place, then)
         if self.attributes:
             then = _tested(self._has_attributes, at, then)
-        swapped = len(places) == 2 and is_commutative(self.op_class)
+        swapped = len(places) == 2 and self.op_class.commutative
         return _opened(at, self.op_class, places, swapped, then)
 
     def _has_attributes(self, value: Value) -> bool:

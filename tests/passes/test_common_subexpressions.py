@@ -8,6 +8,7 @@ import pytest
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
+from nervure.ir.kinds import FLOATS, Elementwise
 from nervure.ir.variable import Variable
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.types.dim import index
@@ -42,6 +43,25 @@ def test_commutative_operands_stand_in_either_order(inputs):
     assert count([a + b, b + a], inputs) == 1
     assert count([a - b, b - a], inputs) == 2
     assert count([ops.Maximum(a, b), ops.Maximum(b, a)], inputs) == 2
+
+
+class MidpointOfSubexpressions(Elementwise):
+    """(x + y) / 2."""
+
+    operand_names = "x y"
+    admits = FLOATS
+    commutative = True
+
+    def evaluate(self, s, x, y):
+        return s.multiply(s.add(x, y), s.constant(0.5, x))
+
+
+def test_a_user_s_commutative_op_is_merged_with_its_swapped_self(inputs):
+    a, b = inputs
+    before = Function([MidpointOfSubexpressions(a, b), MidpointOfSubexpressions(b, a)], inputs)
+    after = common_subexpressions(before)
+    assert classes(after) == ["MidpointOfSubexpressions"]
+    assert_agree(before, after, [np.float32([1, 2, -3, 0]), np.float32([5, 0, 4, -0.0])])
 
 
 def test_attributes_tell_ops_apart(inputs):
