@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, overload
 
 import numpy as np
 
@@ -105,7 +105,9 @@ class Computation(Identity, Generic[Result]):
         optimised: Function = self.executable.optimised
         return optimised
 
-    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None) -> Result:
+    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None, **others: Never) -> Result:
+        if others:
+            raise self._unknown(next(iter(others)))
         fast = self._fast
         # A list that is the only argument would stand for all arguments there.
         if fast is not None and feed_dict is None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
@@ -166,6 +168,13 @@ class Computation(Identity, Generic[Result]):
                                                     "a key is a parameter, or its name"))
         return tuple(ordered)
 
+    def _unknown(self, name: str) -> WrongKind:
+        names = [str(parameter.name) for parameter in self.parameters]
+        return WrongKind(f"a call has no argument {name}=", op="computation", operand=name, got=f"{name}=...",
+                         expected=f"values in order, or feed_dict=, for {self._names()}",
+                         help=f"write feed_dict={{{name!r}: ...}}" if name in names else
+                         did_you_mean(name, [*names, "feed_dict"], "give a value for each parameter, in order"))
+
     def _names(self) -> str:
         return ", ".join(map(repr, self.parameters)) or "none"
 
@@ -175,6 +184,9 @@ class Computation(Identity, Generic[Result]):
         updated = ", ".join([variable.name or "a variable" for variable, _ in self.function.updates])
         return (f"<computation on {self.transformer.name}: ({shorten(taken, 200)}) -> ({shorten(given, 200)})"
                 f"{shorten(f', updates {updated}', 80) if updated else ''}>")
+
+
+_NOTHING: Any = object()
 
 
 @overload
@@ -196,7 +208,8 @@ def computation(returns: Mapping[Key, Tensor], *parameters: Any,
 def computation(returns: Any, *parameters: Any, transformer: Transformer | None = None) -> Computation[Any]: ...
 
 
-def computation(returns: Any, *parameters: Any, transformer: Transformer | None = None) -> Computation[Any]:
+def computation(returns: Any = _NOTHING, *parameters: Any, transformer: Transformer | None = None,
+                **others: Never) -> Computation[Any]:
     """A callable that computes ``returns`` from the values of ``parameters``.
 
     One tensor gives one array; a list or tuple (placed in order) a tuple; a set (side by side) a dict; effects and
@@ -208,11 +221,23 @@ def computation(returns: Any, *parameters: Any, transformer: Transformer | None 
     >>> step(np.float32([1, 2]))[0].tolist(), w.tolist()
     ([3.0, 6.0], [4.0, 4.0])
     """
+    if others or returns is _NOTHING:
+        raise _misread(next(iter(others.items()), ("returns", None)))
     transformer = transformers.chosen(transformer)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
     return Computation(transformer, function, chosen, shape).compiled()
+
+
+def _misread(given: tuple[str, Any]) -> WrongKind:
+    """The error of arguments that ``computation`` does not have, or of none at all."""
+    name, value = given
+    is_missing = name == "returns"
+    return WrongKind("there is nothing to compute" if is_missing else f"there is no argument {name}=",
+                     op="computation", operand=name, got="no arguments" if is_missing else f"{name}={value!r:.60}",
+                     expected="what to compute, then its parameters, and transformer=",
+                     help=did_you_mean(name, ["transformer"], "as in nv.computation(y, x), by position"))
 
 
 def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensorOp], together: bool = False,

@@ -51,12 +51,12 @@ class Switch(NamedTuple):
             return "True or False"
         if isinstance(self.default, int):
             return "an integer of at least 0"
-        return ", ".join(map(repr, self.words)) or "a string"
+        return ", ".join(map(repr, self.words)) or "a string without null characters"
 
     def takes(self, value: Any) -> bool:
         """Whether a value of the switch's type is one that it takes."""
         if isinstance(self.default, str):
-            return not self.words or value in self.words
+            return value in self.words if self.words else "\0" not in value
         return bool(value >= 0)
 
 

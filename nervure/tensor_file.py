@@ -30,6 +30,7 @@ import numpy as np
 
 from nervure.errors import FormatError, InvalidArgument
 from nervure.types.dtype import DType, as_dtype, uint8
+from nervure.types.shape import MAX_RANK
 from nervure.whole_file import open_regular, write_whole
 
 MAX_HEADER = 100_000_000  # bytes; safetensors itself reads no longer ones
@@ -201,6 +202,8 @@ def _entry(key: str, value: Any, name: str) -> _Entry:
     if dtype is None:
         _refuse(f"{key} has an unknown element type", name, got=value["dtype"], expected=", ".join(_DTYPES))
     shape, offsets = value["shape"], value["data_offsets"]
+    if isinstance(shape, list) and len(shape) > MAX_RANK:
+        _refuse(f"{key} has too many dimensions", name, got=f"{len(shape)} dimensions", expected=f"at most {MAX_RANK}")
     if not _are_lengths(shape) or not _are_lengths(offsets) or len(offsets) != 2:
         _refuse(f"{key} has a malformed shape or place", name, got=f"{shape}, {offsets}"[:80],
                 expected="lists of lengths")
@@ -211,7 +214,7 @@ def _entry(key: str, value: Any, name: str) -> _Entry:
 
 
 def _are_lengths(value: Any) -> bool:
-    return isinstance(value, list) and len(value) <= 64 and all(type(entry) is int and entry >= 0 for entry in value)
+    return isinstance(value, list) and all(type(entry) is int and entry >= 0 for entry in value)
 
 
 def _read_array(file: BinaryIO, name: str, entry: _Entry, digest: Any) -> np.ndarray:

@@ -23,13 +23,14 @@ import stat
 from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from nervure.errors import FormatError
+from nervure.errors import FormatError, InvalidArgument
 
 try:
     import fcntl
 except ImportError:  # a system without such locks: what is left behind stays
     fcntl = None  # type: ignore[assignment]
 
+_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 _TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.tmp")
 
 
@@ -37,16 +38,16 @@ def write_whole(path: str, pieces: Iterable[Any]) -> None:
     """Writes pieces of bytes to a file, which takes its name when all of it is on disk.
 
     Until then, and when anything fails, whatever had the name before is as it was. A symbolic link of that name is
-    replaced, not followed. OSError, which names the path, where the directory cannot be written.
+    replaced, not followed; what is neither that nor a file (a device, a pipe) is InvalidArgument and stays. OSError,
+    which names the path, where the directory cannot be written.
     """
-    if os.path.isdir(path):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    _check_replaceable(path)
     directory = os.path.dirname(path) or "."
+    _remove_abandoned(directory)  # first, since it may be what fills the disk
     try:
         _replace(path, directory, pieces)
     except OSError as error:  # it names the temporary file, of which nobody knows
         raise OSError(error.errno, error.strerror, path) from None
-    _remove_abandoned(directory)
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
         _sync(directory)
 
@@ -68,14 +69,26 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def _check_regular(status: os.stat_result, path: str) -> None:
-    mode = status.st_mode
-    if stat.S_ISREG(mode):
-        return
-    if stat.S_ISDIR(mode):
+    kind = stat.S_IFMT(status.st_mode)
+    if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-    raise FormatError("this is no file", op="load", operand=path, got=kinds.get(stat.S_IFMT(mode), "something else"),
-                      expected="a file", help="copy what it gives into a file first")
+    if kind != stat.S_IFREG:
+        raise FormatError("this is no file", op="load", operand=path, got=_KINDS.get(kind, "something else"),
+                          expected="a file", help="copy what it gives into a file first")
+
+
+def _check_replaceable(path: str) -> None:
+    """InvalidArgument for what is neither a file nor a link: a device, replaced by a file, would be gone."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    try:
+        kind = stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:  # there is nothing, or writing meets the same error
+        return
+    if kind not in (stat.S_IFREG, stat.S_IFLNK):
+        raise InvalidArgument("this is no file, and is not replaced by one", op="save", operand=path,
+                              got=_KINDS.get(kind, "something else"), expected="a file, or a name that is free",
+                              help="save under another name")
 
 
 def _replace(path: str, directory: str, pieces: Iterable[Any]) -> None:

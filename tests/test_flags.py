@@ -129,3 +129,9 @@ def test_debug_prints_nothing_by_default(capsys):
     with nv.transformers.make_transformer("cpu") as cpu:
         cpu.computation(nv.exp(x) + 1, x)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_text_has_no_null_characters():
+    with pytest.raises(InvalidArgument, match="takes no such value") as caught:
+        flags.cache_directory = "a\0b"
+    assert caught.value.operand == "cache_directory" and flags.cache_directory != "a\0b"

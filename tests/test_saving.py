@@ -354,7 +354,7 @@ def entry(name, **parts):
     (entry("variables/w", shape=[5]), "another size than its type needs"),
     (entry("variables/w", shape=[-4]), "malformed shape or place"),
     (entry("variables/w", shape=[True, 4]), "malformed shape or place"),
-    (entry("variables/w", shape=[4] + [1] * 64), "malformed shape or place"),
+    (entry("variables/w", shape=[4] + [1] * 64), "too many dimensions"),
     (entry("variables/w", data_offsets=[0]), "malformed shape or place"),
     (entry("variables/w", extra=1), "is malformed"),
     (entry("variables/w", data_offsets=[16, 32]), "a gap or overlap"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -12,7 +14,7 @@ import threading
 import pytest
 
 from nervure import whole_file
-from nervure.errors import FormatError
+from nervure.errors import FormatError, InvalidArgument
 from nervure.whole_file import open_regular, write_whole
 
 ABANDONED = f".nervure-{'0' * 16}.tmp"
@@ -42,7 +44,8 @@ def test_what_fails_leaves_the_file_before(tmp_path):
 
 
 def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path):
-    """Killed in mid-save, three times; the newest complete file is there all the time."""
+    """Killed in mid-save, three times, before it needs room of its own; the newest complete file is there all the time.
+    """
     path = tmp_path / "f"
     write_whole(str(path), [b"whole"])
     code = """if True:
@@ -54,11 +57,14 @@ def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path):
             time.sleep(60)
         write_whole(sys.argv[1], pieces())
     """
-    for count in range(1, 4):
+    left = []
+    for _ in range(3):
         with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE) as writer:
             assert writer.stdout.readline() == b"written\n"
             writer.send_signal(signal.SIGKILL)
-        assert len(os.listdir(tmp_path)) == 1 + count and content(path) == b"whole"
+        assert len(os.listdir(tmp_path)) == 2 and content(path) == b"whole"
+        left.append(*set(os.listdir(tmp_path)) - {"f"})
+    assert len(set(left)) == 3
     write_whole(str(path), [b"next"])
     assert os.listdir(tmp_path) == ["f"] and content(path) == b"next"
 
@@ -119,6 +125,21 @@ def test_a_writer_whose_file_was_taken_away_makes_another(tmp_path, monkeypatch)
     monkeypatch.setattr(whole_file.fcntl, "flock", take_away)
     write_whole(str(tmp_path / "f"), [b"one"])
     assert len(taken) == 1 and os.listdir(tmp_path) == ["f"] and content(tmp_path / "f") == b"one"
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    """A device that a save has replaced is gone for all programs."""
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+    for name in ("pipe", "socket"):
+        with pytest.raises(InvalidArgument, match="is not replaced") as caught:
+            write_whole(str(tmp_path / name), [b"one"])
+        assert caught.value.got == f"a {name}" and not stat.S_ISREG(os.lstat(tmp_path / name).st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["pipe", "socket"]
+    os.symlink(tmp_path / "pipe", tmp_path / "link")
+    write_whole(str(tmp_path / "link"), [b"one"])
+    assert content(tmp_path / "link") == b"one" and stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/null", path)], ids=["pipe", "device"])

@@ -16,11 +16,18 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
+from nervure.errors import (
+    InternalError,
+    InvalidArgument,
+    NotSupported,
+    ShapeMismatch,
+    WrongKind,
+    did_you_mean,
+)
 from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
@@ -89,8 +96,14 @@ class Executable(Identity, ABC):
         another.
         """
 
-    def __call__(self, *arguments: Any, out: Any = None, donate: Sequence[int] = ()) -> tuple[np.ndarray, ...]:
+    def __call__(self, *arguments: Any, out: Any = None, donate: Sequence[int] = (),
+                 **others: Never) -> tuple[np.ndarray, ...]:
         self.transformer.check_open()
+        if others:
+            name = next(iter(others))
+            raise WrongKind(f"a call has no argument {name}=", op=self.function.name, operand=name, got=f"{name}=...",
+                            expected="arguments in order, out= and donate=",
+                            help=did_you_mean(name, ["out", "donate"], "give an array for each parameter, in order"))
         if len(arguments) == 1 and isinstance(arguments[0], (list, tuple)):
             arguments = tuple(arguments[0])
         arrays, bindings = self._binder.bind(arguments)

@@ -73,6 +73,26 @@ def test_feeding_by_name(transformer):
         step(1.0, feed_dict={x: 1.0, y: 2.0})
 
 
+def test_other_keywords_are_named(transformer):
+    """A222: in the call of a computation or an executable, and where one is built; the first time as the third."""
+    x = nv.placeholder((2,)).named("left")
+    step = transformer.computation(x + 1, x)
+    for _ in range(3):
+        step([1.0, 2.0])
+        for call, name, help in [(lambda: step(left=[1.0, 2.0]), "left", "write feed_dict={'left': ...}"),
+                                 (lambda: step([1.0, 2.0], lefd=3), "lefd", "did you mean left?"),
+                                 (lambda: step([1.0, 2.0], feed_dic={}), "feed_dic", "did you mean feed_dict?"),
+                                 (lambda: step.executable(np.ones(2), to=3), "to", "in order"),
+                                 (lambda: step.executable(np.ones(2), donated=(0,)), "donated", "did you mean donate?"),
+                                 (lambda: nv.computation(x + 1, x=x), "x", "nv.computation(y, x)"),
+                                 (lambda: nv.computation(x=x), "x", "nv.computation(y, x)")]:
+            with pytest.raises(TypeError, match=f"no argument {name}=") as caught:
+                call()
+            assert isinstance(caught.value, nv.WrongKind) and help in caught.value.help
+    with pytest.raises(nv.WrongKind, match="nothing to compute"):
+        nv.computation()
+
+
 @pytest.fixture(params=["interpreter", "cpu"])
 def each_transformer(request):
     with nv.transformers.make_transformer(request.param) as made:

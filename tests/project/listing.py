@@ -74,7 +74,8 @@ def call(value: Any, skipped: int) -> str:
     if inspect.isclass(value) or isinstance(value, property):
         return ""
     parameters = list(inspect.signature(value).parameters.values())[skipped:]
-    plain = [entry.replace(annotation=entry.empty, default=entry.empty) for entry in parameters]
+    plain = [entry.replace(annotation=entry.empty, default=entry.empty) for entry in parameters
+             if entry.annotation != "Never"]  # what is refused is no way to call it
     return str(inspect.Signature(plain))
 
 

@@ -481,6 +481,18 @@ def custom_derivative_of_another_length():
     nv.deriv(multiply(x, y), x)  # here
 
 
+@fails(nv.WrongKind)
+def argument_by_its_name():
+    x = matrix().named("x")
+    step = nv.computation(x + 1, x)
+    step(x=np.ones((28, 32)))  # here
+
+
+@fails(nv.WrongKind)
+def pickled_transformer():
+    pickle.dumps(nv.transformers.make_transformer("interpreter"))  # here
+
+
 # -- what is immutable ---------------------------------------------------------------------------------------------
 
 

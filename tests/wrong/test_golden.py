@@ -1,6 +1,6 @@
 """What people are told: the whole text of each error of ``cases.py``, and the line that it names.
 
-``NERVURE_WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
+``WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
 file and source line, so that moving a case changes nothing.
 """
 
@@ -42,7 +42,7 @@ def portable(text: str) -> str:
 def test_the_text_is_as_agreed(name):
     text = portable(str(failure(name))) + "\n"
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("NERVURE_WRITE_GOLDEN"):
+    if os.environ.get("WRITE_GOLDEN"):
         path.write_text(text, encoding="ascii")
     assert text == path.read_text(encoding="ascii")
 

@@ -291,7 +291,7 @@ def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens():
     length, = executable_cache._LENGTH.unpack_from(content)
     parts, rest = json.loads(content[size:size + length]), content[size + length:]
     chance, refused = random.Random(0), 0
-    for _ in range(3_000 if os.environ.get("NERVURE_DEEP") == "1" else 300):
+    for _ in range(3_000 if os.environ.get("DEEP_TESTS") == "1" else 300):
         text = json.dumps(changed(parts, chance)).encode()
         refused += executable_cache.read(executable_cache._LENGTH.pack(len(text)) + text + rest, function) is None
     assert refused > 100
