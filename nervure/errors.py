@@ -14,7 +14,6 @@ Add: the operands differ in shape
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 import sysconfig
@@ -180,5 +179,7 @@ def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None
     >>> did_you_mean("hight", ["height", "width"])
     'did you mean height?'
     """
+    import difflib  # which takes a millisecond that only errors need
+
     close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=3)
     return f"did you mean {' or '.join(close)}?" if close else otherwise

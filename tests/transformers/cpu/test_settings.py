@@ -1,0 +1,54 @@
+"""Which LLVM makes the code: known without loading it, and part of every key."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from nervure.errors import NotSupported
+from nervure.transformers.cpu import settings
+from nervure.transformers.cpu.machine import Target
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder in which llvmlite is found from now on."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: SimpleNamespace(
+        submodule_search_locations=[str(tmp_path)]) if name == "llvmlite" else None)
+    forget()
+    yield tmp_path
+    forget()
+
+
+def forget():
+    settings._folder.cache_clear()
+    settings.llvm_version.cache_clear()
+
+
+def test_the_library_is_there_and_its_version_is_llvmlites():
+    llvmlite = pytest.importorskip("llvmlite")
+    assert os.path.isfile(settings.llvm_file()) and llvmlite.__version__ in settings.llvm_version()
+
+
+def test_another_version_or_another_library_is_another_llvm(folder):
+    (folder / "binding").mkdir()
+    found = set()
+    for version, library in (("1", b"code"), ("2", b"code"), ("2", b"more code")):
+        (folder / "_version.py").write_text(f"version_version = '{version}'")
+        (folder / "binding" / "libllvmlite.so").write_bytes(library)
+        forget()
+        found.add(Target.avx512().key)
+    assert len(found) == 3
+
+
+def test_without_llvmlite_the_error_says_what_to_install(folder, monkeypatch):
+    with pytest.raises(NotSupported, match="is not whole"):
+        settings.llvm_version()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    forget()
+    with pytest.raises(NotSupported, match="is not installed") as caught:
+        Target.avx512().key  # it is looked up
+    assert "pip install" in caught.value.help
