@@ -21,10 +21,8 @@ from typing import NamedTuple
 
 from nervure.kernel.ir import Access, Buffer, Fold, For, Loop, Statement, Store
 from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.kernel.tuning import DEPENDENCE_EFFORT, DEPENDENCE_ITERATIONS
 from nervure.types.dim import DimLike, bounds, index_symbols
-
-_EFFORT = 2_000  # sums that are looked at before the question is left open
-_ITERATIONS = 16  # of a loop that are tried one by one where its step differs between the two accesses
 
 Term = tuple[int, int, int]  # coefficient, lowest and highest value of what it multiplies
 
@@ -116,7 +114,7 @@ def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term
     if step == other:
         return any([reaches(-difference, [(step, low, high), *terms])
                     for low, high in ((1, extent - 1), (1 - extent, -1)) if low <= high])
-    tried = range(min(extent, _ITERATIONS))
+    tried = range(min(extent, DEPENDENCE_ITERATIONS))
     return any([reaches(other * q - step * p - difference, terms) for p in tried for q in tried if p != q])
 
 
@@ -130,7 +128,7 @@ def reaches(target: int, terms: Sequence[Term]) -> bool:
     """
     ordered = sorted([term for term in terms if term[0]], key=lambda term: -abs(term[0]))
     ends = [sorted((coefficient * low, coefficient * high)) for coefficient, low, high in ordered]
-    effort = _EFFORT
+    effort = DEPENDENCE_EFFORT
     pending = [(target, 0)]
     while pending and effort > 0:
         left, position = pending.pop()

@@ -14,7 +14,7 @@ from nervure.kernel.ir import BLOCK
 # -- fusion ----------------------------------------------------------------------------------------------------
 
 MOST_OPS = 96
-"""Ops of one step. More would not make it faster: values no longer stay in registers; LLVM takes longer."""
+"""Ops of one step. More would not make it faster, and LLVM slower."""
 
 INLINED_DEPTH = 16
 """Ops that are computed inside their only reader, one inside the other: lowering is as deep a nest of calls."""
@@ -29,7 +29,8 @@ NEIGHBOUR_DEPTH = 4
 """Ops of other steps, one on the other, through which two steps are seen to read the same memory."""
 
 SMALL_TENSOR = 1 << 15
-"""Elements that one thread computes about as fast as several (some 20 microseconds): they need not have rows enough."""
+"""Elements that one thread computes about as fast as several: by the estimate 26 microseconds of exp, where a step is
+shared from 20 on. They need not have rows enough."""
 
 LONG_ROW = 4 * BLOCK
 """Elements of a row in which there are blocks enough for threads, and which lies across too many lines of memory."""
@@ -61,7 +62,35 @@ STRIPE = 64
 STRIPES = 4
 """Threads for which there are to be stripes: wider ones read longer pieces of memory."""
 
+# -- schedules -------------------------------------------------------------------------------------------------
+
+JOINED_ROWS = 8
+"""Elements of which short rows together make a multiple: as many float32 as the narrowest vectors have lanes."""
+
+MOST_COPIES = 4
+"""Copies of any body that may take the place of a loop: its iterations then overlap, and its counter is gone."""
+
+COPIED_STATEMENTS = 96
+"""Statements that more copies of a short body may have together: longer code is compiled longer, and runs no faster."""
+
+LONG_FUNCTION = 16
+"""Statements that a function of many instructions counts for."""
+
+TILE_COLUMNS = 32
+"""Columns of a tile of a transpose: their lines, one for each, stay in the first cache, whatever the rows' distance."""
+
+LEAST_TILED_COLUMNS = 256
+"""Columns from which on there are tiles where the next row follows at once: fewer lines are still there for it."""
+
 # -- streaming stores ------------------------------------------------------------------------------------------
 
 STREAMED_RESULT = 8 << 20
 """Bytes from which on what the caller gets is stored past the caches: it leaves them before it is read."""
+
+# -- proofs ----------------------------------------------------------------------------------------------------
+
+DEPENDENCE_EFFORT = 2_000
+"""Sums that are looked at to tell whether two accesses meet, before the question is left open."""
+
+DEPENDENCE_ITERATIONS = 16
+"""Iterations of a loop that are tried one by one where its step differs between two accesses."""

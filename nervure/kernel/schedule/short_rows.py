@@ -25,19 +25,15 @@ from math import gcd
 from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Statement, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
+from nervure.kernel.tuning import COPIED_STATEMENTS, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-
-_LANES = 8          # elements that rows together make a multiple of
-_COPIES = 4         # of a body that take the place of a loop
-_STATEMENTS = 96    # of more copies of a short one
-_LONG = 16          # statements that a function of many instructions counts for
 
 
 def most_copies(body: Body) -> int:
     """How many copies of a body, one after the other, may take the place of a loop."""
-    count = sum([_LONG if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short else 1
+    count = sum([LONG_FUNCTION if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short else 1
                  for entry in walk(body)])
-    return max(_STATEMENTS // max(count, 1), _COPIES)
+    return max(COPIED_STATEMENTS // max(count, 1), MOST_COPIES)
 
 
 def with_short_rows_joined(body: Body) -> Body:
@@ -50,13 +46,13 @@ def _joined(nest: Nest) -> For | None:
         return None
     *outer, rows, columns = nest.loops
     length = columns.extent
-    if not isinstance(length, int) or not columns.vector or length % _LANES == 0:
+    if not isinstance(length, int) or not columns.vector or length % JOINED_ROWS == 0:
         return None
-    count = _LANES // gcd(length, _LANES)
+    count = JOINED_ROWS // gcd(length, JOINED_ROWS)
     if not isinstance(rows.extent, int) or rows.extent % count or rows.extent == count:
         return None
     is_wide = all([entry.buffer.dtype.itemsize >= 8 for entry in accesses(nest.body)])
-    if count * length > min(most_copies(nest.body) * _LANES // (2 if is_wide else 1), LANES):
+    if count * length > min(most_copies(nest.body) * JOINED_ROWS // (2 if is_wide else 1), LANES):
         return None
     if not all([_walks(entry, rows.index, columns.index, length) for entry in nest.body]) or not nest.is_free:
         return None

@@ -24,10 +24,8 @@ from dataclasses import replace
 from nervure.kernel.ir import Body, For, Loop, substituted
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS
 from nervure.types.dim import Dim, DimLike, dim_min
-
-_TILE = 32    # columns
-_LEAST = 256  # columns of which tiles are made, where the next row follows at once
 
 
 def with_tiled_transposes(body: Body) -> Body:
@@ -46,17 +44,18 @@ def _tiled(nest: Nest) -> For | None:
     if rows is None or not along[rows.index] or not nest.is_free:
         return None
     others = [loop for loop in outer if loop is not rows]
-    if isinstance(columns.extent, int) and columns.extent < (_LEAST if rows is outer[-1] else _TILE):
+    least = LEAST_TILED_COLUMNS if rows is outer[-1] else TILE_COLUMNS
+    if isinstance(columns.extent, int) and columns.extent < least:
         return None if rows is outer[-1] else nested([*others, rows, columns], nest.body)
     number = LoopIndex(1 + max([loop.index.number for loop in nest.loops]))
-    tiles = For(number, -(-columns.extent // _TILE), ())
+    tiles = For(number, -(-columns.extent // TILE_COLUMNS), ())
     tile = replace(columns, extent=_in_tile(columns.extent, number.dim))
-    body = substituted(nest.body, {columns.index: number.dim * _TILE + columns.index.dim})
+    body = substituted(nest.body, {columns.index: number.dim * TILE_COLUMNS + columns.index.dim})
     return nested([*others, tiles, rows, tile], body)
 
 
 def _in_tile(columns: DimLike, number: Dim) -> DimLike:
     """How many columns a tile has."""
-    if isinstance(columns, int) and columns % _TILE == 0:
-        return _TILE
-    return dim_min(_TILE, columns - number * _TILE)
+    if isinstance(columns, int) and columns % TILE_COLUMNS == 0:
+        return TILE_COLUMNS
+    return dim_min(TILE_COLUMNS, columns - number * TILE_COLUMNS)
