@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from nervure.errors import InvalidArgument, Location, user_location
 from nervure.types.frozen import refuse_setting
 
+_new = tuple.__new__  # half the time of calling the class, which every node would
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -83,7 +84,7 @@ def current_provenance() -> Provenance:
     override = _context.override
     if override is not None:
         return override
-    return Provenance(user_location(), _context.scope.path, _context.metadata)
+    return _new(Provenance, (user_location(), _context.scope.path, _context.metadata))
 
 
 def is_on_behalf() -> bool:
