@@ -165,12 +165,8 @@ class _Reader:
         if place is not None and not self._has_arrays:
             self._ranges.append((place, 1, 1))
             return
-        number = entry if isinstance(entry, int) else None
-        if number is None:
-            raise InvalidArgument("whether a symbolic position is inside depends on symbols", op="x[...]",
-                                  got=entry, expected=f"a position known to be below {length}",
-                                  help="use a slice, which is clipped")
-        self._pick(ops.Full(number, int64, ()).output)
+        index = ops.Full(entry, int64, ()) if isinstance(entry, int) else ops.Extent(entry, int64, ())
+        self._pick(index.output)
 
     def _pick(self, index: Value) -> None:
         """A whole dimension of the view, from which an index array picks."""

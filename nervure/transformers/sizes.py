@@ -18,6 +18,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured, View
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op, Value
+from nervure.ops import FoldedPad, IndexView
 from nervure.types.dim import Dim, DimLike, evaluate
 
 
@@ -124,11 +125,14 @@ def memory_estimate(function: Function, stored: Collection[Value] | None = None)
 
 
 def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
-    """The domain of an op that combines without a unit, where its size depends on symbols: else it has been looked at
-    when the op was built.
+    """The domain of an op that combines without a unit, or what a padding repeats the elements of, where the size
+    depends on symbols: else it has been looked at when the op was built.
     """
-    if not isinstance(op, Structured) or not any([isinstance(entry, Dim) for operand in op.operands
-                                                  for entry in operand._type.shape]):
+    if not any([isinstance(entry, Dim) for operand in op.operands for entry in operand._type.shape]):
+        return None
+    if isinstance(op, (FoldedPad, IndexView)):
+        return op.operands[0]._type.shape
+    if not isinstance(op, Structured):
         return None
     structure = op.structure(*[operand._type for operand in op.operands])
     needs_one = callable(structure.combine) or structure.combine in ("maximum", "minimum")

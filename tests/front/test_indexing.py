@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nervure as nv
-from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, NervureError, WrongKind
+from nervure.errors import (
+    AxisMismatch,
+    IndexOutOfRange,
+    InvalidArgument,
+    NervureError,
+    ShapeMismatch,
+    WrongKind,
+)
 from nervure.types.axis import FlattenedAxis, axis
 from nervure.types.dim import dim
 from tests.front.tensors import check, plain, tensor
@@ -80,18 +87,72 @@ def test_ranges_clip(data):
 
 
 def test_ranges_with_symbols():
-    """A139: ends may be expressions; a step of 0, or an end of unknown sign, is a ValueError."""
+    """A139: ends may be expressions; a step of 0, or an end of which too little is known, is a ValueError."""
     n = dim("n")
     x = nv.placeholder((n,))
     f = nv.computation([x[n // 2:], x[:n // 3], x[np.int64(1):np.int64(3)]], x)
     a = np.arange(7, dtype=np.float32)
     assert [entry.tolist() for entry in f(a)] == [[3, 4, 5, 6], [0, 1], [1, 2]]
-    for wrong in (slice(None, None, 0), slice(n - 3, None)):
+    for wrong in (slice(None, None, 0), slice(dim("m") - n, None)):
         with pytest.raises(InvalidArgument):
             x[wrong]
     for wrong in (slice(1.5), slice("a", None), slice(None, None, n)):
         with pytest.raises(WrongKind):
             x[wrong]
+
+
+SYMBOLIC = {
+    "all but the last": lambda x, n: x[0:n - 1], "all but three": lambda x, n: x[:n - 3],
+    "both": lambda x, n: x[n - 2:2 - n],
+    "the last two": lambda x, n: x[n - 2:], "from the front": lambda x, n: x[-n:], "turned": lambda x, n: x[:2 - n],
+    "reversed": lambda x, n: x[n - 1::-1], "reversed to the second": lambda x, n: x[n - 1:0:-1],
+    "in steps": lambda x, n: x[n - 5:n - 1:2], "half": lambda x, n: x[n // 2 - 1:],
+    "last": lambda x, n: x[n - 1], "third from the end": lambda x, n: x[n - 3], "first": lambda x, n: x[-n]}
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_expressions_index_as_numbers_do(name, transformer):
+    """A137, A139: for every length what NumPy gives, with the derivative; or an IndexError of the call."""
+    x, chosen = nv.placeholder("H=n"), SYMBOLIC[name]
+    y = chosen(x, x.shape[0])
+    with nv.transformers.make_transformer(transformer) as made:
+        compute = made.computation([y, nv.deriv(nv.sum(y * y), x)], x)
+        for length in range(7):
+            a = np.arange(1.0, length + 1).astype(np.float32)
+            try:
+                expected = chosen(a, length)
+            except IndexError:
+                with pytest.raises(IndexError):
+                    compute(a)
+                continue
+            slopes = np.zeros_like(a)
+            slopes[chosen(np.arange(length), length)] = 2 * expected
+            for found, wanted in zip(compute(a), (expected, slopes), strict=True):
+                np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_symbolic_splits_pads_and_writes(transformer):
+    """A137, A139, A148, A157: for every length as for numbers; what cannot be is an error of the call."""
+    x = nv.placeholder((dim("n"),))
+    n = x.shape[0]
+    parts = nv.split(x, [n - 1])
+    with nv.transformers.make_transformer(transformer) as made:
+        compute = made.computation([*parts, x[1:] - x[:n - 1]], x)
+        for length in range(5):
+            a = np.arange(1.0, length + 1).astype(np.float32)
+            expected = [*np.split(a, [length - 1]), a[1:] - a[:max(length - 1, 0)]]
+            assert [entry.tolist() for entry in compute(a)] == [entry.tolist() for entry in expected]
+        write = made.computation(x.at[n - 1].set(9.0), x)
+        assert write(np.float32([1, 2, 3])).tolist() == [1.0, 2.0, 9.0]
+        with pytest.raises(IndexError):
+            write(np.zeros(0, np.float32))
+        for padded in (nv.pad(x, [(n - 1, 0)]), nv.pad(x, [(-1, 0)])):
+            run = made.computation(padded, x)
+            assert run(np.float32([1, 2])).tolist() in ([0.0, 1.0, 2.0], [2.0])
+            with pytest.raises(ShapeMismatch, match="negative"):
+                run(np.zeros(0, np.float32))
 
 
 def test_missing_and_too_many():

@@ -67,6 +67,21 @@ def test_the_memory_of_this_machine_is_known():
 
 
 @pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap"])
+def test_there_is_nothing_to_pad_with(mode, transformer):
+    """An axis whose symbol is 0 has no element to repeat; nothing outside of it is read."""
+    x = nv.Parameter(nv.float32, (N, 2))
+    with nv.transformers.make_transformer(transformer) as backend:
+        down, across = [backend.compile(Function([ops.FoldedPad(x, pairs, mode)], [x]))
+                        for pairs in (((1, 1), (0, 0)), ((0, 0), (1, 1)))]
+        assert down(np.ones((1, 2), np.float32))[0].tolist() == [[1.0, 1.0]] * 3
+        assert across(np.ones((0, 2), np.float32))[0].shape == (0, 4)
+        with pytest.raises(InvalidArgument, match="no element to choose from") as caught:
+            down(np.ones((0, 2), np.float32))
+        assert caught.value.op == "FoldedPad" and caught.value.location.file == __file__
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
 @pytest.mark.parametrize("op", [ops.Max, ops.Min, ops.ArgMax])
 def test_there_is_nothing_to_choose_from(op, transformer):
     """What has no unit refuses an axis whose symbol is 0, unless nothing is asked for."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch, WrongKind
-from nervure.types.dim import dim, evaluate, index, product
+from nervure.types.dim import Dim, dim, dim_max, dim_min, evaluate, index, product
 from nervure.types.index_map import IndexMap
 from nervure.types.layout import Layout, row_major
 from nervure.types.view import (
@@ -250,8 +250,10 @@ def test_slices_with_symbolic_ends():
     low = dim("low", max=-1, min=None)
     assert evaluate(Slice.clipped((N,), [slice(low, None)]).shape[0], {"N": 5, "low": -2}) == 2
     with pytest.raises(InvalidArgument) as caught:
-        clip(slice(N - 3, None), 10)
-    assert caught.value.got == str(N - 3)
+        clip(slice(M - N, None), N)
+    assert caught.value.got == str(M - N)
+    assert "nv.dim('M', min=...)" in caught.value.help and "nv.dim_max(M - N, 0)" in caught.value.help
+    assert clip(slice(dim_max(M - N, 0), None), N)[0] == dim_min(dim_max(M - N, 0), N)
     assert clip(slice(np.int64(1), np.int64(-1)), N) == clip(slice(1, -1), N)
     for wrong in [slice("a", None), slice(0.5), slice(None, None, N), slice(None, None, "1"), 3, "1:2"]:
         with pytest.raises(WrongKind):
@@ -261,6 +263,26 @@ def test_slices_with_symbolic_ends():
     for length in (4, N):
         with pytest.raises(InvalidArgument):
             clip(slice(None, None, 0), length)
+
+
+@pytest.mark.parametrize("end", [N - 1, N - 2, N - 3, N - 5, -N, 2 - N, 3 - N, N // 2 - 1, 1 - N // 2, 2 * N - 3],
+                         ids=str)
+@pytest.mark.parametrize("step", [1, 2, -1, -3])
+def test_ends_whose_sign_depends_on_symbols(end, step):
+    """Python's slices for every length, as a start and as a stop."""
+    for item in (slice(end, None, step), slice(None, end, step), slice(1, end, step), slice(end, -1, step)):
+        start, extent, stride = clip(item, N)
+        for length in range(8):
+            *ends, first, count = [evaluate(part, {"N": length}) if isinstance(part, Dim) else part
+                                   for part in (item.start, item.stop, start, extent)]
+            known = slice(*ends, step)
+            assert [first + k * stride for k in range(count)] == list(range(length))[known]
+
+
+def test_common_ends_give_the_lengths_that_people_expect():
+    """So that ``x[1:] - x[:n - 1]`` needs no assumption."""
+    assert clip(slice(0, N - 1), N) == clip(slice(None, -1), N) == (0, dim_max(N - 1, 0), 1)
+    assert clip(slice(-N, None), N) == (0, N, 1)
 
 
 def test_reverse_and_mapped():

@@ -13,7 +13,7 @@ import operator
 from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
-from nervure.types.dim import Dim, DimLike, dim_max, dim_min, less_equal
+from nervure.types.dim import Dim, DimLike, dim_max, dim_min, less_equal, symbols
 from nervure.types.shape import checked_dim
 
 Range = tuple[DimLike, DimLike, DimLike]
@@ -23,8 +23,13 @@ Range = tuple[DimLike, DimLike, DimLike]
 def clip(item: slice, length: DimLike) -> Range:
     """The range of a Python slice of a dimension: negative ends count from the end, ends outside are clipped.
 
-    Ends may be symbolic if their sign is known; the step is an int. InvalidArgument for a step of 0 and for an end
-    of unknown sign, WrongKind for what is no integer.
+    Ends may be symbolic, also of a sign that depends on symbols; the step is an int. InvalidArgument for a step of 0,
+    and for an end of unknown sign where nothing is known of the range; WrongKind for what is no integer.
+
+    >>> from nervure.types.dim import dim
+    >>> n = dim("n")
+    >>> clip(slice(0, n - 1), n), clip(slice(-n, None), n)
+    ((0, max(n - 1, 0), 1), (0, n, 1))
     """
     if not isinstance(item, slice):
         raise _no_range(item)
@@ -43,7 +48,11 @@ def clip(item: slice, length: DimLike) -> Range:
     start = first if start is None else _clipped(start, length, low, high)
     stop = last if stop is None else _clipped(stop, length, low, high)
     distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
-    return start, dim_max(0, (distance + stride - 1) // stride), step
+    found = start, dim_max(0, (distance + stride - 1) // stride), step
+    for end in (item.start, item.stop):
+        if isinstance(end, Dim) and _is_negative(end) is None and not _is_inside(found, length):
+            raise _unknown_sign(end)
+    return found
 
 
 def _end(end: Any) -> DimLike | None:
@@ -51,13 +60,36 @@ def _end(end: Any) -> DimLike | None:
 
 
 def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimLike:
+    """Where an end is between low and high."""
+    is_negative = _is_negative(end)
+    if is_negative is not None:
+        return dim_max(end + length, low) if is_negative else dim_min(end, high)
+    if less_equal(dim_min(-end, end + length - low), 0) is True:  # where it is negative it lies before the start
+        return dim_max(low, dim_min(end, high))
+    turn = dim_max(0, dim_min(1, -end))  # 1 where the end is negative, else 0
+    return dim_max(low, dim_min(end + length * turn, high))
+
+
+def _is_negative(end: DimLike) -> bool | None:
+    """Whether an end counts from the end; None where that depends on symbols."""
     if less_equal(0, end) is True:
-        return dim_min(end, high)
-    if less_equal(end, -1) is True:
-        return dim_max(end + length, low)
-    raise InvalidArgument("whether this end of a slice counts from the start or the end depends on symbols",
-                          op="Slice", got=end, expected="an end that is never, or always, negative",
-                          help="declare the symbol's bounds: nv.dim(name, min=0)")
+        return False
+    return True if less_equal(end, -1) is True else None
+
+
+def _is_inside(found: Range, length: DimLike) -> bool:
+    try:
+        checked_range(found, length, "slice", "Slice")
+    except (InvalidArgument, IndexOutOfRange):
+        return False
+    return True
+
+
+def _unknown_sign(end: Dim) -> InvalidArgument:
+    names = ", ".join([f"nv.dim({name!r}, min=...)" for name in sorted(symbols(end))])
+    return InvalidArgument("whether this end of a slice counts from the start or the end depends on symbols",
+                           op="Slice", got=end, expected="an end that is never, or always, negative",
+                           help=f"declare bounds that settle it, as in {names}, or write nv.dim_max({end}, 0)")
 
 
 def _no_step(item: slice) -> InvalidArgument:
