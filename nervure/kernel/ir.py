@@ -14,7 +14,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | variable "=" function "(" scalar* ")" [dtype]
                 | variable "= index" dim
                 | variable "=" buffer "[" address "]" ["if" scalar "else" scalar]
-                | buffer "[" address "]" [combine] "=" scalar ["if" scalar]
+                | buffer "[" address "]" [combine] "=" scalar ["if" scalar] ["streaming" dim]
                 | "check" scalar "else" number "," scalar
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
     scalar    ::= variable | literal
@@ -36,7 +36,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   ``where``.
 * A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition
   writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
-  ``minimum``, ``and``, ``or``).
+  ``minimum``, ``and``, ``or``). *streaming* says how it is stored, not what: past the caches, where the dimension is
+  not 0.
 * **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one of
   its failures.
 
@@ -278,7 +279,7 @@ class Access(Simple):
     """What reads or writes an element of a buffer."""
 
     __slots__ = ()
-    DIMS = ("address",)
+    DIMS: ClassVar[tuple[str, ...]] = ("address",)
     buffer: Buffer
     address: Address
     valid: Scalar | None
@@ -333,14 +334,15 @@ class Load(Definition, Access):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Store(Access):
-    """Writes an element of a buffer."""
+    """Writes an element of a buffer; past the caches where ``streaming`` is not 0."""
 
-    OPERANDS = ("address", "value", "valid")
+    OPERANDS, DIMS = ("address", "value", "valid"), ("address", "streaming")
     buffer: Buffer
     address: Address
     value: Scalar
     combine: str | None = None
     valid: Scalar | None = None
+    streaming: DimLike = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

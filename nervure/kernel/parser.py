@@ -227,8 +227,9 @@ class _Parser:
         line.expect("=")
         value = self._scope.scalar(line)
         valid = self._scope.scalar(line) if line.accept("if ") else None
+        streaming = self._scope.dim(line) if line.accept("streaming ") else 0
         line.end()
-        return Store(buffer, address, value, combine, valid)
+        return Store(buffer, address, value, combine, valid, streaming)
 
     def _index(self, line: Scanner, name: str) -> Index:
         expression = self._scope.dim(line)

@@ -158,7 +158,8 @@ class _Printer:
             otherwise = "" if statement.fill is None else f" else {self._scalar(statement.fill)}"
             return f"{self._scalar(statement.result)} = {place}{valid}{otherwise}"
         combine = "" if statement.combine is None else f" {statement.combine}"
-        return f"{place}{combine} = {self._scalar(statement.value)}{valid}"
+        streaming = "" if statement.streaming == 0 else f" streaming {self._dim(statement.streaming)}"
+        return f"{place}{combine} = {self._scalar(statement.value)}{valid}{streaming}"
 
     # -- names -------------------------------------------------------------------------------------------
 

@@ -153,6 +153,7 @@ class _Verifier:
         self._check_access(statement)
         self._typed(statement, statement.value, statement.buffer.dtype, "its value")
         self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
+        self._require(not index_symbols(statement.streaming), statement, "how it is stored depends on a loop index")
         if statement.combine is not None:
             self._check_combine(statement, statement.combine, statement.buffer.dtype)
             self._require_written(statement)
@@ -190,7 +191,7 @@ class _Verifier:
         if all(inside):
             return
         extents = [self._ranges[index.name][1] for index, _ in statement.address.steps]
-        is_decided = False in inside or all([isinstance(x, int) for x in (size, *statement.dims, *extents)])
+        is_decided = False in inside or all([isinstance(x, int) for x in (size, *statement.address.dims, *extents)])
         if is_decided or self._unproved is None:
             name = statement.buffer.name
             self._fail(statement, f"not all of its places are inside of {name}, which has {size} elements")

@@ -58,7 +58,7 @@ def test_results_and_arguments_are_what_it_defines():
 
 def test_dims_are_what_it_is_written_with():
     dims = [statement.dims for statement in statements()]
-    assert dims == [(), (index(0) + N,), (N, 3, 2), (N, 3, 2), (N,), (N,), (N,)]
+    assert dims == [(), (index(0) + N,), (N, 3, 2), (N, 3, 2, 0), (N,), (N,), (N,)]
 
 
 def test_a_statement_mentions_the_indices_in_its_own_dims():

@@ -8,6 +8,7 @@ import pytest
 
 from nervure.kernel.ir import walk
 from nervure.kernel.schedule import REWRITES, schedule_kernel
+from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
 from tests.kernel.before_after import check_file
 from tests.kernel.random_kernels import random_case
@@ -36,3 +37,8 @@ def test_every_rewrite_keeps_what_it_does_not_know():
 @pytest.mark.parametrize("name", ["tiles", "lanes", "short_rows"])
 def test_golden_kernels(name):
     check_file(f"kernel/schedule/{name}.txt", schedule_kernel)
+
+
+def test_large_results_are_stored_past_the_caches():
+    check_file("kernel/schedule/streaming.txt", lambda kernel: with_streaming_stores(
+        kernel, {buffer: 1024 for buffer in kernel.buffers if buffer.role in ("out", "inout")}))

@@ -14,13 +14,22 @@ c64 <8 x float> %v3, <8 x float> %v4
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from nervure.transformers.cpu.codegen.element import Element, memory_types, register_types
-from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.places import address_of
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I1, I64, PTR, Type
 from nervure.types.dtype import DType
+
+
+class Streaming(NamedTuple):
+    """How rows are stored: past the caches where the ``bits`` of an address are all 0, the low ones because the row has
+    to be aligned, and all where it should not go past them.
+    """
+
+    bits: Register
+    alignment: int
 
 
 def read_one(pointer: Register, dtype: DType) -> Element:
@@ -47,17 +56,17 @@ def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None 
     return Element(dtype, tuple([b.shuffle(whole, whole, range(part, 2 * width, 2)) for part in range(2)]))
 
 
-def write_row(x: Element, pointer: Register, mask: Register | None = None, past: PastCaches | None = None) -> None:
-    """Writes elements one after the other, but for lanes outside of the mask; ``past`` the caches where it can."""
+def write_row(x: Element, pointer: Register, mask: Register | None = None, streaming: Streaming | None = None) -> None:
+    """Writes elements one after the other, but for lanes outside of the mask; past the caches where it is said."""
     b = pointer.builder
     row = _to_memory(x.registers[0], x.dtype)
     if len(x.registers) == 2:
         order = [lane + part * x.lanes for lane in range(x.lanes) for part in range(2)]
         row, mask = b.shuffle(x.registers[0], x.registers[1], order), _doubled(mask)
-    if past is None or mask is not None or row.type.lanes * row.type.bits // 8 % past.alignment:
+    if streaming is None or mask is not None or row.type.lanes * row.type.bits // 8 % streaming.alignment:
         _write(b, row, pointer, mask)
     else:
-        _write_past(b, row, pointer, past)
+        _write_streaming(b, row, pointer, streaming)
 
 
 def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
@@ -67,10 +76,10 @@ def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | 
 
 
 def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
-                   past: PastCaches | None = None) -> None:
+                   streaming: Streaming | None = None) -> None:
     """Writes elements one before the other."""
     first = _before(pointer, x.dtype, x.lanes)
-    write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), past)
+    write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), streaming)
 
 
 def read_every(step: int, pointer: Register, dtype: DType, width: int) -> Element:
@@ -183,12 +192,12 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
     b.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
 
 
-def _write_past(b: Builder, x: Register, pointer: Register, past: PastCaches) -> None:
+def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
     """Where the address allows it, past the caches; which of both is the same in all turns of a loop."""
     aligned, other, done = b.label("aligned"), b.label("other"), b.label("done")
-    b.branch((pointer.cast("ptrtoint", I64) & past.bits).equal(0), aligned, other)
+    b.branch((pointer.cast("ptrtoint", I64) & streaming.bits).equal(0), aligned, other)
     b.block(aligned)
-    b.store(x, pointer, past.alignment, past_caches=True)
+    b.store(x, pointer, streaming.alignment, streaming=True)
     b.jump(done)
     b.block(other)
     b.store(x, pointer)

@@ -30,7 +30,6 @@ from nervure.errors import InternalError
 from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.element import Element, broadcast, literal
-from nervure.transformers.cpu.codegen.past_caches import PastCaches
 from nervure.transformers.cpu.codegen.sizes import Sizes
 from nervure.transformers.cpu.llvm.builder import Builder, Region, Register
 from nervure.transformers.cpu.llvm.types import I8, I64, PTR
@@ -107,7 +106,7 @@ class Frame:
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.next_rows: dict[For, list[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
-        self.past_caches: dict[Buffer, PastCaches] = {}  # how the rows of large results are stored
+        self.vector_bytes = vector_bytes
         self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
         self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]

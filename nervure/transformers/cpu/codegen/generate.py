@@ -20,7 +20,8 @@ that are due, memory of its own (``Code.scratch_bytes``), and the record that ta
 ((), 0, True)
 
 The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
-extents of short reductions, and whether a row or a result is larger than the caches. Equal texts are equal kernels.
+extents of short reductions, whether a row or a result is larger than the caches, and whether its rows share lines.
+Equal texts are equal kernels.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from nervure.kernel.ir import LANES, Buffer, Kernel
+from nervure.kernel.ir import LANES, Buffer, Kernel, Store, walk
+from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.transformers.cpu.codegen.for_loops import build_slice
 from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
-from nervure.transformers.cpu.codegen.past_caches import past_caches
 from nervure.transformers.cpu.codegen.places import address_of
 from nervure.transformers.cpu.codegen.statements import build
 from nervure.transformers.cpu.llvm.builder import Builder, assemble
@@ -65,6 +66,7 @@ class Code:
 
 def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
     """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
+    kernel = with_streaming_stores(kernel, least_bytes or {})
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
@@ -77,13 +79,12 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
             frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
             size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no turn
             frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
-    frame.past_caches = past_caches(b, frame.sizes, kernel, least_bytes or {}, target.vector_bytes)
     if kernel.sliced is not None:
         build_slice(frame, kernel.sliced, begin, end)
     else:
         build(frame, kernel.body)
-    if frame.past_caches:
-        b.call("llvm.x86.sse.sfence", None)
+    if any([isinstance(entry, Store) and entry.streaming != 0 for entry in walk(kernel.body)]):
+        b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
     b.ret()
     scratch_bytes = frame.scratch_bytes + frame.more_scratch
     return Code(assemble([b]), frame.sizes.table, given, scratch_bytes, tuple(sorted(frame.failures)))

@@ -24,6 +24,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen import access
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.frame import Frame
+from nervure.transformers.cpu.codegen.memory import streaming
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.types.dim import DimLike
@@ -57,8 +58,7 @@ def store_pair(frame: Frame, lower: Store, upper: Store) -> None:
     both = [_interleaved(x, y) for x, y in zip(values[0].registers, values[1].registers, strict=True)]
     mask = frame.lanes.mask if frame.lanes is not None else None
     lanes = None if mask is None else _interleaved(mask.register, mask.register)
-    access.write_row(Element(lower.buffer.dtype, tuple(both)), place.pointer.register, lanes,
-                     frame.past_caches.get(lower.buffer))
+    access.write_row(Element(lower.buffer.dtype, tuple(both)), place.pointer.register, lanes, streaming(frame, lower))
 
 
 def _is_half(store: Store, index: LoopIndex) -> bool:

@@ -119,7 +119,20 @@ def store(frame: Frame, statement: Store) -> None:
         read = access.read_row if place.step == 1 else access.read_reversed
         element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
     write = access.write_row if place.step == 1 else access.write_reversed
-    write(element, pointer, lanes, frame.past_caches.get(statement.buffer))
+    write(element, pointer, lanes, streaming(frame, statement))
+
+
+def streaming(frame: Frame, statement: Store) -> access.Streaming | None:
+    """How a row is stored past the caches."""
+    if statement.streaming == 0:
+        return None
+    low = frame.integer(frame.vector_bytes - 1)
+    if isinstance(statement.streaming, int):
+        return access.Streaming(low.register, frame.vector_bytes)
+    chosen = frame.size(statement.streaming)
+    bits = frame.compute(("streaming", chosen.register.text), [chosen, low],
+                         lambda x, aligned: x.builder.where(x.equal(0), -1, aligned))
+    return access.Streaming(bits.register, frame.vector_bytes)
 
 
 def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid: Value | None) -> None:

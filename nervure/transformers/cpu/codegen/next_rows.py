@@ -27,8 +27,8 @@ from dataclasses import replace
 
 from nervure.kernel.ir import Address, Buffer, For, Load, Reduce, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import GENERIC
 from nervure.transformers.cpu.codegen.frame import Frame
-from nervure.transformers.cpu.codegen.past_caches import LINE
 from nervure.transformers.cpu.codegen.places import locate
 from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.types import I8
@@ -71,7 +71,7 @@ def ask(frame: Frame, places: Places) -> None:
     """Asks for the lines that as many turns as run at once will read."""
     for buffer, address in places:
         pointer = locate(frame, buffer, address).pointer.register
-        for distance in range(0, frame.width * buffer.dtype.itemsize, LINE):
+        for distance in range(0, frame.width * buffer.dtype.itemsize, GENERIC.line):
             frame.builder.fetch(frame.builder.offset(pointer, distance, I8))
 
 

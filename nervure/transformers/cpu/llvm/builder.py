@@ -359,9 +359,9 @@ class Builder:
         """
         return self.emit(x.type, f"freeze {x.type} {x.text}")
 
-    def store(self, x: Register, pointer: Register, align: int | None = None, past_caches: bool = False) -> None:
-        """Writes to an address; ``past_caches`` in no order with other stores."""
-        how = ", !nontemporal !{i32 1}" if past_caches else ""
+    def store(self, x: Register, pointer: Register, align: int | None = None, streaming: bool = False) -> None:
+        """Writes to an address; ``streaming`` past the caches, in no order with other stores."""
+        how = ", !nontemporal !{i32 1}" if streaming else ""
         self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
 
     def fetch(self, pointer: Register) -> None:

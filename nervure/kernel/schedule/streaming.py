@@ -1,0 +1,81 @@
+"""Streaming (non-temporal) stores: large results are stored past the caches.
+
+A plain store reads the line that it writes to. Where the memory is larger than the caches that read is a quarter or a
+third of all traffic, and what is stored is gone from the caches before anybody asks for it. Streaming stores do
+neither, but they want whole lines: short rows go past the caches only where none of them shares a line with the next.
+
+>>> from nervure.kernel.ir import walk
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel ones(out x: f32[N]):
+...   symbol N
+...   for i < N parallel vector:
+...     x[i] = 1.0_f32
+... ''')
+>>> streaming = with_streaming_stores(kernel, {kernel.buffers[0]: 1 << 20})
+>>> [entry.streaming for entry in walk(streaming.body) if isinstance(entry, Store)]
+[min(N//262144, 1)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Loop, Reduce, Simple, Statement, Store, walk
+from nervure.kernel.machine import GENERIC
+from nervure.kernel.rewriting import Rewrite
+from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
+
+_LONG_ROW = 4096  # bytes of a row whose first and last line do not matter
+
+
+def with_streaming_stores(kernel: Kernel, least_bytes: Mapping[Buffer, int]) -> Kernel:
+    """The kernel whose stores into these buffers are streaming where the buffer has so many bytes, and is not read."""
+    read = {entry.buffer for entry in walk(kernel.body)
+            if isinstance(entry, Load) or (isinstance(entry, Store) and entry.combine is not None)}
+    conditions = {buffer: _condition(kernel, buffer, least) for buffer, least in least_bytes.items()
+                  if buffer not in read}
+    return replace(kernel, body=_Streaming(conditions).block(kernel.body)) if conditions else kernel
+
+
+class _Streaming(Rewrite):
+    def __init__(self, conditions: Mapping[Buffer, DimLike]) -> None:
+        super().__init__()
+        self._conditions = conditions
+        self._is_in_lanes = False  # where stores are of whole vectors
+
+    def rebuilt(self, loop: Loop) -> Loop:
+        outer, has_lanes = self._is_in_lanes, isinstance(loop, Reduce) or (isinstance(loop, For) and loop.vector)
+        self._is_in_lanes = outer or has_lanes
+        inner = super().rebuilt(loop)
+        self._is_in_lanes = outer
+        return inner
+
+    def simple(self, statement: Simple, out: list[Statement]) -> None:
+        if isinstance(statement, Store) and self._is_in_lanes:
+            statement = replace(statement, streaming=self._conditions.get(statement.buffer, 0))
+        out.append(statement)
+
+
+def _condition(kernel: Kernel, buffer: Buffer, least: int) -> DimLike:
+    """1 where a buffer is large and its rows are whole lines, else 0."""
+    condition = dim_min(buffer.size // max(-(-least // buffer.dtype.itemsize), 1), 1)
+    for length, distance in dict.fromkeys(_rows(kernel.body, buffer)):
+        condition = condition * _is_whole(length * buffer.dtype.itemsize, distance * buffer.dtype.itemsize)
+    return condition
+
+
+def _rows(body: Body, buffer: Buffer) -> Iterator[tuple[DimLike, DimLike]]:
+    """How long rows are that are stored, 0 if that is not the same everywhere; how far they are from each other."""
+    for loop in [entry for entry in walk(body) if isinstance(entry, For) and entry.vector]:
+        length = 0 if index_symbols(loop.extent) else loop.extent
+        for store in [entry for entry in walk(loop.body) if isinstance(entry, Store) and entry.buffer is buffer]:
+            steps = [step for index, step in store.address.steps if index is not loop.index]
+            for distance in (*steps, *[stride for stride, _ in store.address.terms]):
+                yield length, distance
+
+
+def _is_whole(length: DimLike, distance: DimLike) -> DimLike:
+    """1 where rows of so many bytes share no line, or hardly any of theirs."""
+    return dim_max(1 - dim_min(distance % GENERIC.line, 1), dim_min(length // _LONG_ROW, 1))
