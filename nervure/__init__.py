@@ -19,7 +19,8 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable InUse IndexOutOfRange InternalError "
-                      "InvalidArgument NervureError NotShared NotSupported NumericError ShapeMismatch WrongKind",
+                      "InvalidArgument NervureError NotShared NotSupported NumericError ShapeMismatch UnknownName "
+                      "WrongKind",
     "nervure.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -73,9 +74,8 @@ def _search(name: str) -> Any:
         module = importlib.import_module(module_name)
         if name in module.__all__:
             return getattr(module, name)
-    from nervure.errors import did_you_mean
-    close = did_you_mean(name, __dir__())
-    raise AttributeError(f"module 'nervure' has no attribute {name!r}" + (f"; {close}" if close else ""))
+    from nervure.elsewhere import unknown_function
+    raise unknown_function(name, __dir__())
 
 
 class _Package(ModuleType):

@@ -43,6 +43,7 @@ from nervure.errors import NotShared as NotShared
 from nervure.errors import NotSupported as NotSupported
 from nervure.errors import NumericError as NumericError
 from nervure.errors import ShapeMismatch as ShapeMismatch
+from nervure.errors import UnknownName as UnknownName
 from nervure.errors import WrongKind as WrongKind
 from nervure.explain import explain as explain
 from nervure.front.contraction import dot as dot

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, over
 import numpy as np
 
 from nervure import transformers
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import tensor as front
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
@@ -105,15 +106,13 @@ class Computation(Identity, Generic[Result]):
         optimised: Function = self.executable.optimised
         return optimised
 
-    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None, **others: Never) -> Result:
-        if others:
-            raise self._unknown(next(iter(others)))
+    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None, **named: Any) -> Result:
+        if named or feed_dict is not None:
+            return self._finish(self.executable(self.read_arguments(arguments, feed_dict, named)))
         fast = self._fast
         # A list that is the only argument would stand for all arguments there.
-        if fast is not None and feed_dict is None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
+        if fast is not None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
             return fast(*arguments)
-        if feed_dict is not None:
-            return self._finish(self.executable(self.read_arguments(arguments, feed_dict)))
         result = self._call_slowly(*arguments)
         if self._gives_one:
             self._fast = self.executable.single(self._call_slowly)
@@ -129,51 +128,66 @@ class Computation(Identity, Generic[Result]):
                 return self._finish(call(*arguments))
         return self._finish(self.executable(self.read_arguments(arguments)))
 
-    def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None) -> list[Any]:
+    def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None,
+                       named: Mapping[str, Any] | None = None) -> list[Any]:
         """The arguments of a call in order; tensors as their values, with their axes as the parameters have them."""
         if feed_dict is not None:
-            arguments = self._fed(arguments, feed_dict)
+            self._check_feed(feed_dict, [*arguments, *(named or {})])
+            arguments = self._in_order(self.parameters, feed_dict, " in feed_dict")
+        elif named:
+            remaining = self.parameters[len(arguments):]
+            self._check_named(named, remaining)
+            arguments += self._in_order(remaining, named, "")
         if len(arguments) != len(self.parameters):
             raise InvalidArgument("wrong number of arguments", op="computation", got=len(arguments),
                                   expected=f"{len(self.parameters)}: {self._names()}",
-                                  help="give a value for each parameter, in order or by feed_dict=")
+                                  help="give a value for each parameter, in order, by name or by feed_dict=")
         return [parameter.given(entry, "computation", parameter.name or position + 1)
                 for position, (parameter, entry) in enumerate(zip(self.parameters, arguments, strict=True))]
 
-    def _fed(self, arguments: tuple[Any, ...], feed: Mapping[Any, Any]) -> tuple[Any, ...]:
-        """The arguments in order, from a mapping of parameters (or their names) to values."""
-        if arguments:
-            raise InvalidArgument("arguments are given by position or by feed_dict, not both", op="computation",
-                                  operand="feed_dict", got=f"{len(arguments)} arguments and feed_dict",
+    def _check_feed(self, feed: object, others: Sequence[object]) -> None:
+        if others:
+            raise InvalidArgument("arguments are given by position and name, or by feed_dict", op="computation",
+                                  operand="feed_dict", got=f"{len(others)} arguments and feed_dict",
                                   expected="one of them", help="put all values into feed_dict")
         if not isinstance(feed, Mapping):
             raise WrongKind("feed_dict is a mapping", op="computation", operand="feed_dict",
                             got=f"{type(feed).__name__}",
                             expected=self._names(), help="write feed_dict={parameter: value}")
-        values = dict(feed)
-        ordered = []
-        for parameter in self.parameters:
+
+    def _check_named(self, named: Mapping[str, Any], remaining: Sequence[AssignableTensorOp]) -> None:
+        """WrongKind for a keyword that is the name of no parameter, or of one that has its value by position."""
+        names = [str(entry.name) for entry in self.parameters]
+        for name in named:
+            if name not in [entry.name for entry in remaining]:
+                is_given = name in names
+                message = f"{name} has a value by position, too" if is_given else f"a call has no argument {name}="
+                raise WrongKind(message, op="computation", operand=name, got=f"{name}=...",
+                                expected=f"values in order or by name, or feed_dict=, for {self._names()}",
+                                help="give each value once" if is_given else did_you_mean(
+                                    name, [*names, "feed_dict"], 'x.named("x") gives a parameter its name'))
+
+    def _in_order(self, parameters: Sequence[AssignableTensorOp], feed: Mapping[Any, Any],
+                  where: str) -> tuple[Any, ...]:
+        """The values of parameters, from a mapping of them or their names: of all that it has."""
+        names = [str(entry.name) for entry in parameters]
+        for key in feed:
+            if key not in parameters and key not in names:
+                raise self._refused(f"{key!r}{where} is no parameter", key, help=did_you_mean(str(key), names))
+        values, ordered = dict(feed), []
+        for parameter in parameters:
             key = parameter if parameter in values else parameter.name
             if key is None or key not in values:
-                raise InvalidArgument(f"no value for {parameter!r} in feed_dict", op="computation",
-                                      got=", ".join([f"{key!r:.60}" for key in feed]) or "no keys",
-                                      expected=self._names(), help="a key is a parameter, or its name")
+                raise self._refused(f"no value for {parameter!r}{where}", *feed)
             ordered.append(values.pop(key))
-        if values:
-            unknown = next(iter(values))
-            raise InvalidArgument(f"{unknown!r} in feed_dict is no parameter", op="computation",
-                                  got=f"{unknown!r:.60}",
-                                  expected=self._names(),
-                                  help=did_you_mean(str(unknown), [str(entry.name) for entry in self.parameters],
-                                                    "a key is a parameter, or its name"))
+        for key in values:
+            raise self._refused(f"{key!r}{where} is given twice", *feed)
         return tuple(ordered)
 
-    def _unknown(self, name: str) -> WrongKind:
-        names = [str(parameter.name) for parameter in self.parameters]
-        return WrongKind(f"a call has no argument {name}=", op="computation", operand=name, got=f"{name}=...",
-                         expected=f"values in order, or feed_dict=, for {self._names()}",
-                         help=f"write feed_dict={{{name!r}: ...}}" if name in names else
-                         did_you_mean(name, [*names, "feed_dict"], "give a value for each parameter, in order"))
+    def _refused(self, message: str, *keys: Any, help: str | None = None) -> InvalidArgument:
+        return InvalidArgument(message, op="computation", got=", ".join([f"{key!r:.60}" for key in keys]) or "no keys",
+                               expected=self._names(),
+                               help=help or 'a key is a parameter, or the name that x.named("x") has given it')
 
     def _names(self) -> str:
         return ", ".join(map(repr, self.parameters)) or "none"
@@ -403,3 +417,6 @@ def seed(value: int, transformer: Transformer | None = None) -> None:
     chosen.set(SEED, np.array(words, np.uint32))
     chosen.set(STEP, np.uint64(0))
     current_scope().root.restart("stream")
+
+
+explain_keywords(globals(), ["computation", "evaluate", "seed"])

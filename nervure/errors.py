@@ -139,6 +139,10 @@ class Immutable(NervureError, AttributeError):
     """A part of something that never changes was set. It has not been changed."""
 
 
+class UnknownName(NervureError, AttributeError):
+    """A name that there is not; the help says what does the same here, if it is one that people know from elsewhere."""
+
+
 class FormatError(NervureError, ValueError):
     """Text or a file that is not what it should be; nothing of it was used."""
 

@@ -25,6 +25,7 @@ import numpy as np
 from nervure import ops, transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function, placeholders_below
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import nesting
 from nervure.front.contents import contents
@@ -462,3 +463,5 @@ def _resized(axes: Axes, shape: Sequence[Any]) -> Axes:
 
 
 __all__ = ["Jitted", "grad", "jit", "value_and_grad"]
+
+explain_keywords(globals(), ["grad", "jit", "value_and_grad"])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nervure import transformers
 from nervure.computation import Computation, Results
+from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.ir.function import Function
@@ -122,3 +123,6 @@ def _read_results(text: str, path: str | os.PathLike[str]) -> Results:
         raise FormatError("the description of the results is damaged", op="load", operand=os.fspath(path),
                           got=f"{text!r:.80}")
     return shape
+
+
+explain_keywords(globals(), ["load", "save"])

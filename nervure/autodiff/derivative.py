@@ -16,6 +16,7 @@ from typing import Any, overload
 
 from nervure import ops
 from nervure.autodiff.reverse import gradients
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import converted_to
@@ -57,7 +58,8 @@ def deriv(f: Any, x: Any, error: Any = None) -> Any:
         seed = _seed(error, own)
     elif own.shape != ():
         raise InvalidArgument("f is not a scalar", op="deriv", operand="f", got=str(own.type), expected="a scalar",
-                              help="sum it, or give error= with f's axes")
+                              help="nv.mean(f, out_axes=()) and nv.sum(f, out_axes=()) are over all axes, N and REC "
+                                   "too; or give error= with f's axes")
     reads = [_places(entry, value) for entry in wanted]
     flat = [read for group in reads for read in group]
     found = iter(gradients([value], flat, [seed]))
@@ -104,3 +106,6 @@ def _seed(error: Any, f: Tensor) -> Value:
         raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
                               expected=str(f.type), help="an error has the axes of f, or fewer")
     return converted_to(values[1], f.dtype)
+
+
+explain_keywords(globals(), ["deriv"])

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
@@ -290,3 +291,5 @@ def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, 
 
 
 __all__ = ["dot", "einsum", "matmul", "outer"]
+
+explain_keywords(globals(), __all__)

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
@@ -274,3 +275,5 @@ def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[in
 
 
 __all__ = ["convolution", "deconvolution"]
+
+explain_keywords(globals(), __all__)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
 from nervure.front.alignment import arranged, fitted
 from nervure.front.given import GivenNumber, is_number
@@ -393,7 +394,7 @@ def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:
     if not is_same_kind(own.dtype, dtype):
         raise WrongKind("the value's type does not convert to the target's", op=op, operand=position,
                         got=f"{value!r:.60}" if is_scalar(value) else own.dtype.name, expected=dtype.name,
-                        help=f"convert it: value.astype(nv.{dtype.name})")
+                        help=f"convert it: value.astype({dtype.name!r})")
     return own
 
 
@@ -428,12 +429,11 @@ def check_numbers(array: np.ndarray, op: str, value: Any = None) -> None:
 
 
 def _unreadable(value: Any, op: str, error: Exception) -> InvalidArgument:
-    got = f"{type(value).__name__} {value!r:.60}"
     if is_array(value):
-        return InvalidArgument(f"the array cannot be read: {error}", op=op, got=got,
+        return InvalidArgument(f"the array cannot be read: {error}", op=op, got=type(value).__name__,
                                expected="numbers in this machine's memory",
                                help="make a NumPy array of it, as its library says")
-    return InvalidArgument("NumPy makes no array of this", op=op, got=got,
+    return InvalidArgument("NumPy makes no array of this", op=op, got=f"{type(value).__name__} {value!r:.60}",
                            expected="a number, an array, or nested lists that are equally long",
                            help="pad shorter lists, or make a tensor of each")
 
@@ -461,3 +461,6 @@ def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
                             expected=f"{tuple(axes.lengths)} for {axes}",
                             help="give other axes=, or reshape the value; a single number fills any axes, and "
                                  'nv.constant(value, axes="C=3") says which an initial value has')
+
+
+explain_keywords(globals(), ["constant", "persistent_tensor", "placeholder", "temporary", "tensor", "variable"])

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, overload
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment, reading
 from nervure.front.apply import converted_to
@@ -229,3 +230,6 @@ def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
 def _no_place(op: str, target: object) -> WrongKind:
     return WrongKind("only a tensor can be assigned", op=op, operand=1, got=reading.shown(target),
                      expected="a variable or a view of one", help="nv.variable and nv.persistent_tensor make places")
+
+
+explain_keywords(globals(), ["assign", "doall", "fill", "host_call", "print_op", "sequential", "set_item", "value_of"])

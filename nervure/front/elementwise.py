@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, truth
@@ -250,3 +251,6 @@ def stop_gradient(x: Operand) -> Tensor:
 
 def _scalar_type(operand: Operand, dtype: DType) -> DType | None:
     return dtype if is_weak(operand) else None
+
+
+explain_keywords(globals(), __all__)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.apply import converted_to
@@ -250,3 +251,5 @@ def _new_axis(x: Tensor, axis: Any) -> Axis:
 
 
 __all__ = ["gather", "gather_elements", "gather_nd", "lookuptable", "one_hot", "scatter"]
+
+explain_keywords(globals(), __all__)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind
 from nervure.front import alignment, pointwise
 from nervure.front.apply import converted_to
@@ -141,3 +142,5 @@ def _converted(y: TensorLike, target: Tensor, op: str) -> Value:
 
 
 __all__ = ["slice_along_axis", "tensor_slice"]
+
+explain_keywords(globals(), __all__)

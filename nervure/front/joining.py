@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
@@ -202,3 +203,5 @@ def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int
 
 
 __all__ = ["concat_along_axis", "concatenate", "split", "stack"]
+
+explain_keywords(globals(), __all__)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak
@@ -278,3 +279,5 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
 
 __all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax",
            "rms_norm", "softmax"]
+
+explain_keywords(globals(), __all__)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explains_keywords
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, operate, truth
 from nervure.front.made import described
@@ -59,7 +60,7 @@ def _function(core: Any) -> Callable[..., Tensor]:
     name, _, call = core.surface.partition("(")
     arguments, _, result = call.rpartition(") -> ")
     family = _logical if core.admits == BOOL else _plain if core.admits & INTEGERS else _real
-    return described(family(name, core), name, core.__doc__, arguments, result)
+    return explains_keywords(described(family(name, core), name, core.__doc__, arguments, result))
 
 
 FUNCTIONS = {function.__name__: function for function in [

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.apply import converted_to
 from nervure.front.choosing import positions_of
@@ -75,3 +76,5 @@ def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
 
 
 __all__ = ["pooling"]
+
+explain_keywords(globals(), __all__)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.creation import as_tensor, constant, read_axes
 from nervure.front.given import GivenNumber
@@ -181,3 +182,5 @@ def _filled(axes: Axes, number: Number, dtype: DType) -> Tensor:
 
 
 __all__ = ["arange", "eye", "full", "full_like", "iota", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
+
+explain_keywords(globals(), __all__)

@@ -24,6 +24,7 @@ import ml_dtypes
 import numpy as np
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to, operate
 from nervure.front.choosing import positions_of
@@ -168,3 +169,5 @@ def _fans(axes: AxesLike, out_axes: AxesLike | None, op: str) -> tuple[int, int]
 
 
 __all__ = ["bernoulli", "dropout", "glorot", "he", "normal", "uniform"]
+
+explain_keywords(globals(), __all__)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.apply import converted_to
 from nervure.front.choosing import either, positions_of
@@ -146,3 +147,5 @@ def batch_size(x: TensorLike) -> Tensor:
 
 __all__ = ["L1_norm", "L2_norm", "all", "any", "argmax", "argmin", "batch_size", "count_nonzero", "logsumexp",
            "max", "mean", "min", "prod", "squared_L2", "std", "sum", "tensor_size", "variance"]
+
+explain_keywords(globals(), __all__)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nervure.elsewhere import explain_keywords
 from nervure.errors import NotShared, WrongKind
 from nervure.front.creation import AssignableTensorOp, check_numbers, constant
 from nervure.front.reading import shown
@@ -82,3 +83,5 @@ def _check_asked(op: str, copy: bool | None, device: Any) -> None:
 
 
 __all__ = ["from_dlpack"]
+
+explain_keywords(globals(), __all__)

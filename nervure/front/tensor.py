@@ -19,10 +19,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from nervure.elsewhere import unknown_attribute
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.identity import Identity
@@ -81,6 +82,10 @@ class Tensor(Frozen, Interface, Identity):
     __pandas_priority__ = 5000  # above pandas' own classes, which then leave an operator to the methods below
 
     def __init__(self, value: Value | Op, axes: Axes | None = None) -> None:
+        if not isinstance(value, (Value, Op)):
+            raise WrongKind("tensors are made by functions", op="Tensor", operand="value",
+                            got=f"{type(value).__name__} {value!r:.60}", expected="a value of the core graph",
+                            help="nv.constant(x) makes one of a number, a list or an array")
         value = as_value(value, "Tensor", 1)
         if axes is not None and (type(axes) is not Axes or len(axes) != len(value.type.shape)):
             raise WrongKind("these are not the axes of the value", op="Tensor", operand="axes", got=f"{axes!r:.60}",
@@ -252,6 +257,24 @@ class Tensor(Frozen, Interface, Identity):
 
     def __deepcopy__(self, memo: object) -> Tensor:
         return self
+
+    # -- what there is not -------------------------------------------------------------------------
+
+    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise unknown_attribute(self, name)
+
+        def __setitem__(self, item: Any, value: Any) -> NoReturn:
+            raise WrongKind("the elements of a tensor cannot be set", op="x[...] =", got=f"{item!r:.60} of {self!r}",
+                            expected="a new tensor, or an assignment to a variable",
+                            help="x.at[index].set(y) is x with other elements; nv.set_item(x, index, y), among the "
+                                 "returns of a computation, writes to a variable")
+
+        def __delitem__(self, item: Any) -> NoReturn:
+            raise WrongKind("the elements of a tensor cannot be deleted", op="del x[...]", got=f"{item!r:.60}",
+                            expected="a new tensor", help="nv.concatenate joins the parts that stay")
 
     # -- comparison is identity --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nervure import ops
+from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.choosing import position_of, positions_of
@@ -391,3 +392,5 @@ def new_position(x: Tensor, position: object, op: str) -> int:
 
 __all__ = ["axes_with_order", "broadcast", "cast_axes", "expand_dims", "flatten",
            "flatten_at", "map_roles", "pad", "reshape", "reverse", "squeeze", "unflatten"]
+
+explain_keywords(globals(), __all__)

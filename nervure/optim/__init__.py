@@ -7,6 +7,18 @@
 [1.0, 0.25]
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from nervure.elsewhere import unknown_optimiser
 from nervure.optim.adam import Adam
 
 __all__ = ["Adam"]
+
+
+if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'nervure.optim' has no attribute {name!r}")
+        raise unknown_optimiser(name, __all__)

@@ -14,15 +14,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nervure.autodiff.derivative import deriv
-from nervure.errors import InvalidArgument
+from nervure.elsewhere import explains_keywords, unknown_method
+from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import power
 from nervure.front.pointwise import rsqrt, sqrt
-from nervure.front.reading import real
+from nervure.front.reading import real, shown
 from nervure.front.tensor import Tensor
 
 
@@ -40,12 +41,14 @@ class Adam:
     (1.0, 0.25)
     """
 
+    @explains_keywords
     def __init__(self, learning_rate: float | Tensor = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8) -> None:
         for name, value in (("beta1", beta1), ("beta2", beta2)):
             if not 0 <= real(value, "Adam", name) < 1:
                 raise InvalidArgument(f"{name} is no decay rate", op="Adam", operand=name, got=value,
                                       expected="0 <= rate < 1", help="0.9 and 0.999 are usual")
+        _check_rate(learning_rate)
         for name, entry in (("learning_rate", learning_rate), ("epsilon", epsilon)):
             if not isinstance(entry, Tensor) and not real(entry, "Adam", name) >= 0:
                 raise InvalidArgument(f"{name} is not negative", op="Adam", operand=name, got=entry,
@@ -54,12 +57,22 @@ class Adam:
         self.steps = persistent_tensor((), 0.0).named("adam_steps")
         self.slots: dict[AssignableTensorOp, tuple[AssignableTensorOp, AssignableTensorOp]] = {}
 
+    if not TYPE_CHECKING:
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(f"'Adam' object has no attribute {name!r}")
+            raise unknown_method(self, name)
+
     def __repr__(self) -> str:
         return (f"Adam(learning_rate={self.learning_rate!r}, beta1={self.beta1!r}, beta2={self.beta2!r}, "
                 f"epsilon={self.epsilon!r})")
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
         """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
+        if not isinstance(loss, Tensor):
+            raise WrongKind("the loss is a tensor", op="Adam", operand="loss", got=shown(loss),
+                            expected="a scalar tensor",
+                            help="nv.optim.Adam(rate)(loss, variables=w.variables()) says which variables it updates")
         chosen = variables_below(loss) if variables is None else list(variables)
         if not chosen:
             raise InvalidArgument("the loss depends on no variable", op="Adam", got=repr(loss),
@@ -90,3 +103,13 @@ class Adam:
             self.slots[variable] = (persistent_tensor(axes, dtype=variable.dtype).named(f"{name}_mean"),
                                     persistent_tensor(axes, dtype=variable.dtype).named(f"{name}_square"))
         return self.slots[variable]
+
+
+def _check_rate(rate: object) -> None:
+    """An error where a loss, or a list of variables, stands in the place of the learning rate."""
+    is_loss = isinstance(rate, Tensor) and (
+        rate.ndim > 0 or (variables_below(rate) and not isinstance(rate, AssignableTensorOp)))
+    if is_loss or isinstance(rate, (list, tuple)):
+        raise WrongKind("the learning rate is a number or a scalar tensor", op="Adam", operand="learning_rate",
+                        got=shown(rate), expected="a number",
+                        help="an optimiser is called with the loss: nv.optim.Adam(rate)(loss)")

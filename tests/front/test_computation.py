@@ -69,8 +69,28 @@ def test_feeding_by_name(transformer):
     for wrong in ({x: 1.0}, {x: 1.0, y: 1.0, "lef": 2.0}):
         with pytest.raises(ValueError, match="feed_dict"):
             step(feed_dict=wrong)
-    with pytest.raises(ValueError, match="not both"):
-        step(1.0, feed_dict={x: 1.0, y: 2.0})
+    for call in (lambda: step(1.0, feed_dict={x: 1.0, y: 2.0}), lambda: step(left=1.0, feed_dict={x: 1.0, y: 2.0})):
+        with pytest.raises(ValueError, match="or by feed_dict"):
+            call()
+
+
+def test_arguments_by_keyword(transformer):
+    """A222: by the names of the parameters, after what is given by position, at the first call as at the third."""
+    x, y, plain = nv.placeholder("N=2").named("x"), nv.placeholder("N=2").named("y"), nv.placeholder(())
+    step, with_plain = transformer.computation(x - y, x, y), transformer.computation(x - plain, x, plain)
+    five, one = np.float32([5, 5]), np.float32([1, 1])
+    for _ in range(3):
+        for result in (step(x=five, y=one), step(y=one, x=five), step(five, y=one), step(five, one),
+                       step(x=nv.constant(five, axes="N=2"), y=[1, 1])):
+            assert result.tolist() == [4, 4]
+    for call, told in (
+            (lambda: step(five, x=one), "by position, too"), (lambda: step(five, one, y=one), "by position, too"),
+            (lambda: step(x=five), "no value for"), (lambda: step(x=five, y=one, z=one), "no argument z="),
+            (lambda: with_plain(x=five, plain=1.0), "no argument plain="),
+            (lambda: with_plain(x=five), "no value for")):
+        with pytest.raises((nv.InvalidArgument, nv.WrongKind), match=told) as caught:
+            call()
+        assert caught.value.help
 
 
 def test_other_keywords_are_named(transformer):
@@ -79,8 +99,7 @@ def test_other_keywords_are_named(transformer):
     step = transformer.computation(x + 1, x)
     for _ in range(3):
         step([1.0, 2.0])
-        for call, name, help in [(lambda: step(left=[1.0, 2.0]), "left", "write feed_dict={'left': ...}"),
-                                 (lambda: step([1.0, 2.0], lefd=3), "lefd", "did you mean left?"),
+        for call, name, help in [(lambda: step([1.0, 2.0], lefd=3), "lefd", "did you mean left?"),
                                  (lambda: step([1.0, 2.0], feed_dic={}), "feed_dic", "did you mean feed_dict?"),
                                  (lambda: step.executable(np.ones(2), to=3), "to", "in order"),
                                  (lambda: step.executable(np.ones(2), donated=(0,)), "donated", "did you mean donate?"),

@@ -482,10 +482,10 @@ def custom_derivative_of_another_length():
 
 
 @fails(nv.WrongKind)
-def argument_by_its_name():
+def argument_by_another_name():
     x = matrix().named("x")
     step = nv.computation(x + 1, x)
-    step(x=np.ones((28, 32)))  # here
+    step(y=np.ones((28, 32)))  # here
 
 
 @fails(nv.WrongKind)

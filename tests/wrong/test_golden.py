@@ -1,4 +1,4 @@
-"""What people are told: the whole text of each error of ``cases.py``, and the line that it names.
+"""What people are told: the whole text of each error of ``cases.py`` and ``habits.py``, and the line that it names.
 
 ``WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
 file and source line, so that moving a case changes nothing.
@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 import nervure as nv
-from tests.wrong import cases
+from tests.wrong import cases, habits
 from tests.wrong.cases import CASES
 
-GOLDEN = Path(__file__).resolve().parent / "golden"
-SOURCE = Path(cases.__file__).resolve()
-PLACE = re.compile(re.escape(str(SOURCE)) + r":(\d+)")
+FOLDER = Path(__file__).resolve().parent
+GOLDEN = FOLDER / "golden"
+SOURCES = {Path(module.__file__).resolve() for module in (cases, habits)}
+PLACE = re.compile(re.escape(f"{FOLDER}{os.sep}") + r"(\w+\.py):(\d+)")
 
 
 def failure(name: str) -> Exception:
@@ -29,13 +30,15 @@ def failure(name: str) -> Exception:
     return caught.value
 
 
-def source_line(number: int) -> str:
-    return linecache.getline(str(SOURCE), number).strip()
+def source_line(file: Path | str, number: int) -> str:
+    return linecache.getline(str(file), number).strip()
 
 
 def portable(text: str) -> str:
     """The text of an error with each place as ``tests/wrong/cases.py: <its source line>``."""
-    return PLACE.sub(lambda found: f"tests/wrong/cases.py: {source_line(int(found[1])).removesuffix('  # here')}", text)
+    def line(found: re.Match[str]) -> str:
+        return f"tests/wrong/{found[1]}: {source_line(FOLDER / found[1], int(found[2])).removesuffix('  # here')}"
+    return PLACE.sub(line, text)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -51,8 +54,8 @@ def test_the_text_is_as_agreed(name):
 def test_the_user_s_own_line_is_named(name):
     error = failure(name)
     if isinstance(error, nv.NervureError):
-        assert error.location.file == cases.__file__
-        assert source_line(error.location.line).endswith("# here")
+        assert Path(error.location.file).resolve() in SOURCES
+        assert source_line(*error.location).endswith("# here")
 
 
 @pytest.mark.parametrize("name", CASES)

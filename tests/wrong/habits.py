@@ -1,0 +1,86 @@
+"""What people bring along from other libraries: more of ``cases.py``, in the same form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import nervure as nv
+from tests.wrong.cases import fails, matrix
+
+
+@fails(nv.UnknownName)
+def function_known_elsewhere():
+    nv.conv2d(matrix(), matrix())  # here
+
+
+@fails(nv.UnknownName)
+def method_known_elsewhere():
+    matrix().view(-1)  # here
+
+
+@fails(nv.UnknownName)
+def optimiser_known_elsewhere():
+    nv.optim.SGD(0.1)  # here
+
+
+@fails(nv.UnknownName)
+def method_of_an_optimiser_known_elsewhere():
+    nv.optim.Adam(0.1).minimize(matrix())  # here
+
+
+@fails(nv.WrongKind)
+def keyword_known_elsewhere():
+    nv.sum(matrix(), dim=0)  # here
+
+
+@fails(nv.WrongKind)
+def keyword_that_nothing_has():
+    nv.constant([1.0], requires_grad=True)  # here
+
+
+@fails(nv.WrongKind)
+def element_set():
+    k = nv.variable((2, 2))
+    k[0, 0] = 5  # here
+
+
+@fails(nv.WrongKind)
+def tensor_made_by_its_class():
+    nv.Tensor([1.0, 2.0])  # here
+
+
+@fails(nv.InvalidArgument)
+def loss_of_each_sample():
+    w = nv.variable("F=3")
+    nv.optim.Adam(0.1)(nv.mean(nv.placeholder("N=4, F=3") * w))  # here
+
+
+@fails(nv.WrongKind)
+def loss_as_learning_rate():
+    w = nv.variable((), 1.0)
+    nv.optim.Adam(w * w)  # here
+
+
+@fails(nv.NotShared)
+def elements_lent_without_a_copy():
+    nv.constant([1.0]).__dlpack__(copy=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def masked_array():
+    nv.constant(np.ma.array([1.0, 2.0], mask=[False, True]))  # here
+
+
+@fails(nv.InvalidArgument)
+def axis_whose_length_is_not_set():
+    nv.placeholder([nv.make_axis(name="batch")]) + 1  # here
+
+
+@fails(nv.WrongKind)
+def axis_and_a_number():
+    nv.axis("H", 3) + 1  # here
+
+
+@fails(nv.ShapeMismatch)
+def initial_value_without_names():
+    nv.variable("H=2, W=3", np.ones((1, 3)))  # here
