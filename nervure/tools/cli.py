@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import nervure as nv
+from nervure import flags
 from nervure.errors import NervureError
 
 
@@ -28,6 +29,11 @@ def at_least(low: int) -> Callable[[str], int]:
     return read
 
 
+def able_to_train() -> list[str]:
+    """The transformers that compute: the results of ``null`` are zeros."""
+    return [name for name in nv.transformers.transformer_choices() if name != "null"]
+
+
 def build_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = argparse.ArgumentParser(prog="nervure", description="A deep-learning graph compiler.")
@@ -39,8 +45,9 @@ def build_parser() -> argparse.ArgumentParser:
                              formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     digits.add_argument("--epochs", type=at_least(1), default=30, help="passes over the training data")
     digits.add_argument("--seed", type=at_least(0), default=0, help="of the split, the first weights and the order")
-    digits.add_argument("--transformer", default="interpreter", help="what runs it", metavar="NAME",
-                        choices=nv.transformers.transformer_choices())
+    digits.add_argument("--transformer", default=argparse.SUPPRESS, metavar="NAME", choices=able_to_train(),
+                        help=f"what runs it: {' or '.join(able_to_train())} "
+                             f"(default: ${flags.variable_name('transformer')}, else the best one here)")
     digits.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder for weights and plot")
     digits.set_defaults(run=_train_digits)
     cache = commands.add_parser("cache", help="show or clear the machine code kept on disk")
@@ -51,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _train_digits(options: argparse.Namespace) -> None:
     from nervure.tools.train_digits import train
-    train(options.epochs, options.seed, options.transformer, options.out)
+    train(options.epochs, options.seed, getattr(options, "transformer", None), options.out)
 
 
 def _show_cache(options: argparse.Namespace) -> None:

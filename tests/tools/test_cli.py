@@ -12,7 +12,7 @@ import pytest
 
 import nervure as nv
 from nervure.data.digits import load_digits
-from nervure.tools.cli import main
+from nervure.tools.cli import able_to_train, main
 
 pytest.importorskip("sklearn")
 
@@ -26,7 +26,8 @@ def test_training_prints_saves_and_plots(tmp_path, capsys):
     assert main(["train", "digits", "--epochs", "2", "--out", str(tmp_path / "run")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:2]] == ["epoch 1/2", "epoch 2/2"]
-    assert re.fullmatch(r"[\d.]+ steps per second, peak memory \d+ MB", lines[-2])
+    best = re.escape(nv.transformers.default().name)
+    assert re.fullmatch(rf"[\d.]+ steps per second on {best}, peak memory \d+ MB", lines[-2])
     found = re.fullmatch(r"test accuracy: (0\.\d{4})", lines[-1])
     assert found and float(found[1]) > 0.8
     weights, plot = tmp_path / "run" / "digits.safetensors", tmp_path / "run" / "digits.png"
@@ -45,10 +46,31 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path, capsys):
     assert run("3", "b") == first != run("4", "c")
 
 
+@pytest.mark.parametrize(("options", "switch", "expected"), [
+    ([], "", None), ([], "interpreter", None), (["--transformer", "interpreter"], "", "interpreter"),
+    (["--transformer", "cpu"], "interpreter", "cpu")])
+def test_the_transformer_is_the_default_one_or_that_of_the_option(options, switch, expected, monkeypatch):
+    """The option goes before the switch."""
+    asked = []
+    monkeypatch.setattr("nervure.tools.train_digits.train", lambda *given: asked.append(given[2]))
+    with nv.flags.overriding(transformer=switch):
+        assert main(["train", "digits", *options]) == 0
+    assert asked == [expected]
+
+
+def test_what_computes_nothing_is_not_offered(capsys):
+    """And so the help names those that do."""
+    assert able_to_train() == [name for name in nv.transformers.transformer_choices() if name != "null"]
+    assert main(["train", "digits", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "cpu or interpreter (default: $NERVURE_TRANSFORMER, else the best one here)" in text
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (["train", "digits", "--epochs", "0"], "0 is not at least 1"),
     (["train", "digits", "--epochs", "many"], "'many' is not an integer"),
     (["train", "digits", "--transformer", "gpu"], "invalid choice: 'gpu'"),
+    (["train", "digits", "--transformer", "null"], "invalid choice: 'null'"),
     (["train", "letters"], "invalid choice: 'letters'"),
     (["train", "digits", "--speed"], "unrecognized arguments: --speed"),
     ([], "required: command")], ids=lambda entry: "-".join(entry[2:]) if isinstance(entry, list) else "")
