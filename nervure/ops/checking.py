@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.ir.function import Assumption
 from nervure.ir.kinds import INTEGERS, describe_types
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, bounds, equal
+from nervure.types.dim import DimLike, bounds, dim_max, equal, less_equal
 from nervure.types.dtype import DType
 
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
@@ -111,6 +112,18 @@ def window_extent(op: Op, position: int, got: BasicTensorDescription, axis: int,
                       expected="a window of 1 or more that spans at most the padded length",
                       help="use a smaller window or dilation, or more padding")
     return spare // stride + 1
+
+
+def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLike], dilations: Sequence[int],
+                    paddings: Sequence[tuple[DimLike, DimLike]]) -> list[Assumption]:
+    """What a call must find where lengths are symbols: that ``window_extent`` would take them as numbers, too."""
+    found = []
+    for length, window, dilation, padding in zip(lengths, windows, dilations, paddings, strict=True):
+        span, padded = dilation * (window - 1) + 1, length + padding[0] + padding[1]
+        for least, size in ((0 if span == 1 else span, padded), (1, window)):
+            if less_equal(least, size) is not True:
+                found.append(Assumption(dim_max(size, least), size, type(op).__name__, op.location))
+    return found
 
 
 def window_attributes(op: Any, count: int) -> dict[str, Any]:

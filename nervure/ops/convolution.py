@@ -20,9 +20,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
+from nervure.ir.function import Assumption
 from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
 from nervure.ir.op import Labels, Op, Value
 from nervure.ops.checking import (
+    fitting_windows,
     require_admitted,
     require_equal,
     require_same_dtype,
@@ -137,6 +139,12 @@ class ConvolutionForm(Op, abstract=True):
             require_equal(self, mine, theirs, f"dimension {d} is not that of the convolution's result", got=got,
                           operand=self.operand_label(position), expected=got.with_(shape=expected),
                           help=f"by the other operand and the attributes; {LAYOUTS[RESULT]}")
+
+    def assumptions(self) -> list[Assumption]:
+        """That every window fits, which a call checks for symbols."""
+        unknown, = {DATA, FILTER, RESULT}.difference(self.known)
+        members = {**dict(zip(self.known, self.operands, strict=True)), unknown: self.outputs[0]}
+        return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
 
     def _attributes(self) -> tuple[Any, ...]:
         return self.strides, self.dilations, self.paddings, self.groups

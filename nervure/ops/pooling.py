@@ -21,10 +21,17 @@ import numpy as np
 
 from nervure.errors import InvalidArgument
 from nervure.ir import field
+from nervure.ir.function import Assumption
 from nervure.ir.kinds import FLOATS, REALS, Composite
 from nervure.ir.leaves import Full
 from nervure.ir.op import Labels, Op, Value
-from nervure.ops.checking import checked_axes, require_admitted, window_attributes, window_extent
+from nervure.ops.checking import (
+    checked_axes,
+    fitting_windows,
+    require_admitted,
+    window_attributes,
+    window_extent,
+)
 from nervure.ops.composite import InComputeType
 from nervure.ops.reductions import Max, Sum
 from nervure.ops.selection import Maximum
@@ -63,6 +70,13 @@ class WindowForm(Op, abstract=True):
         for axis, window, *rest in zip(self.axes, self.windows, self.strides, self.dilations, paddings, strict=True):
             shape[axis] = window_extent(self, 0, x, axis, window, *rest)
         return tuple(shape)
+
+
+    def assumptions(self) -> list[Assumption]:
+        """That every window fits, which a call checks for symbols."""
+        paddings = getattr(self, "paddings", ((0, 0),) * len(self.axes))
+        lengths = [self.operands[0].shape[axis] for axis in self.axes]
+        return fitting_windows(self, lengths, self.windows, self.dilations, paddings)
 
 
 class Windows(WindowForm, MappedView):

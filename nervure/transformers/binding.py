@@ -24,7 +24,17 @@ from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir.field import WITH_DIMENSIONS
 from nervure.ir.function import Assumption, Function
 from nervure.transformers.arguments import as_array
-from nervure.types.dim import Dim, DimLike, affine, bounds, declared_symbols, evaluate, index_symbols, symbols
+from nervure.types.dim import (
+    Dim,
+    DimLike,
+    affine,
+    bounds,
+    declared_symbols,
+    evaluate,
+    index_symbols,
+    less_equal,
+    symbols,
+)
 from nervure.types.index_map import IndexMap
 
 Bindings = dict[str, int]
@@ -141,6 +151,11 @@ class Binder:
 
     def _check_assumption(self, assumption: Assumption, bindings: Bindings) -> None:
         left, right = evaluate(assumption.left, bindings), evaluate(assumption.right, bindings)
+        if left != right and less_equal(assumption.right, assumption.left) is True:
+            raise ShapeMismatch(f"{assumption.right} is too small in this call", op=assumption.op,
+                                got=f"{assumption.right} is {right}", location=assumption.location,
+                                expected=f"at least {left}, as this op needs",
+                                help="pass longer arrays; nv.dim(name, min=...) says how long they are at least")
         if left != right:
             raise ShapeMismatch(f"{assumption} does not hold in this call", op=assumption.op,
                                 got=f"{assumption.left} is {left}, {assumption.right} is {right}",

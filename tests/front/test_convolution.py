@@ -384,3 +384,53 @@ def test_derivatives_of_pooling(kind):
     """A241: twice."""
     x, _ = tensor("N=2, H=6, W=5")
     nv.testing.check_grads(lambda x: nv.pooling(x, kind, {"H": 3, "W": 2}, strides=1, padding="same") ** 2.0, [x])
+
+
+FILTER = np.float32([[[1, 2, 4]]])
+ON_WINDOWS = {
+    "convolution": lambda x: nv.convolution(x, FILTER), "strided": lambda x: nv.convolution(x, FILTER, strides=2),
+    "far": lambda x: nv.convolution(x, FILTER, strides=4), "same": lambda x: nv.convolution(x, FILTER, padding="same"),
+    "dilated": lambda x: nv.convolution(x, FILTER, dilations=2, padding=1),
+    "of 1": lambda x: nv.convolution(x, FILTER[..., :1]),
+    "cropped": lambda x: nv.convolution(x, FILTER[..., :1], padding=(-1, -1), strides=2),
+    "transposed": lambda x: nv.deconvolution(x, FILTER, strides=2),
+    "padded": lambda x: nv.deconvolution(x, FILTER, padding=1),
+    "largest": lambda x: nv.pooling(x, "max", 3), "mean": lambda x: nv.pooling(x, "avg", 3, strides=1, padding=1),
+    "mean of 1": lambda x: nv.pooling(x, "avg", 1),
+    "slope": lambda x: nv.deriv(nv.sum(nv.convolution(x, FILTER, strides=4)), x),
+    "view": lambda x: nv.Tensor(nv.ops.Windows(x.value, (2,), (3,), (4,)))}
+
+
+def outcome(compute):
+    """The elements, or the kind of the error."""
+    try:
+        return compute().tolist()
+    except ValueError as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("name", ON_WINDOWS)
+def test_symbolic_lengths_give_what_numbers_give(name, transformer):
+    """A245, A268: results, empty ones and errors, for lengths that the window fits and for others."""
+    function = ON_WINDOWS[name]
+    with nv.transformers.make_transformer(transformer) as made:
+        x = nv.placeholder((1, 1, dim("n")))
+        compute = made.computation(function(x), x)
+        for length in range(6):
+            array = np.arange(1.0, length + 1, dtype=np.float32).reshape(1, 1, length)
+            known = nv.placeholder((1, 1, length))
+            expected = outcome(lambda: made.computation(function(known), known)(array))  # noqa: B023  # at once
+            assert outcome(lambda: compute(array)) == expected  # noqa: B023  # at once
+
+
+def test_a_length_that_no_window_fits_is_named():
+    """A268: with the length that would do and the user's line."""
+    x = nv.placeholder((1, 1, dim("n")))
+    compute = nv.computation(nv.pooling(x, "max", 3), x)
+    with pytest.raises(ShapeMismatch, match="n is too small in this call") as caught:
+        compute(np.zeros((1, 1, 2), np.float32))
+    assert caught.value.op == "MaxPool" and "at least 3" in caught.value.expected
+    assert caught.value.location.file == __file__ and "min=" in caught.value.help
+    safe = nv.placeholder((1, 1, dim("n", min=3)))
+    assert nv.computation(nv.pooling(safe, "max", 3), safe).function.assumptions == ()
