@@ -81,7 +81,13 @@ class Elementwise(Pointwise, abstract=True):
 
 
 class View(Op, abstract=True):
-    """An index translation. ``describe`` gives the description of :mod:`nervure.types.view` that says which."""
+    """An index translation. ``describe`` gives the description of :mod:`nervure.types.view` that says which.
+
+    A view of one tensor that ``composes`` may become one index map with the views around it, once derivatives have
+    been taken.
+    """
+
+    composes: ClassVar[bool] = True
 
     def describe(self, *types: BasicTensorDescription) -> Any:
         """The view description, from the operands' types."""

@@ -10,15 +10,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from nervure.ir.kinds import Element, Elementwise, Structure, Structured, View, identity_access, multiply_body
 from nervure.ir.leaves import Full, Leaf
 from nervure.ir.op import Op
-from nervure.ops.views import AssumeShape, Diagonal, Permute, Reshape, Reverse, Slice
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
-from nervure.types.view.complex import Piece
+from nervure.types.view import Piece, SimpleView
 
 
 class OpKind(StrEnum):
@@ -43,14 +42,12 @@ class Level(StrEnum):
     CROSS_ROW = "cross-row"     # each index of the other axes: a reduction over the axes that stay
 
 
-ONCE = (Permute, Reverse, Slice, Reshape, AssumeShape, Diagonal)
-"""Views that show no element twice."""
+class ViewTraits(NamedTuple):
+    """What is known of a view of one tensor: no element is shown twice, every one is, all are in row-major order."""
 
-ALL = (Permute, Reverse, Reshape, AssumeShape)
-"""Those of them that show every element."""
-
-DENSE = (Reshape, AssumeShape)
-"""Views that show all elements in their order in memory."""
+    is_injective: bool
+    is_onto: bool
+    keeps_order: bool
 
 
 class OpAnalysis:
@@ -60,6 +57,7 @@ class OpAnalysis:
         self._kinds: dict[Op, OpKind] = {}
         self._structures: dict[Op, Structure] = {}
         self._maps: dict[Op, IndexMap] = {}
+        self._traits: dict[Op, ViewTraits] = {}
 
     def kind(self, op: Op) -> OpKind:
         """How an op is treated."""
@@ -80,6 +78,13 @@ class OpAnalysis:
         found = self._maps.get(op)
         if found is None:
             found = self._maps[op] = op.view.index_map
+        return found
+
+    def traits(self, op: Op) -> ViewTraits:
+        """What is known of a view of one tensor."""
+        found = self._traits.get(op)
+        if found is None:
+            found = self._traits[op] = traits_of(op)
         return found
 
     def reads_in_place(self, op: Op) -> bool:
@@ -118,6 +123,14 @@ def _kind_of_structure(structure: Structure) -> OpKind:
     kept = tuple([index(d) for d in structure.written])
     is_reduction = all([write.coordinates == kept and not write.drop for write in structure.writes])
     return OpKind.REDUCTION if is_reduction else OpKind.SCATTER
+
+
+def traits_of(op: Op) -> ViewTraits:
+    """What is known of an op as a view of one tensor; nothing is of another op."""
+    view = op.view if isinstance(op, View) else None
+    if not isinstance(view, SimpleView):
+        return ViewTraits(False, False, False)
+    return ViewTraits(view.is_injective(thorough=False) is True, view.is_onto(), view.keeps_order())
 
 
 def segments_of(op: Op) -> tuple[Piece, ...]:

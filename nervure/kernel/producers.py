@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import ALL, DENSE, ONCE, OpAnalysis, OpKind
+from nervure.kernel.analysis import OpAnalysis, OpKind, traits_of
 from nervure.kernel.tuning import INLINED_DEPTH
 
 _LOOPS = (OpKind.POINTWISE, OpKind.MAPPED, OpKind.REDUCTION, OpKind.SEGMENTS)
@@ -117,8 +117,9 @@ class ProducerAnalysis:
         value, use = op.outputs[0], self.uses(op.outputs[0])[0]
         around = self._inlined_reader(use)
         depth = 1 if around is None else 1 + self._depth[around]
-        is_whole = all([isinstance(view, ALL) for view in use.views]) and (around is None or around in self._whole)
-        is_once = all([isinstance(view, ONCE) for view in use.views])
+        views = [self.ops.traits(view) for view in use.views]
+        is_whole = all([view.is_onto for view in views]) and (around is None or around in self._whole)
+        is_once = all([view.is_injective for view in views])
         is_free = is_whole or is_once and kind is OpKind.POINTWISE
         if depth <= INLINED_DEPTH and is_free and (around is not None or self._is_seen(use)):
             self._depth[value] = depth
@@ -132,7 +133,7 @@ class ProducerAnalysis:
 
     def _is_seen(self, use: Use) -> bool:
         """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops."""
-        is_moved = any([not isinstance(view, DENSE) for view in use.views])
+        is_moved = not all([self.ops.traits(view).keeps_order for view in use.views])
         if use.reader is None:
             return is_moved
         kind = self.ops.kind(use.reader)
@@ -150,6 +151,6 @@ class ProducerAnalysis:
 
 def dense_base(value: Value) -> Value:
     """The value that has the same elements in the same order in memory."""
-    while isinstance(value.op, DENSE):
+    while traits_of(value.op).keeps_order:
         value = value.op.operands[0]
     return value

@@ -83,6 +83,7 @@ class Windows(WindowForm, MappedView):
     """Every window over some axes of x, which now count its places; its positions are dimensions at the end."""
 
     operand_names = "x"
+    composes = False  # it says better than an index map what it shows
 
     def describe(self, *types: BasicTensorDescription) -> views.Mapped:
         shape = self.places(types[0])

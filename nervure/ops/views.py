@@ -169,6 +169,7 @@ class FoldedPad(Described, MappedView):
     operand_names = "x"
     paddings = field.dim_pairs()
     mode = field.choice("edge", "reflect", "symmetric", "wrap")
+    composes = False  # folded indices never become affine
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.FoldedPad:
         return views.FoldedPad(types[0].shape, self.paddings, self.mode)
@@ -230,14 +231,15 @@ class AssumeShape(Described):
     operand_names = "x"
     shape = field.shape()
     needed_by = field.string("AssumeShape")
+    composes = False  # what it assumes has been noted by the Function
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Mapped:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Assumed:
         own = types[0].shape
         if len(own) != len(self.shape) or any([equal(a, b) is False for a, b in zip(own, self.shape, strict=True)]):
             raise self.fail(ShapeMismatch, "the tensor cannot have this shape", operand=self.operand_label(0),
                             got=types[0], expected=types[0].with_(shape=self.shape),
                             help="insert ops.Reshape or ops.Broadcast to change the shape")
-        return views.Mapped(own, IndexMap.identity(self.shape))
+        return views.Assumed(own, self.shape)
 
     def assumptions(self) -> list[Assumption]:
         """The pairs of dimensions that a call must find to be equal."""

@@ -9,7 +9,8 @@
 Two views of one class become one of that class. Others are composed as index maps: what comes out is the simplest
 class that says it (``Permute``, ``Broadcast``, ``Reverse``, ``Slice``), else an ``IndexView``, if its coordinates are
 affine. Where they are not (a reshape of a transposed tensor is divisions and remainders) the two views stay, which say
-it better. ``AssumeShape`` stays too unless it assumes nothing: what it assumes has been noted by the Function.
+it better. So does what says that it does not compose: ``AssumeShape``, unless it assumes nothing, ``FoldedPad`` and
+``Windows``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from nervure.ops.views import (
     AssumeShape,
     Broadcast,
     Concatenate,
-    Diagonal,
     FoldedPad,
     Pad,
     Permute,
@@ -37,10 +37,7 @@ from nervure.ops.views import (
 from nervure.passes.rewrite import Local, Rewriter, Rule
 from nervure.types.dim import Dim, DimLike, affine
 from nervure.types.index_map import IndexMap, indices
-
-_MAPPED = (Permute, Broadcast, Reverse, Slice, Reshape, Diagonal, IndexView)
-"""The views of one tensor whose maps compose. Folded indices (``FoldedPad``) never become affine."""
-
+from nervure.types.view import SimpleView
 
 # -- views that change nothing -----------------------------------------------------------------------------
 
@@ -58,7 +55,12 @@ def _keeps_all(op: Any) -> bool:
         return all([entry == (0, length, 1) for entry, length in zip(op.slices, shape, strict=True)])
     if kind in (Pad, FoldedPad):
         return all([_is_zero(amount) for pair in op.paddings for amount in pair])
-    return kind is Concatenate or (kind is IndexView and op.map.is_identity(shape))
+    return kind is Concatenate or (_composes(op) and op.view.index_map.is_identity(shape))
+
+
+def _composes(op: Op) -> bool:
+    """Whether an op is a view of one tensor that may become an index map with others."""
+    return isinstance(op, View) and op.composes and isinstance(op.view, SimpleView)
 
 
 def _without_identity(op: Op) -> Value | None:
@@ -113,7 +115,7 @@ def _of_same_class(op: Op) -> Op | None:
 
 def _of_other_class(op: Any) -> Value | None:
     inner: Any = op.operands[0].op
-    if type(inner) not in _MAPPED:
+    if not (_composes(op) and _composes(inner)):
         return None
     composed = inner.view.index_map.compose(op.view.index_map)
     return simplest_view(inner.operands[0], composed)
@@ -192,7 +194,7 @@ class _Composition(Local):
 RULES: tuple[Rule, ...] = (
     Local("a view that changes nothing", [View], _without_identity),
     _Composition("two views of one class", _TWICE, _of_same_class),
-    _Composition("a view of a view", _MAPPED, _of_other_class),
+    _Composition("a view of a view", [View], _of_other_class),
 )
 
 _rewriter = Rewriter("canonical_views", RULES)

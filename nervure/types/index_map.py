@@ -205,10 +205,11 @@ class IndexMap:
         form = affine_form(_dot(base.strides, self.coordinates, base.offset), self.shape)
         return None if form is None else Layout(form.coefficients, form.offset)
 
-    def is_injective(self, source: Sequence[DimLike] | None = None) -> bool | None:
+    def is_injective(self, source: Sequence[DimLike] | None = None, thorough: bool = True) -> bool | None:
         """Whether no element is visited twice: True (for all values of symbols), False (for none), or None (unknown).
 
-        ``source``, the shape of what is read, helps to decide maps with ``//`` and ``%``.
+        ``source``, the shape of what is read, helps to decide maps with ``//`` and ``%``. Where the coordinates
+        themselves decide nothing, indices are looked at if it is to be ``thorough``, which takes milliseconds.
         """
         if any(less_equal(length, 0) is True for length in self.shape):
             return True
@@ -224,7 +225,7 @@ class IndexMap:
             place = affine_form(row_major(source).place(self.coordinates), self.shape)
             if place is not None and _are_determined([place.coefficients], self.shape, moving):
                 return True
-        return self._is_injective_by_looking(moving)
+        return self._is_injective_by_looking(moving) if thorough else None
 
     def _is_injective_by_looking(self, moving: Sequence[int]) -> bool | None:
         """The verdict where every length is a number: on all indices if they are few, else on lines through 0."""

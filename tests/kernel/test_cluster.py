@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.ir.kinds import Elementwise
+from nervure.ir.kinds import Elementwise, View
 from nervure.kernel.cluster import Copy, Host, Loops, Scatter, Segments, cluster
 from nervure.kernel.ir import Apply, walk
 from nervure.kernel.plan import KernelStep, make_plan
+from nervure.kernel.printer import print_kernel
 from nervure.passes.pipelines import standard
-from nervure.types.dim import evaluate
+from nervure.types.dim import evaluate, index
+from nervure.types.index_map import IndexMap
+from nervure.types.view import Mapped
 from tests.kernel.loops_transformer import Loops as LoopsTransformer
 
 
@@ -29,6 +32,38 @@ def matrix(rows=64, columns=128):
 
 def across(x, shape, axes):
     return nv.ops.Broadcast(x, shape, axes)
+
+
+class TurnedByUserOfKernels(View):
+    """A matrix with its dimensions exchanged, as a user may say it."""
+
+    operand_names = "x"
+
+    def describe(self, x):
+        return Mapped(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
+
+
+class FlatByUserOfKernels(View):
+    """All elements in one dimension, as a user may say it."""
+
+    operand_names = "x"
+
+    def describe(self, x):
+        rows, columns = x.shape
+        return Mapped(x.shape, IndexMap((rows * columns,), (index(0) // columns, index(0) % columns)))
+
+
+@pytest.mark.parametrize(("own", "built_in"), [
+    (TurnedByUserOfKernels, lambda x: nv.ops.Permute(x, (1, 0))),
+    (FlatByUserOfKernels, lambda x: nv.ops.Reshape(x, (64 * 128,)))])
+def test_a_user_s_own_view_is_inlined_as_one_of_the_vocabulary_is(own, built_in):
+    def kernels(view):
+        x = matrix()
+        seen = view(nv.ops.Exp(x) + x)
+        z = nv.Parameter(nv.float32, seen.shape)
+        plan = make_plan(nv.Function([seen * z, nv.ops.Sum(seen * seen, [0])], [x, z]))
+        return [print_kernel(step.lowered.kernel) for step in plan.steps]
+    assert kernels(own) == kernels(built_in)
 
 
 def test_a_chain_of_pointwise_ops_is_one_step_that_stores_its_result():

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
+from nervure.ir.kinds import View
 from nervure.passes.canonical_views import canonical_views, simplest_view
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
+from nervure.types.view import Mapped
 from tests.passes.agreement import assert_agree, classes
 
 N = nv.dim("N", min=1)
@@ -35,6 +37,38 @@ def x():
 
 def reversal(length):
     return length - 1, length, -1
+
+
+class TurnedByUser(View):
+    """A matrix with its dimensions exchanged, as a user may say it."""
+
+    operand_names = "x"
+
+    def describe(self, x):
+        return Mapped(x.shape, IndexMap(x.shape[::-1], (index(1), index(0))))
+
+
+class AloneByUser(TurnedByUser):
+    """The same, to stay as it is."""
+
+    composes = False
+
+
+def test_a_user_s_own_view_is_composed():
+    x = nv.Parameter(nv.float32, (3, 4))
+    assert views_of(x, TurnedByUser(TurnedByUser(x))) == []
+    assert views_of(x, ops.Permute(TurnedByUser(x), (1, 0))) == []
+    assert views_of(x, ops.Reverse(TurnedByUser(x), [0])) == ["IndexView"]
+    assert views_of(x, TurnedByUser(ops.Slice(x, [(1, 2, 1), (0, 4, 1)]))) == ["IndexView"]
+    assert views_of(x, TurnedByUser(ops.Broadcast(ops.Slice(ops.Reshape(x, (12,)), [(1, 4, 2)]), (3, 4), (0,)))) == [
+        "Reshape", "IndexView"]
+
+
+def test_a_view_that_does_not_compose_stays():
+    x = nv.Parameter(nv.float32, (3, 4))
+    assert views_of(x, ops.Permute(AloneByUser(x), (1, 0))) == ["AloneByUser", "Permute"]
+    assert views_of(x, ops.Slice(ops.FoldedPad(x, [(1, 1), (0, 0)], "wrap"), [(0, 2, 1), (0, 4, 1)])) == [
+        "FoldedPad", "Slice"]
 
 
 IDENTITIES = {

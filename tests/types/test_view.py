@@ -12,6 +12,7 @@ from nervure.types.dim import Dim, dim, dim_max, dim_min, evaluate, index, produ
 from nervure.types.index_map import IndexMap
 from nervure.types.layout import Layout, row_major
 from nervure.types.view import (
+    Assumed,
     Broadcast,
     Concatenate,
     Flatten,
@@ -70,6 +71,19 @@ def view_of(data, y):
     return FoldedPad(shape, padding, mode), np.pad(y, padding, mode) if shape else y
 
 
+def assert_traits(view, shape):
+    """What a view says of the elements that it visits holds; what only moves elements says all that holds."""
+    every = np.arange(math.prod(shape))
+    visited = view.index_map.take(every.reshape(shape)).reshape(-1)
+    assert view.is_injective() is (np.unique(visited).size == visited.size)
+    is_onto, keeps_order = np.array_equal(np.sort(visited), every), np.array_equal(visited, every)
+    if visited.size == 0 or isinstance(view, FoldedPad):
+        assert is_onto or not (view.is_onto() or view.keeps_order())
+        assert keeps_order or not view.keeps_order()
+    else:
+        assert (view.is_onto(), view.keeps_order()) == (is_onto, keeps_order)
+
+
 @given(shapes, st.data())
 def test_views_of_views_are_views(shape, data):
     x = np.arange(math.prod(shape)).reshape(shape)
@@ -78,6 +92,7 @@ def test_views_of_views_are_views(shape, data):
         view, expected = view_of(data, y)
         assert view.shape == expected.shape
         assert (view.index_map.take(y) == expected).all()
+        assert_traits(view, y.shape)
         index_map = index_map.compose(view.index_map)
         layout = None if layout is None else view.layout(layout)
         y = expected
@@ -100,6 +115,17 @@ def test_views_have_layouts_where_numpy_needs_no_copy(shape, data):
     assert (found is not None) == np.shares_memory(y.reshape(target), x)
     if found is not None:
         assert [found.place(at) for at in np.ndindex(*target)] == y.reshape(-1).tolist()
+
+
+def test_what_is_known_of_views_by_their_form():
+    every_other, again = IndexMap((4,), (index(0) * 2,)), IndexMap((8,), (index(0) // 2,))
+    turned, rows = IndexMap((M, N), (index(1), index(0))), IndexMap((N * 3,), (index(0) // 3, index(0) % 3))
+    maps = [Mapped((8,), every_other), Mapped((4,), again), Mapped((N, M), turned), Mapped((N, 3), rows)]
+    assert [view.is_injective(thorough=False) for view in maps] == [True, None, True, True]
+    assert [view.is_onto() for view in maps] == [False, False, True, True]
+    assert [view.keeps_order() for view in maps] == [False, False, False, True]
+    assumed = Assumed((N, 3), (M, 3))
+    assert assumed.is_injective() and assumed.is_onto() and assumed.keeps_order() and assumed.shape == (M, 3)
 
 
 def symbolic_view_of(data, shape):

@@ -32,7 +32,7 @@ from collections.abc import MutableMapping, Sequence
 
 from nervure.ir.kinds import Structure
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import DENSE, Level, OpKind, segments_of
+from nervure.kernel.analysis import Level, OpKind, segments_of
 from nervure.kernel.cluster.steps import FusionBlocker, Loops
 from nervure.kernel.cluster.strategy import has_enough_rows
 from nervure.kernel.machine import Machine
@@ -187,7 +187,7 @@ def _below(entry: Read, point: Coordinates, producers: ProducerAnalysis) -> Coor
     """Where a value is read, below the views on it."""
     for view in entry.views:
         shapes = view.outputs[0].shape, view.operands[0].shape
-        is_dense = isinstance(view, DENSE)
+        is_dense = producers.ops.traits(view).keeps_order
         found = without_ones(point, *shapes) if is_dense else compose(producers.ops.index_map(view), point)
         if found is None:
             return None

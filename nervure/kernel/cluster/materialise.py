@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import ONCE, Level, OpKind
+from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
 from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
@@ -78,7 +78,8 @@ class _Materialisation:
         if self._maker[value].level(value.op) is not Level.FULL or len(value.op.outputs) != 1:
             return False
         for step, read in outside:
-            if not (step.computes_again and read.aligned and all([isinstance(view, ONCE) for view in read.views])):
+            is_seen_once = all([self._producers.ops.traits(view).is_injective for view in read.views])
+            if not (step.computes_again and read.aligned and is_seen_once):
                 return False
         cost, loads = self._again(value, 0)
         readers = len({id(step) for step, _ in outside})

@@ -26,7 +26,7 @@ from typing import Any
 from nervure.errors import InternalError
 from nervure.ir.kinds import Access, Element
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import DENSE, OpAnalysis, OpKind
+from nervure.kernel.analysis import OpAnalysis, OpKind
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.integers import evaluated
@@ -147,7 +147,7 @@ class Elements:
     def _below(self, op: Op, point: Point) -> Point:
         """Where a view at a point shows its operand."""
         shape = op.outputs[0].shape
-        if isinstance(op, DENSE):
+        if self._ops.traits(op).keeps_order:
             below = op.operands[0].shape
             same = None if isinstance(point, Flat) else without_ones(point, shape, below)
             return point if shape == below else same if same is not None else Flat(position(point, shape))

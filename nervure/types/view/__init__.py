@@ -15,15 +15,17 @@ and ``pieces``.
 from nervure.types.view.complex import ComplexView, Concatenate, Pad, Piece
 from nervure.types.view.padding import FoldedPad, Padding, padded_shape
 from nervure.types.view.reshaping import Flatten, Reshape
-from nervure.types.view.simple import Broadcast, Mapped, Permute, Reverse, SimpleView, Slice
+from nervure.types.view.simple import Assumed, Broadcast, InOrder, Mapped, Permute, Reverse, SimpleView, Slice
 from nervure.types.view.slicing import Range, checked_range, clip
 
 __all__ = [
+    "Assumed",
     "Broadcast",
     "ComplexView",
     "Concatenate",
     "Flatten",
     "FoldedPad",
+    "InOrder",
     "Mapped",
     "Pad",
     "Padding",

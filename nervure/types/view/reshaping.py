@@ -17,11 +17,11 @@ from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
 from nervure.types.layout import Layout, collapse, collapsed, row_major
 from nervure.types.shape import Shape, checked_shape
-from nervure.types.view.simple import SimpleView
+from nervure.types.view.simple import InOrder
 
 
 @frozen_dataclass()
-class Reshape(SimpleView):
+class Reshape(InOrder):
     """The elements in the same row-major order under another shape of the same size (else ShapeMismatch).
 
     Sizes that depend on symbols must be provably equal. Runs of dimensions that correspond are found, so that what

@@ -18,10 +18,10 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.types.dim import DimLike, equal
+from nervure.types.dim import DimLike, equal, product
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
-from nervure.types.layout import Layout
+from nervure.types.layout import Layout, row_major
 from nervure.types.shape import Shape, checked_axes, checked_permutation
 from nervure.types.view.slicing import Range, checked_range, clip
 
@@ -46,13 +46,57 @@ class SimpleView:
         """The layout of the view where the viewed tensor has layout ``base``; None where it takes a copy."""
         return self.index_map.layout(base)
 
-    def is_injective(self) -> bool | None:
-        """Whether no element is visited twice, so that the view can be written through: True, False or None."""
-        return self.index_map.is_injective(self.source)
+    def is_injective(self, thorough: bool = True) -> bool | None:
+        """Whether no element is visited twice, so that the view can be written through: True, False or None (unknown).
+
+        Indices are looked at one by one, where that helps, if it is to be ``thorough``.
+        """
+        return self.index_map.is_injective(self.source, thorough)
+
+    def is_onto(self) -> bool:
+        """Whether every element is known to be visited, and none twice."""
+        same_size = self.shape == self.source or equal(product(self.shape), product(self.source)) is True
+        return same_size and self.is_injective(thorough=False) is True
+
+    def keeps_order(self) -> bool:
+        """Whether every element is known to be visited, in row-major order: in dense memory the view is the tensor."""
+        if not self.is_onto():
+            return False
+        place, position = row_major(self.source).place(self.index_map.coordinates), row_major(self.shape).place(
+            indices(len(self.shape)))
+        return equal(place, position, self.index_map.ranges) is True
 
     @property
     def _name(self) -> str:
         return type(self).__name__
+
+
+class InOrder(SimpleView):
+    """What all views have that show every element in row-major order."""
+
+    def is_injective(self, thorough: bool = True) -> bool:
+        return True
+
+    def is_onto(self) -> bool:
+        return True
+
+    def keeps_order(self) -> bool:
+        return True
+
+
+@frozen_dataclass()
+class Assumed(InOrder):
+    """The tensor under the shape that it is assumed to have; whoever assumes it sees to it that it has."""
+
+    target: Shape
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self.target
+
+    @cached_property
+    def index_map(self) -> IndexMap:
+        return IndexMap.identity(self.target)
 
 
 @frozen_dataclass()
@@ -140,6 +184,16 @@ class Permute(SimpleView):
         placed = dict(zip(self.permutation, indices(len(self.source)), strict=True))
         return IndexMap(self.shape, tuple([placed[d] for d in range(len(self.source))]))
 
+    def is_injective(self, thorough: bool = True) -> bool:
+        return True
+
+    def is_onto(self) -> bool:
+        return True
+
+    def keeps_order(self) -> bool:
+        long = [d for d in self.permutation if self.source[d] != 1]
+        return long == sorted(long)
+
 
 @frozen_dataclass()
 class Slice(SimpleView):
@@ -185,6 +239,9 @@ class Slice(SimpleView):
         return IndexMap(self.shape, tuple([start + symbol * step for symbol, (start, _, step) in
                                            zip(symbols, self.ranges, strict=True)]))
 
+    def is_injective(self, thorough: bool = True) -> bool:
+        return True
+
 
 @frozen_dataclass()
 class Reverse(SimpleView):
@@ -204,6 +261,15 @@ class Reverse(SimpleView):
         symbols = indices(len(self.source))
         return IndexMap(self.source, tuple([length - 1 - symbol if d in self.axes else symbol for d, (symbol, length)
                                             in enumerate(zip(symbols, self.source, strict=True))]))
+
+    def is_injective(self, thorough: bool = True) -> bool:
+        return True
+
+    def is_onto(self) -> bool:
+        return True
+
+    def keeps_order(self) -> bool:
+        return all([self.source[d] == 1 for d in self.axes])
 
 
 def _require_equal(op: str, got: DimLike, expected: DimLike, message: str, dimension: int) -> None:
