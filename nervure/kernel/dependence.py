@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from nervure.kernel.ir import Access, Buffer, Fold, For, Loop, Statement, Store
+from nervure.kernel.ir import Access, Address, Buffer, Fold, For, Loop, Statement, Write
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.tuning import DEPENDENCE_EFFORT, DEPENDENCE_ITERATIONS
 from nervure.types.dim import DimLike, bounds, index_symbols
@@ -31,6 +31,7 @@ class NestedAccess(NamedTuple):
     """A load or store, seen from a loop around it."""
 
     statement: Access
+    address: Address  # one of its own
     inner: Indices  # of the loops between that loop and the statement
 
 
@@ -49,7 +50,7 @@ def conflicting_accesses(loop: For) -> tuple[Access, Access] | None:
             touched.setdefault(statement.buffer, []).append(access)
     for entries in touched.values():
         for first in entries:
-            for second in entries if isinstance(first.statement, Store) else ():
+            for second in entries if isinstance(first.statement, Write) else ():
                 if _meet(loop, first, second):
                     return first.statement, second.statement
     return None
@@ -59,7 +60,7 @@ def accesses_in(statements: Sequence[Statement], inner: Indices = ()) -> Iterato
     """All loads and stores, in the order of the text."""
     for statement in statements:
         if isinstance(statement, Access):
-            yield NestedAccess(statement, inner)
+            yield from [NestedAccess(statement, address, inner) for address in statement.addresses]
         elif isinstance(statement, Loop):
             yield from accesses_in(statement.body, (*inner, *statement.indices))
             yield from accesses_in(statement.combine if isinstance(statement, Fold) else (), inner)
@@ -70,11 +71,11 @@ def accesses_to_written(statements: Sequence[Statement]) -> list[list[NestedAcce
     touched: dict[Buffer, list[NestedAccess]] = {}
     for access in accesses_in(statements):
         touched.setdefault(access.statement.buffer, []).append(access)
-    return [entries for entries in touched.values() if any([isinstance(entry.statement, Store) for entry in entries])]
+    return [entries for entries in touched.values() if any([isinstance(entry.statement, Write) for entry in entries])]
 
 
 def _meet(loop: For, first: NestedAccess, second: NestedAccess) -> bool:
-    one, other = first.statement.address, second.statement.address
+    one, other = first.address, second.address
     if one == other and one.step(loop.index) == 0 and not index_symbols(one.base):
         return bounds(loop.extent)[1] not in (0, 1)
     difference = one.base - other.base
@@ -97,7 +98,7 @@ def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
     """What the loops inside add to a place, None where that is symbolic."""
     terms = []
     for index, extent in access.inner:
-        step = access.statement.address.step(index)
+        step = access.address.step(index)
         if not isinstance(step, int) or not isinstance(extent, int) or extent < 1:
             return None
         terms.append((sign * step, 0, extent - 1))
@@ -106,7 +107,7 @@ def _terms(loop: For, access: NestedAccess, sign: int) -> list[Term] | None:
 
 def _outer_steps(loop: For, access: NestedAccess) -> dict[LoopIndex, DimLike]:
     inside = {loop.index, *[index for index, _ in access.inner]}
-    return {index: step for index, step in access.statement.address.steps if index not in inside}
+    return {index: step for index, step in access.address.steps if index not in inside}
 
 
 def _reach(difference: int, step: int, other: int, extent: int, terms: list[Term]) -> bool:

@@ -31,6 +31,8 @@ from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.ir import (
     BLOCK,
     LANES,
+    Access,
+    Address,
     Apply,
     Buffer,
     Check,
@@ -44,6 +46,7 @@ from nervure.kernel.ir import (
     Scalar,
     Statement,
     Store,
+    StorePair,
     Variable,
 )
 from nervure.kernel.printer import describe
@@ -162,9 +165,8 @@ class _Run:
             self._fail(statement, f"it gives {value.dtype}, not {variable.dtype}")
         self._values[variable] = value[()]  # a scalar, also from an array without dimensions
 
-    def _place(self, statement: Load | Store) -> int:
+    def _place(self, statement: Access, address: Address) -> int:
         """Where a load or store goes, which is inside of its buffer."""
-        address = statement.address
         place = self._number(address.base)
         for index, step in address.steps:
             place += self._number(step) * self._names[index.name]
@@ -244,7 +246,7 @@ class _Run:
             assert statement.fill is not None
             self._define(statement, statement.result, self._scalar(statement.fill))
             return
-        self._define(statement, statement.result, self._read(statement, self._place(statement)))
+        self._define(statement, statement.result, self._read(statement, self._place(statement, statement.address)))
 
     def _read(self, statement: Load | Store, place: int) -> Any:
         memory = self._memory[statement.buffer]
@@ -255,10 +257,18 @@ class _Run:
     def _store(self, statement: Store) -> None:
         if statement.valid is not None and not self._scalar(statement.valid):
             return
-        memory, place = self._memory[statement.buffer], self._place(statement)
+        place = self._place(statement, statement.address)
         value = self._scalar(statement.value)
         if statement.combine is not None:
             value = getattr(self._scalars, FUNCTIONS[statement.combine])(self._read(statement, place), value)
+        self._write(statement.buffer, place, value)
+
+    def _store_pair(self, statement: StorePair) -> None:
+        for address, value in zip(statement.addresses, statement.values, strict=True):
+            self._write(statement.buffer, self._place(statement, address), self._scalar(value))
+
+    def _write(self, buffer: Buffer, place: int, value: Any) -> None:
+        memory = self._memory[buffer]
         memory.array[place] = value
         if memory.written is not None:
             memory.written.add(place)
@@ -270,4 +280,4 @@ class _Run:
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {
     For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Apply: _Run._apply, Index: _Run._index,
-    Load: _Run._load, Store: _Run._store, Check: _Run._check}
+    Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair, Check: _Run._check}

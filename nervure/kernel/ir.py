@@ -15,6 +15,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | variable "= index" dim
                 | variable "=" buffer "[" address "]" ["if" scalar "else" scalar]
                 | buffer "[" address "]" [combine] "=" scalar ["if" scalar] ["streaming" dim]
+                | buffer "[" address "]" "=" scalar "," scalar ["streaming" dim]
                 | "check" scalar "else" number "," scalar
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
     scalar    ::= variable | literal
@@ -36,8 +37,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   ``where``.
 * A load with a condition reads nothing where it is false and gives the scalar after ``else``; a store with a condition
   writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
-  ``minimum``, ``and``, ``or``). *streaming* says how it is stored, not what: past the caches, where the dimension is
-  not 0.
+  ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* says how it is
+  stored, not what: past the caches, where the dimension is not 0.
 * **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one of
   its failures.
 
@@ -276,7 +277,7 @@ class Definition(Simple):
 
 
 class Access(Simple):
-    """What reads or writes an element of a buffer."""
+    """What reads or writes an element of a buffer, or a few."""
 
     __slots__ = ()
     DIMS: ClassVar[tuple[str, ...]] = ("address",)
@@ -284,9 +285,22 @@ class Access(Simple):
     address: Address
     valid: Scalar | None
 
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Where the elements are that it touches."""
+        return (self.address,)
+
     def at(self, address: Address) -> Self:
         """The same at another address."""
         return self if address is self.address else replace(self, address=address)  # type: ignore[type-var]
+
+
+class Write(Access):
+    """What writes an element of a buffer, or a few; past the caches where ``streaming`` is not 0."""
+
+    __slots__ = ()
+    DIMS: ClassVar[tuple[str, ...]] = ("address", "streaming")
+    streaming: DimLike
 
 
 class Loop(Statement):
@@ -333,16 +347,35 @@ class Load(Definition, Access):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Store(Access):
-    """Writes an element of a buffer; past the caches where ``streaming`` is not 0."""
+class Store(Write):
+    """Writes an element of a buffer."""
 
-    OPERANDS, DIMS = ("address", "value", "valid"), ("address", "streaming")
+    OPERANDS = ("address", "value", "valid")
     buffer: Buffer
     address: Address
     value: Scalar
     combine: str | None = None
     valid: Scalar | None = None
     streaming: DimLike = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StorePair(Write):
+    """Writes two elements that follow each other."""
+
+    OPERANDS = ("address", "values")
+    buffer: Buffer
+    address: Address
+    values: tuple[Scalar, Scalar]
+    streaming: DimLike = 0
+
+    @property
+    def valid(self) -> None:  # type: ignore[override]  # it has no condition
+        return None
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        return self.address, replace(self.address, base=self.address.base + 1)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -39,6 +39,7 @@ from nervure.kernel.ir import (
     Scalar,
     Statement,
     Store,
+    StorePair,
     Variable,
 )
 from nervure.kernel.loop_index import Indices
@@ -221,14 +222,17 @@ class _Parser:
         line.end()
         return Check(condition, failure, value)
 
-    def _store(self, line: Scanner, name: str) -> Store:
+    def _store(self, line: Scanner, name: str) -> Store | StorePair:
         buffer, address = self._scope.buffer(line, name), self._scope.address(line)
         combine = line.match(_COMBINE)
         line.expect("=")
         value = self._scope.scalar(line)
-        valid = self._scope.scalar(line) if line.accept("if ") else None
+        second = self._scope.scalar(line) if combine is None and line.accept(",") else None
+        valid = self._scope.scalar(line) if second is None and line.accept("if ") else None
         streaming = self._scope.dim(line) if line.accept("streaming ") else 0
         line.end()
+        if second is not None:
+            return StorePair(buffer, address, (value, second), streaming)
         return Store(buffer, address, value, combine, valid, streaming)
 
     def _index(self, line: Scanner, name: str) -> Index:

@@ -46,6 +46,7 @@ from nervure.kernel.ir import (
     Simple,
     Statement,
     Store,
+    StorePair,
     Variable,
     walk,
 )
@@ -147,18 +148,20 @@ class _Printer:
         if isinstance(statement, Check):
             condition, value = self._scalar(statement.condition), self._scalar(statement.value)
             return f"check {condition} else {statement.failure}, {value}"
-        if isinstance(statement, Load | Store):
+        if isinstance(statement, Load | Store | StorePair):
             return self._access(statement)
         raise InternalError(f"there is no text of {statement!r:.80}")
 
-    def _access(self, statement: Load | Store) -> str:
+    def _access(self, statement: Load | Store | StorePair) -> str:
         place = f"{self._buffer(statement.buffer)}[{self._address(statement.address)}]"
         valid = "" if statement.valid is None else f" if {self._scalar(statement.valid)}"
         if isinstance(statement, Load):
             otherwise = "" if statement.fill is None else f" else {self._scalar(statement.fill)}"
             return f"{self._scalar(statement.result)} = {place}{valid}{otherwise}"
-        combine = "" if statement.combine is None else f" {statement.combine}"
         streaming = "" if statement.streaming == 0 else f" streaming {self._dim(statement.streaming)}"
+        if isinstance(statement, StorePair):
+            return f"{place} = {self._list(statement.values)}{streaming}"
+        combine = "" if statement.combine is None else f" {statement.combine}"
         return f"{place}{combine} = {self._scalar(statement.value)}{valid}{streaming}"
 
     # -- names -------------------------------------------------------------------------------------------

@@ -87,6 +87,9 @@ LEAST_TILED_COLUMNS = 256
 STREAMED_RESULT = 8 << 20
 """Bytes from which on what the caller gets is stored past the caches: it leaves them before it is read."""
 
+STREAMED_ROW = 4096
+"""Bytes of a row whose first and last line, shared with other rows, do not matter."""
+
 # -- proofs ----------------------------------------------------------------------------------------------------
 
 DEPENDENCE_EFFORT = 2_000

@@ -34,6 +34,7 @@ from nervure.kernel.ir import (
     Scalar,
     Statement,
     Store,
+    StorePair,
     Variable,
     walk,
 )
@@ -152,11 +153,20 @@ class _Verifier:
     def _store(self, statement: Store) -> None:
         self._check_access(statement)
         self._typed(statement, statement.value, statement.buffer.dtype, "its value")
-        self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
-        self._require(not index_symbols(statement.streaming), statement, "how it is stored depends on a loop index")
         if statement.combine is not None:
             self._check_combine(statement, statement.combine, statement.buffer.dtype)
             self._require_written(statement)
+        self._require_writable(statement)
+
+    def _store_pair(self, statement: StorePair) -> None:
+        self._check_access(statement)
+        for value in statement.values:
+            self._typed(statement, value, statement.buffer.dtype, "its value")
+        self._require_writable(statement)
+
+    def _require_writable(self, statement: Store | StorePair) -> None:
+        self._require(statement.buffer.role != "in", statement, f"{statement.buffer.name} is only read")
+        self._require(not index_symbols(statement.streaming), statement, "how it is stored depends on a loop index")
         self._written.add(statement.buffer)
 
     def _require_written(self, statement: Access) -> None:
@@ -180,18 +190,18 @@ class _Verifier:
         self._require(self._ranges.keys() >= set(names), statement, "it has a step of an index of no loop around it")
         strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
         self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
-        if self._runs and statement.valid is None and not address.terms:
-            self._check_place(statement)
+        for place in statement.addresses if self._runs and statement.valid is None and not address.terms else ():
+            self._check_place(statement, place)
 
-    def _check_place(self, statement: Access) -> None:
+    def _check_place(self, statement: Access, address: Address) -> None:
         """Every place is inside of the buffer, for all values of the loop indices."""
-        lowest, highest = self._ends(statement.address)
+        lowest, highest = self._ends(address)
         size = statement.buffer.size
         inside = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
         if all(inside):
             return
-        extents = [self._ranges[index.name][1] for index, _ in statement.address.steps]
-        is_decided = False in inside or all([isinstance(x, int) for x in (size, *statement.address.dims, *extents)])
+        extents = [self._ranges[index.name][1] for index, _ in address.steps]
+        is_decided = False in inside or all([isinstance(x, int) for x in (size, *address.dims, *extents)])
         if is_decided or self._unproved is None:
             name = statement.buffer.name
             self._fail(statement, f"not all of its places are inside of {name}, which has {size} elements")
@@ -285,4 +295,5 @@ class _Verifier:
 
 _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Apply: _Verifier._apply,
-    Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store, Check: _Verifier._check}
+    Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store, StorePair: _Verifier._store_pair,
+    Check: _Verifier._check}

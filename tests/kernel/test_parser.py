@@ -52,7 +52,8 @@ def test_differences_are_seen():
     for old, new in (("kernel k", "kernel l"), ("in x", "inout x"), ("f32[N]", "f64[N]"), ("< 4", "< 5"),
                      (" vector", ""), ("2*i + j", "2*j + i"), ("v1 = add(v0, v0)", "v1 = multiply(v0, v0)"),
                      ("0.5_f32", "-0.5_f32"), ("y[j] = v1", "y[j] = v0"), ("y[j] = v1", "y[j] add = v1"),
-                     ("3*v3", "4*v3"), (" if v2", ""), ("check v2 else 1", "check v2 else 2"), ("index j", "index i")):
+                     ("3*v3", "4*v3"), (" if v2", ""), ("check v2 else 1", "check v2 else 2"), ("index j", "index i"),
+                     ("= v1, v0", "= v0, v1"), ("N//100", "N//101")):
         assert old in text
         changed = text.replace(old, new)
         if new == "f64[N]":
@@ -108,7 +109,7 @@ def test_a_literal_has_the_number_that_is_written():
 TEXT = """
 # names of any kind, blank lines, comments
 kernel k(in x: f32[N], in rows: i64[4], inout y: f32[40]):
-  symbol N:100..
+  symbol N:9..
 
   for row < 4 parallel vector:
     for column < 2:
@@ -121,13 +122,15 @@ kernel k(in x: f32[N], in rows: i64[4], inout y: f32[40]):
       column_number = index column
       y[column] = sum
       y[row + 3*place + 1] = sum if inside
+      y[2*row] = sum, element streaming min(N//100, 1)
 """
 
 
 def test_names_are_free():
     text = print_kernel(parse_kernel(TEXT))
     assert text.splitlines()[3:5] == ["    for j < 2:", "      v0 = x[2*i + j]"]
-    assert text.splitlines()[-1] == "      y[i + 3*v3 + 1] = v1 if v2"
+    assert text.splitlines()[-2:] == [
+        "      y[i + 3*v3 + 1] = v1 if v2", "      y[2*i] = v1, v0 streaming min(N//100, 1)"]
 
 
 def test_spaces_mean_nothing_inside_of_a_line():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from nervure.kernel.ir import walk
 from nervure.kernel.schedule import REWRITES, schedule_kernel
+from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
 from tests.kernel.before_after import check_file
@@ -37,6 +39,11 @@ def test_every_rewrite_keeps_what_it_does_not_know():
 @pytest.mark.parametrize("name", ["tiles", "lanes", "short_rows"])
 def test_golden_kernels(name):
     check_file(f"kernel/schedule/{name}.txt", schedule_kernel)
+
+
+def test_stores_are_interleaved():
+    check_file("kernel/schedule/interleaving.txt",
+               lambda kernel: replace(kernel, body=with_interleaved_stores(kernel.body)))
 
 
 def test_large_results_are_stored_past_the_caches():

@@ -41,7 +41,7 @@ def _has_places_of_its_own(nest: Nest) -> bool:
     """Whether everything that is written has one place for each turn, as in a number whose digits are the indices."""
     outer = {loop.index for loop in nest.loops}
     for entries in accesses_to_written(nest.loops[:1]):
-        addresses = {entry.statement.address for entry in entries}
+        addresses = {entry.address for entry in entries}
         if len(addresses) > 1 or not all([_is_one_to_one(entry, outer) for entry in entries]):
             return False
     return True
@@ -49,7 +49,7 @@ def _has_places_of_its_own(nest: Nest) -> bool:
 
 def _is_one_to_one(access: NestedAccess, outer: set[LoopIndex]) -> bool:
     """Whether an access is at another element for each value of its indices, of which those outside must move it."""
-    address, extents = access.statement.address, dict(access.inner)
+    address, extents = access.address, dict(access.inner)
     digits = sorted([(step, index.number) for index, step in address.steps if isinstance(step, int) and step > 0])
     if address.terms or index_symbols(address.base) or access.statement.buffer.role == "scratch":
         return False

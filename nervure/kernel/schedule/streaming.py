@@ -25,9 +25,8 @@ from dataclasses import replace
 from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Loop, Reduce, Simple, Statement, Store, walk
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.tuning import STREAMED_ROW
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
-
-_LONG_ROW = 4096  # bytes of a row whose first and last line do not matter
 
 
 def with_streaming_stores(kernel: Kernel, least_bytes: Mapping[Buffer, int]) -> Kernel:
@@ -78,4 +77,4 @@ def _rows(body: Body, buffer: Buffer) -> Iterator[tuple[DimLike, DimLike]]:
 
 def _is_whole(length: DimLike, distance: DimLike) -> DimLike:
     """1 where rows of so many bytes share no line, or hardly any of theirs."""
-    return dim_max(1 - dim_min(distance % GENERIC.line, 1), dim_min(length // _LONG_ROW, 1))
+    return dim_max(1 - dim_min(distance % GENERIC.line, 1), dim_min(length // STREAMED_ROW, 1))

@@ -31,8 +31,8 @@ from nervure.kernel.ir import (
     Load,
     Scalar,
     Statement,
-    Store,
     Variable,
+    Write,
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
@@ -58,7 +58,7 @@ class _Hoisting(Rewrite):
 
 def _fixed_checks(index: LoopIndex, body: Body) -> set[Statement]:
     """The checks in a body that do not change with an index, and the statements that define what they look at."""
-    written = {statement.buffer for statement in walk(body) if isinstance(statement, Store)}
+    written = {statement.buffer for statement in walk(body) if isinstance(statement, Write)}
     makers: dict[Scalar, Definition] = {}
     fixed: set[Statement] = set()
     for statement in body:

@@ -167,8 +167,8 @@ def has_independent_turns(loop: For) -> bool:
 
 def _is_own(loop: For, entries: Sequence[NestedAccess]) -> bool:
     """Whether all accesses to a buffer are at one address, that of an element of this turn."""
-    address = entries[0].statement.address
-    if any([entry.statement.address != address for entry in entries]) or address.terms or index_symbols(address.base):
+    address = entries[0].address
+    if any([entry.address != address for entry in entries]) or address.terms or index_symbols(address.base):
         return False
     inner = {pair for entry in entries for pair in entry.inner}
     if len(dict(inner)) != len(inner):

@@ -27,10 +27,11 @@ Equal texts are equal kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from nervure.kernel.ir import LANES, Buffer, Kernel, Store, walk
+from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
+from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.transformers.cpu.codegen.for_loops import build_slice
 from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
@@ -67,6 +68,7 @@ class Code:
 def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
     """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
     kernel = with_streaming_stores(kernel, least_bytes or {})
+    kernel = replace(kernel, body=with_interleaved_stores(kernel.body))
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
     is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
@@ -83,7 +85,7 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
         build_slice(frame, kernel.sliced, begin, end)
     else:
         build(frame, kernel.body)
-    if any([isinstance(entry, Store) and entry.streaming != 0 for entry in walk(kernel.body)]):
+    if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
         b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
     b.ret()
     scratch_bytes = frame.scratch_bytes + frame.more_scratch

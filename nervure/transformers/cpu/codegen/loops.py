@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nervure.kernel.ir import Buffer, Loop, Store, walk
+from nervure.kernel.ir import Buffer, Loop, Write, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
@@ -75,7 +75,7 @@ def has_turns(extent: DimLike) -> bool:
 
 def stored(loop: Loop) -> frozenset[Buffer]:
     """The buffers that a loop writes."""
-    return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Store)])
+    return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Write)])
 
 
 def vector_turns(frame: Frame, index: LoopIndex, ends: tuple[Register, Register], front: Front, widths: Widths,

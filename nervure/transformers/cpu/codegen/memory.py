@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS
-from nervure.kernel.ir import Address, Buffer, Load, Store
+from nervure.kernel.ir import Address, Buffer, Load, Store, StorePair, Write
 from nervure.transformers.cpu.codegen import access
 from nervure.transformers.cpu.codegen.element import Element, broadcast, select
 from nervure.transformers.cpu.codegen.frame import Frame, Value
@@ -119,10 +119,10 @@ def store(frame: Frame, statement: Store) -> None:
         read = access.read_row if place.step == 1 else access.read_reversed
         element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
     write = access.write_row if place.step == 1 else access.write_reversed
-    write(element, pointer, lanes, streaming(frame, statement))
+    write(element, pointer, lanes, _streaming(frame, statement))
 
 
-def streaming(frame: Frame, statement: Store) -> access.Streaming | None:
+def _streaming(frame: Frame, statement: Write) -> access.Streaming | None:
     """How a row is stored past the caches."""
     if statement.streaming == 0:
         return None
@@ -133,6 +133,26 @@ def streaming(frame: Frame, statement: Store) -> access.Streaming | None:
     bits = frame.compute(("streaming", chosen.register.text), [chosen, low],
                          lambda x, aligned: x.builder.where(x.equal(0), -1, aligned))
     return access.Streaming(bits.register, frame.vector_bytes)
+
+
+def store_pair(frame: Frame, statement: StorePair) -> None:
+    """Builds two stores, in lanes as one row of twice the lanes."""
+    width = frame.width
+    if width == 1:
+        for address, value in zip(statement.addresses, statement.values, strict=True):
+            store(frame, Store(statement.buffer, address, value))
+        return
+    place = locate(frame, statement.buffer, statement.address)
+    lower, upper = [frame.spread(frame.scalar(value), width).element for value in statement.values]
+    both = [_interleaved(x, y) for x, y in zip(lower.registers, upper.registers, strict=True)]
+    mask = frame.lanes.mask if frame.lanes is not None else None
+    lanes = None if mask is None else _interleaved(mask.register, mask.register)
+    access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(frame, statement))
+
+
+def _interleaved(x: Register, y: Register) -> Register:
+    width = x.type.lanes
+    return x.builder.shuffle(x, y, [lane + part * width for lane in range(width) for part in range(2)])
 
 
 def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid: Value | None) -> None:

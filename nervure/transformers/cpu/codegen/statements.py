@@ -1,7 +1,7 @@
 """Statements become code: a builder for each kind.
 
 >>> sorted([kind.__name__ for kind in _BUILDERS])
-['Apply', 'Check', 'Fold', 'For', 'Index', 'Load', 'Reduce', 'Store']
+['Apply', 'Check', 'Fold', 'For', 'Index', 'Load', 'Reduce', 'Store', 'StorePair']
 """
 
 from __future__ import annotations
@@ -9,26 +9,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nervure.kernel.ir import Apply, Check, Definition, Fold, For, Index, Load, Reduce, Statement, Store
+from nervure.kernel.ir import (
+    Apply,
+    Check,
+    Definition,
+    Fold,
+    For,
+    Index,
+    Load,
+    Reduce,
+    Statement,
+    Store,
+    StorePair,
+)
 from nervure.transformers.cpu.codegen.checks import build_check
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.folds import build_fold
 from nervure.transformers.cpu.codegen.for_loops import build_for
 from nervure.transformers.cpu.codegen.frame import Frame, Value
-from nervure.transformers.cpu.codegen.interleaving import pairs, store_pair
-from nervure.transformers.cpu.codegen.memory import load, store
+from nervure.transformers.cpu.codegen.memory import load, store, store_pair
 from nervure.transformers.cpu.codegen.reductions import build_reduce
 from nervure.transformers.cpu.codegen.scalars import apply
 
 
 def build(frame: Frame, statements: Sequence[Statement]) -> None:
     """Builds statements in order; those whose variable is known outside already are passed over."""
-    rows = pairs(statements, frame.lanes.index) if frame.lanes is not None and frame.width > 1 else {}
-    halves = {store for row in rows.values() for store in row}
     for statement in statements:
-        if statement in rows:
-            store_pair(frame, *rows[statement])
-        elif statement not in halves and not _is_known(frame, statement):
+        if not _is_known(frame, statement):
             _BUILDERS[type(statement)](frame, statement)
 
 
@@ -54,5 +61,5 @@ def _load(frame: Frame, statement: Load) -> None:
 
 
 _BUILDERS: dict[type, Callable[[Frame, Any], None]] = {
-    Apply: _apply, Index: _index, Load: _load, Store: store, Check: build_check, For: build_for,
+    Apply: _apply, Index: _index, Load: _load, Store: store, StorePair: store_pair, Check: build_check, For: build_for,
     Reduce: build_reduce, Fold: build_fold}

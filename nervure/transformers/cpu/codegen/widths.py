@@ -31,12 +31,12 @@ from nervure.kernel.ir import (
     For,
     Reduce,
     Scalar,
+    StorePair,
     Variable,
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-from nervure.transformers.cpu.codegen.interleaving import pairs
 
 _ROW = 64       # lanes of a loop around a reduction
 _LIVE = 16      # variables, times the registers of each, that may be in use at once
@@ -76,8 +76,7 @@ def is_light(body: Body, index: LoopIndex) -> bool:
 
 def meets_rows(body: Body, index: LoopIndex) -> bool:
     """Whether lanes that run along an index meet in rows of memory."""
-    rows = {store for row in pairs(body, index).values() for store in row}
-    return all([statement in rows or _is_row(statement.address, index)
+    return all([isinstance(statement, StorePair) or _is_row(statement.address, index)
                 for statement in walk(body) if isinstance(statement, Access)])
 
 
