@@ -49,7 +49,7 @@ class custom_vjp(Generic[Result]):  # a decorator
         self._function, self._backward = function, backward
 
     def __repr__(self) -> str:
-        return f"<{self.__name__} with {'a' if self._backward else 'no'} derivative of its own>"
+        return f"<{self.__name__} with {'no' if self._backward is None else 'a'} derivative of its own>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__qualname__ if is_found_by_name(self) else super().__reduce_ex__(protocol)

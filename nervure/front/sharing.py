@@ -12,6 +12,7 @@ is shared, and no write on one side is seen on the other.
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from nervure.elsewhere import explain_keywords
@@ -77,7 +78,7 @@ def _check_asked(op: str, copy: bool | None, device: Any) -> None:
     if copy is False:
         raise NotShared("elements are never handed over without a copy", op=op, operand="copy", got=copy,
                         expected="None or True", help="leave it out")
-    if device not in _DEVICES:
+    if not isinstance(device, (str, tuple, NoneType)) or device not in _DEVICES:
         raise NotShared("there is no such device", op=op, operand="device", got=f"{device!r:.60}", expected="the CPU",
                         help="the other library moves elements to its devices")
 
