@@ -12,18 +12,15 @@ is shared, and no write on one side is seen on the other.
 
 from __future__ import annotations
 
-from types import NoneType
 from typing import Any
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import NotShared, WrongKind
 from nervure.front.creation import AssignableTensorOp, check_numbers, constant
-from nervure.front.reading import shown
+from nervure.front.reading import as_integer, shown, truth
 from nervure.front.tensor import Tensor
 from nervure.types.dlpack import CPU, borrow, lend
 from nervure.types.dtype import as_dtype
-
-_DEVICES = (None, "cpu", CPU)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> AssignableTensorOp:
@@ -60,9 +57,10 @@ def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | 
     if stream is not None:
         raise NotShared("elements in this machine's memory have no stream", op="__dlpack__", operand="stream",
                         got=stream, expected="None", help="leave it out")
-    _check_asked("__dlpack__", copy, None if dl_device is None else tuple(map(int, dl_device)))
+    _check_asked("__dlpack__", copy, dl_device)
+    keywords = {} if max_version is None else {"max_version": _version(max_version)}
     try:
-        return lend(x.numpy(), **({} if max_version is None else {"max_version": max_version}))
+        return lend(x.numpy(), **keywords)
     except BufferError as error:
         raise NotShared(str(error), op="__dlpack__", got=str(x.type), expected="a type that DLPack has",
                         help="convert it first: x.astype(nv.int8)") from None
@@ -73,14 +71,25 @@ def dlpack_device(x: Tensor) -> tuple[int, int]:
     return CPU
 
 
-def _check_asked(op: str, copy: bool | None, device: Any) -> None:
+def _check_asked(op: str, copy: Any, device: Any) -> None:
     """NotShared unless a borrower asks for what can be: a copy, in this machine's memory."""
-    if copy is False:
+    if copy is not None and not truth(copy, op, "copy"):
         raise NotShared("elements are never handed over without a copy", op=op, operand="copy", got=copy,
                         expected="None or True", help="leave it out")
-    if not isinstance(device, (str, tuple, NoneType)) or device not in _DEVICES:
+    is_cpu = device is None or (isinstance(device, str) and device == "cpu") or (
+        isinstance(device, (list, tuple)) and tuple([as_integer(entry) for entry in device]) == CPU)
+    if not is_cpu:
         raise NotShared("there is no such device", op=op, operand="device", got=f"{device!r:.60}", expected="the CPU",
                         help="the other library moves elements to its devices")
+
+
+def _version(version: Any) -> tuple[int, ...]:
+    """A version of DLPack, as two integers."""
+    numbers = tuple([as_integer(entry) for entry in version]) if isinstance(version, (list, tuple)) else ()
+    if len(numbers) != 2 or None in numbers:
+        raise WrongKind("a version is a pair of integers", op="__dlpack__", operand="max_version", got=shown(version),
+                        expected="(major, minor)", help="write max_version=(1, 0), or leave it out")
+    return numbers  # type: ignore[return-value]  # none of them is None
 
 
 __all__ = ["from_dlpack"]

@@ -122,6 +122,14 @@ def test_what_cannot_be_borrowed():
         with pytest.raises(NotShared):
             nv.from_dlpack(np.zeros(2), **refused)
     assert nv.from_dlpack(np.zeros(2), device="cpu", copy=True).tolist() == [0, 0]
+    for asked in ({"copy": "yes"}, {"max_version": 1}, {"max_version": (1,)}, {"max_version": (1, None)}):
+        with pytest.raises(WrongKind):
+            NAMED.__dlpack__(**asked)
+    for device in (np.array([]), np.array([1, 0]), (1, "x"), 3):
+        with pytest.raises(NotShared):
+            nv.from_dlpack(np.zeros(2), device=device)
+        with pytest.raises(NotShared):
+            NAMED.__dlpack__(dl_device=device)
     for wrong in ([1.0], None, 3, "x"):
         with pytest.raises(WrongKind, match="DLPack"):
             nv.from_dlpack(wrong)
