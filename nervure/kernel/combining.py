@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Literal
+from nervure.kernel.ir import Literal, Reduce
 from nervure.types.dtype import DType
 
 FUNCTIONS = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum",
@@ -28,6 +28,12 @@ def unit(combine: str, dtype: DType) -> Literal:
     if dtype.is_integer:
         return Literal(int(number), dtype)
     return Literal(complex(number) if dtype.is_complex else float(number), dtype)
+
+
+def keeps_units(reduce: Reduce) -> bool:
+    """Whether combining with the unit may be left out: infinity times 1 + 0i has a NaN."""
+    return not any([combine == "multiply" and variable.dtype.is_complex
+                    for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
 
 
 def _end(dtype: DType, lowest: bool) -> bool | int | float:

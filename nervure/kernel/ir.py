@@ -7,8 +7,8 @@ grammar, which the printer, the parser and the verifier follow:
     kernel    ::= "kernel" name "(" buffer* ")" ":" symbol* statement*
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
     symbol    ::= "symbol" name [":" [number] ".." [number]]
-    statement ::= "for" index "<" dim ["parallel"] ["vector"] ":" statement*
-                | variable* "= reduce" combine* "over" (index "<" dim)* ":" statement* "give" scalar*
+    statement ::= "for" index "<" dim ["parallel"] ["vector"] [widths | tile] ":" statement*
+                | variable* "= reduce" combine* "over" (index "<" dim)* [how] ":" statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*
                       "combine" (variable* "," variable*) ":" statement* "give" scalar*
                 | variable "=" function "(" scalar* ")" [dtype]
@@ -17,13 +17,17 @@ grammar, which the printer, the parser and the verifier follow:
                 | buffer "[" address "]" [combine] "=" scalar ["if" scalar] ["streaming" dim]
                 | buffer "[" address "]" "=" scalar "," scalar ["streaming" dim]
                 | "check" scalar "else" number "," scalar
+    widths    ::= "lanes" number* "masked" number ["unrolled"]
+    tile      ::= "tile" number "lanes" number*
+    how       ::= "as" strategy number
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
     scalar    ::= variable | literal
 
 The meaning, which :mod:`nervure.kernel.interpret` executes:
 
 * A **for** runs its body for each index from 0. *parallel*: the turns are independent, in any order. *vector*: the
-  turns may run in lanes; nothing in the body that a turn writes is read by another turn.
+  turns may run in lanes; nothing in the body that a turn writes is read by another turn. *lanes*, *tile*, and *as* of a
+  reduction say how many run at once, and change no bit.
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
   given scalars in the one order that depends on their number alone: in blocks of ``BLOCK`` points each lane
   k % ``LANES`` combines its points in order, starting from the unit; the lanes are combined by halves (lane j with lane
@@ -63,7 +67,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from nervure.kernel.loop_index import Indices, LoopIndex, sorted_indices, substitute_indices
 from nervure.types.dim import Dim, DimLike, affine
@@ -388,9 +392,27 @@ class Check(Simple):
     value: Scalar
 
 
+class Widths(NamedTuple):
+    """How many iterations of a vector loop run at once: in loops of full vectors, one after the other, and in one whose
+    vectors may have lanes without an iteration.
+    """
+
+    full: tuple[int, ...]
+    masked: int
+
+
+class Tile(NamedTuple):
+    """How a vector loop around reductions runs: so many columns at a time, and of these so many at once in each part
+    of the body. Parts are its reductions, its loops, and what stands between them.
+    """
+
+    columns: int
+    lanes: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Loop):
-    """A loop."""
+    """A loop. How it runs may be settled by ``widths`` (``unrolled``: without a loop) or ``tile``."""
 
     DIMS, BODIES = ("extent",), ("body",)
     index: LoopIndex
@@ -398,16 +420,34 @@ class For(Loop):
     body: Body
     parallel: bool = False
     vector: bool = False
+    widths: Widths | None = None
+    unrolled: bool = False
+    tile: Tile | None = None
 
     @property
     def indices(self) -> Indices:
         return ((self.index, self.extent),)
 
 
+STRATEGIES = ("unrolled", "lanes", "vector", "registers", "parts", "memory")
+
+
+class Strategy(NamedTuple):
+    """How a reduction is computed, and how many points at once.
+
+    ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself.
+    ``vector``: each point in a lane of its own, without a loop. ``registers``: 64 points at once, accumulators in
+    registers. ``parts``: the same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
+    """
+
+    name: str
+    lanes: int = 1
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Loop):
     """Combines scalars over the points of a domain, in the one order. Outside of a vector loop its innermost
-    index is the one that runs in lanes.
+    index is the one that runs in lanes. ``strategy`` says how, once that is settled.
     """
 
     RESULTS, OPERANDS, DIMS, BODIES = ("results",), ("values",), ("indices",), ("body",)
@@ -416,6 +456,7 @@ class Reduce(Loop):
     indices: Indices = field()
     body: Body
     values: tuple[Scalar, ...]
+    strategy: Strategy | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

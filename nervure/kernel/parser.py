@@ -24,9 +24,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from nervure.errors import InternalError
-from nervure.ir.scanner import WORD, Scanner, token
+from nervure.ir.scanner import INTEGER, WORD, Scanner, token
 from nervure.kernel.ir import (
     COMBINES,
+    STRATEGIES,
     Apply,
     Body,
     Check,
@@ -40,7 +41,10 @@ from nervure.kernel.ir import (
     Statement,
     Store,
     StorePair,
+    Strategy,
+    Tile,
     Variable,
+    Widths,
 )
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.scalar_types import carries_type, result_type
@@ -57,6 +61,8 @@ _KEYWORD = token(r"(?:for|check)(?= )")
 _KIND = token(r"(?:reduce|fold|index)(?= )")
 _COMBINE = token("|".join(COMBINES))
 _COMBINERS = f"one of {', '.join(COMBINES)}"
+_STRATEGY = token("|".join(STRATEGIES))
+_STRATEGIES = f"one of {', '.join(STRATEGIES)}"
 _GIVE = token(r"give(?= |$)")
 
 
@@ -153,21 +159,46 @@ class _Parser:
     def _for(self, line: Scanner, margin: int) -> For:
         indices = self._scope.ranges(line)
         parallel, vector = line.accept("parallel"), line.accept("vector")
-        with self._inside(line, indices[:1]) as ((name, extent),):
+        tile = self._tile(line) if line.accept("tile ") else None
+        widths = self._widths(line) if line.accept("lanes ") else None
+        unrolled = widths is not None and line.accept("unrolled")
+        with self._inside(line, indices[:1]) as ((index, extent),):
             if len(indices) > 1:
                 raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
-            return For(name, extent, self._block(margin + INDENT), parallel, vector)
+            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile)
+
+    def _tile(self, line: Scanner) -> Tile:
+        columns = line.integer("columns")
+        line.expect("lanes")
+        return Tile(columns, self._numbers(line))
+
+    def _widths(self, line: Scanner) -> Widths:
+        full = self._numbers(line)
+        line.expect("masked")
+        return Widths(full, line.integer("lanes"))
+
+    def _numbers(self, line: Scanner) -> tuple[int, ...]:
+        found = [line.integer("lanes")]
+        while line.accept(","):
+            found.append(line.integer("lanes"))
+        return tuple(found)
 
     def _reduce(self, line: Scanner, names: Sequence[str], margin: int) -> Reduce:
         combine = [line.take(_COMBINE, _COMBINERS)]
         while line.accept(","):
             combine.append(line.take(_COMBINE, _COMBINERS))
         line.expect("over")
-        with self._inside(line, self._scope.ranges(line)) as indices:
+        ranges = self._scope.ranges(line)
+        strategy = self._strategy(line) if line.accept("as ") else None
+        with self._inside(line, ranges) as indices:
             body = self._block(margin + INDENT)
             values = self._given(margin + INDENT)
         self._check_count(line, len(combine), values)
-        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values)
+        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy)
+
+    def _strategy(self, line: Scanner) -> Strategy:
+        name, lanes = line.take(_STRATEGY, _STRATEGIES), line.match(INTEGER)
+        return Strategy(name) if lanes is None else Strategy(name, int(lanes))
 
     def _fold(self, line: Scanner, names: Sequence[str], margin: int) -> Fold:
         line.expect("over")

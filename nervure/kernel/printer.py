@@ -118,7 +118,7 @@ class _Printer:
             if isinstance(statement, For):
                 opened = self._enter(statement.indices)
                 flags = " parallel" * statement.parallel + " vector" * statement.vector
-                yield statement, f"{margin}for {opened}{flags}:"
+                yield statement, f"{margin}for {opened}{flags}{_how(statement)}:"
                 yield from self._block(statement.body, margin + "  ")
                 self._leave(statement)
             elif isinstance(statement, Reduce | Fold):
@@ -129,7 +129,7 @@ class _Printer:
     def _combination(self, loop: Reduce | Fold, margin: str) -> Iterator[tuple[Statement | None, str]]:
         how = f"reduce {', '.join(loop.combine)}" if isinstance(loop, Reduce) else "fold"
         results = self._list(loop.results)
-        yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}:"
+        yield loop, f"{margin}{results} = {how} over {self._enter(loop.indices)}{_strategy(loop)}:"
         yield from self._block(loop.body, margin + "  ")
         yield None, f"{margin}  give {self._list(loop.values)}"
         self._leave(loop)
@@ -233,6 +233,23 @@ class _Free:
         name = f"v{self._variables}"
         self._variables += 1
         return self.variable() if name in self._taken else name
+
+
+def _how(loop: For) -> str:
+    """How a loop runs."""
+    if loop.tile is not None:
+        return f" tile {loop.tile.columns} lanes {', '.join(map(str, loop.tile.lanes))}"
+    if loop.widths is None:
+        return ""
+    unrolled = " unrolled" if loop.unrolled else ""
+    return f" lanes {', '.join(map(str, loop.widths.full))} masked {loop.widths.masked}{unrolled}"
+
+
+def _strategy(loop: Reduce | Fold) -> str:
+    if not isinstance(loop, Reduce) or loop.strategy is None:
+        return ""
+    name, lanes = loop.strategy
+    return f" as {name}" if lanes == 1 else f" as {name} {lanes}"
 
 
 def _term(factor: DimLike, name: str) -> str:

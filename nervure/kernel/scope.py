@@ -29,7 +29,8 @@ _SCALAR = token(rf"{_LITERAL}|[A-Za-z_]\w*")
 _COMPLEX = re.compile(rf"complex\(({_NUMBER}), ({_NUMBER})\)")
 _DTYPE = token(r"[a-z]\w*")
 _ROLE = token(r"[a-z]+\b")
-_OUTSIDE = re.compile(r"(?:(?! +(?:parallel|vector)\b)[^(),:\]])*")  # of parentheses, up to what ends a dimension
+_KEYWORD = r" +(?:parallel|vector|lanes|tile|as)\b"
+_OUTSIDE = re.compile(rf"(?:(?!{_KEYWORD})[^(),:\]])*")  # of parentheses, up to what ends a dimension
 _INSIDE = re.compile(r"[^()]*")
 _TERM = re.compile(rf"(?:(?P<factor>.+)\*)?(?P<name>{_LITERAL}|[A-Za-z_]\w*)", re.ASCII)
 

@@ -82,6 +82,43 @@ TILE_COLUMNS = 32
 LEAST_TILED_COLUMNS = 256
 """Columns from which on there are tiles where the next row follows at once: fewer lines are still there for it."""
 
+# -- vectors ---------------------------------------------------------------------------------------------------
+
+LANES_AROUND_REDUCTION = 64
+"""Lanes of a loop around a reduction: whole cache lines of each row."""
+
+LIVE_REGISTERS = 16
+"""Variables, times the registers of each, that may be in use at once: the registers of AVX2."""
+
+VECTOR_STATEMENTS = 600
+"""Statements of a body, times the registers that it runs in at once: more would take LLVM long."""
+
+NARROW_TAIL = 32
+"""Statements up to which a body is built once more, in one register, for what the wide loop leaves."""
+
+FEW_LONG_FUNCTIONS = 3
+"""Long functions of a body that still runs in two registers at once: their instructions overlap."""
+
+# -- reductions ------------------------------------------------------------------------------------------------
+
+UNROLLED_POINTS, UNROLLED_SCALARS = 16, 4
+"""Points of a reduction that are built one after the other, in lanes; and where they could run in lanes themselves."""
+
+REGISTER_STATEMENTS = 24
+"""Statements of a body that runs for 64 points at once, with the accumulators in registers."""
+
+REDUCED_GROUPS = 4
+"""Copies of a longer body that take the place of the loop of a reduction."""
+
+ACCUMULATOR_BYTES = 1 << 20
+"""Bytes that the accumulators of a tile of columns may take: they stay in the second cache."""
+
+TILE_REGISTERS = 4
+"""Registers that a short body in a tile runs in at once."""
+
+TILE_STATEMENTS = 48
+"""Statements of a short body in a tile."""
+
 # -- streaming stores ------------------------------------------------------------------------------------------
 
 STREAMED_RESULT = 8 << 20

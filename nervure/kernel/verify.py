@@ -240,6 +240,10 @@ class _Verifier:
         self._visible, self._ranges, self._runs = outer
 
     def _for(self, loop: For) -> None:
+        is_settled = loop.widths is not None or loop.tile is not None
+        self._require(loop.vector or not is_settled, loop, "it has lanes, but is no vector loop")
+        is_copied = loop.widths is not None and isinstance(loop.extent, int)
+        self._require(is_copied or not loop.unrolled, loop, "it is unrolled, but has no lanes or no known extent")
         in_parallel = self._in_parallel
         self._in_parallel = in_parallel or loop.parallel
         with self._inside(loop, loop.indices):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nervure.kernel.ir import (
     Address,
@@ -67,8 +68,8 @@ class Block:
         self.list.append(Check(condition, failure, value))
 
     def loop(self, index: LoopIndex, extent: DimLike, body: Block, parallel: bool = False,
-             vector: bool = False) -> None:
-        self.list.append(For(index, extent, body.body, parallel, vector))
+             vector: bool = False, **how: Any) -> None:
+        self.list.append(For(index, extent, body.body, parallel, vector, **how))
 
     def reduce(self, combine: Sequence[str], indices: Indices, body: Block, *values: Scalar) -> tuple[Variable, ...]:
         results = tuple([Variable(value.dtype) for value in values])

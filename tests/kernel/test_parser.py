@@ -11,6 +11,7 @@ from nervure.kernel.ir import Address, Buffer, For, Kernel, Literal, Load, Store
 from nervure.kernel.parser import MAX_DEPTH, parse_kernel
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.schedule import schedule_kernel
+from nervure.kernel.schedule.vectors import with_vectors
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_max, dim_min, index
@@ -41,9 +42,9 @@ def test_kernels_are_read_back(name):
 @pytest.mark.parametrize("seed", range(150))
 def test_random_kernels_are_read_back(seed):
     kernel = random_case(seed).kernel
-    for changed in (kernel, simple := simplify_kernel(kernel), schedule_kernel(simple)):
+    for changed in (kernel, simple := simplify_kernel(kernel), schedule_kernel(simple), with_vectors(simple, 8)):
         read_back(changed)
-    read_back(random_kernel(seed)[0])
+    read_back(with_vectors(random_kernel(seed)[0], 4))
 
 
 def test_differences_are_seen():
@@ -186,6 +187,11 @@ ERRORS = [
     (HEAD + "  for i 12:", "line 2: < is missing", "<"),
     (HEAD + "  for i < 12, j < 3:", "line 2: a loop has one index", None),
     (HEAD + "  for i < 12 scalar:", "line 2: this is not an operator", "one of + - * // % ** , )"),
+    (HEAD + "  for i < 12 vector lanes 8:", "line 2: masked is missing", "masked"),
+    (HEAD + "  for i < 12 vector tile 64 8:", "line 2: lanes is missing", "lanes"),
+    (HEAD + "  v0 = reduce add over i < 12 as usual:",
+     "line 2: one of unrolled, lanes, vector, registers, parts, memory is missing",
+     "one of unrolled, lanes, vector, registers, parts, memory"),
     (HEAD + "  v0 = reduce plus over i < 12:", "line 2: one of add, multiply, maximum, minimum, and, or is missing",
      "one of add, multiply, maximum, minimum, and, or"),
     (REDUCE, "line 3: a reduction gives nothing", "give, 4 spaces from the left"),

@@ -11,6 +11,7 @@ from nervure.kernel.ir import walk
 from nervure.kernel.schedule import REWRITES, schedule_kernel
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.streaming import with_streaming_stores
+from nervure.kernel.schedule.vectors import with_vectors
 from nervure.kernel.simplify import simplify_kernel
 from tests.kernel.before_after import check_file
 from tests.kernel.random_kernels import random_case
@@ -39,6 +40,11 @@ def test_every_rewrite_keeps_what_it_does_not_know():
 @pytest.mark.parametrize("name", ["tiles", "lanes", "short_rows"])
 def test_golden_kernels(name):
     check_file(f"kernel/schedule/{name}.txt", schedule_kernel)
+
+
+def test_vector_loops_and_reductions_say_how_they_run():
+    """For registers of eight lanes."""
+    check_file("kernel/schedule/vectors.txt", lambda kernel: with_vectors(kernel, 8))
 
 
 def test_stores_are_interleaved():

@@ -9,7 +9,19 @@ import pytest
 
 from nervure.errors import InternalError
 from nervure.kernel.dependence import conflicting_accesses, reaches
-from nervure.kernel.ir import Address, Apply, Buffer, Fold, For, Kernel, Load, Reduce, Statement, Variable
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Fold,
+    For,
+    Kernel,
+    Load,
+    Reduce,
+    Statement,
+    Variable,
+    Widths,
+)
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_min, index
@@ -377,6 +389,16 @@ def test_only_the_last_index_of_a_reduction_runs_in_lanes():
     p.body.store(p.z, at(i2=1), ONE)
     p.top.reduce(["add"], {J: 3, K: 4}, p.body, ONE)
     verify_kernel(p.kernel())
+
+
+@planted("for i < 12 lanes 8 masked 8: it has lanes, but is no vector loop")
+def lanes_of_a_plain_loop(p):
+    p.loop(widths=Widths((8,), 8))
+
+
+@planted("for i < N vector lanes 8 masked 8 unrolled: it is unrolled, but has no lanes or no known extent")
+def copies_of_an_unknown_number(p):
+    p.loop(N, vector=True, widths=Widths((8,), 8), unrolled=True)
 
 
 # -- what cannot be decided ------------------------------------------------------------------------------------

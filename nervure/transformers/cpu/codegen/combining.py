@@ -60,12 +60,6 @@ def combined(reduce: Reduce, left: Elements, right: Elements, mask: Register | N
     return results
 
 
-def keeps_units(reduce: Reduce) -> bool:
-    """Whether combining with the unit may be left out."""
-    return not any([combine == "multiply" and variable.dtype.is_complex
-                    for combine, variable in zip(reduce.combine, reduce.results, strict=True)])
-
-
 def listed_tree(reduce: Reduce, lanes: list[Elements]) -> Elements:
     """The same tree over a list of tuples of results, whose missing lanes hold the unit."""
     half = LANES // 2

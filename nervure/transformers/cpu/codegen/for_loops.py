@@ -12,28 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from math import gcd
 
-from nervure.kernel.ir import LANES, For, substituted
+from nervure.kernel.ir import For
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.schedule.short_rows import most_copies
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.gathered_rows import gathered_rows
 from nervure.transformers.cpu.codegen.loops import counted, has_turns, known_turns, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import Places, ask, next_rows
-from nervure.transformers.cpu.codegen.tiles import build_tiles, takes_tiles
-from nervure.transformers.cpu.codegen.widths import vector_widths
+from nervure.transformers.cpu.codegen.reduce_across_rows import build_tiles
 from nervure.transformers.cpu.llvm.builder import Register
 
 
 def build_for(frame: Frame, loop: For) -> None:
     """A loop from 0 to its extent."""
-    if loop.extent == 1:
-        frame.build(frame, substituted(loop.body, {loop.index: 0}))
-        return
-    if loop.vector and frame.lanes is None and _takes_one_pass(loop, frame.register_lanes):
-        _build_at_once(frame, loop)
+    if loop.unrolled and loop.widths is not None:
+        _build_copies(frame, loop, loop.widths.masked)
         return
     build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
 
@@ -42,7 +36,7 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
     """The turns of a loop from ``begin`` up to ``end``."""
     frame.loops.append((loop.index, loop.extent))
     _note(frame, next_rows(loop))
-    if loop.vector and frame.lanes is None:
+    if loop.widths is not None or loop.tile is not None:
         with frame.builder.if_(begin < end):
             _build_vector_loop(frame, loop, begin, end, is_certain)
     else:
@@ -58,20 +52,10 @@ def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_cert
     frame.loops.pop()
 
 
-def _takes_one_pass(loop: For, lanes: int) -> bool:
-    """Whether the turns of a vector loop are known to be so few that they need no loop."""
-    most = min(most_copies(loop.body) * vector_widths(loop, lanes).full[0], LANES)
-    return isinstance(loop.extent, int) and 0 < loop.extent <= most and not takes_tiles(loop)
-
-
-def _build_at_once(frame: Frame, loop: For) -> None:
-    """A few copies of the body, the last of them with a mask where whole registers leave something."""
-    extent = loop.extent
+def _build_copies(frame: Frame, loop: For, width: int) -> None:
+    """A few copies of the body, the last of them with a mask where whole vectors leave something."""
+    front, extent = Front(frame.builder.region(), stored(loop), True), loop.extent
     assert isinstance(extent, int)
-    width = min(vector_widths(loop, frame.register_lanes).full[0], 1 << (extent - 1).bit_length())
-    if gcd(extent, width) >= frame.register_lanes:
-        width = gcd(extent, width)
-    front = Front(frame.builder.region(), stored(loop), True)
     frame.loops.append((loop.index, extent))
     for start in range(0, extent, width):
         body, _ = fresh_copy(loop.body)  # what is known of these turns holds for no others
@@ -86,8 +70,8 @@ def _note(frame: Frame, found: Mapping[For, Places]) -> None:
 
 
 def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
-    if takes_tiles(loop):
-        build_tiles(frame, loop, begin, end)
+    if loop.tile is not None:
+        build_tiles(frame, loop, loop.tile, (begin, end))
         return
 
     def body() -> None:
@@ -95,4 +79,5 @@ def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, 
         ask(frame, frame.next_rows.get(loop, ()))
 
     front = Front(frame.builder.region(), stored(loop), is_certain)
-    vector_turns(frame, loop.index, (begin, end), front, vector_widths(loop, frame.register_lanes), body)
+    assert loop.widths is not None
+    vector_turns(frame, loop.index, (begin, end), front, loop.widths, body)

@@ -33,6 +33,7 @@ from typing import Protocol
 from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.streaming import with_streaming_stores
+from nervure.kernel.schedule.vectors import with_vectors
 from nervure.transformers.cpu.codegen.for_loops import build_slice
 from nervure.transformers.cpu.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
 from nervure.transformers.cpu.codegen.places import address_of
@@ -69,10 +70,11 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
     kernel = with_streaming_stores(kernel, least_bytes or {})
     kernel = replace(kernel, body=with_interleaved_stores(kernel.body))
+    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
-    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
     frame = Frame(b, target.vector_bytes, is_narrow, build)
+    kernel = with_vectors(kernel, frame.register_lanes)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)

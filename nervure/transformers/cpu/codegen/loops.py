@@ -13,12 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nervure.kernel.ir import Buffer, Loop, Write, walk
+from nervure.kernel.ir import Buffer, Loop, Widths, Write, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
 from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
-from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Builder, Register
 from nervure.transformers.cpu.llvm.types import I32, I64
 from nervure.types.dim import DimLike, bounds

@@ -28,9 +28,9 @@ from dataclasses import replace
 from nervure.kernel.ir import Address, Buffer, For, Load, Reduce, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import GENERIC
+from nervure.kernel.schedule.vector_width import is_light
 from nervure.transformers.cpu.codegen.frame import Frame
 from nervure.transformers.cpu.codegen.places import locate
-from nervure.transformers.cpu.codegen.widths import is_light
 from nervure.transformers.cpu.llvm.types import I8
 from nervure.types.dim import index_symbols
 

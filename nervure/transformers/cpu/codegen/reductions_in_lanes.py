@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from nervure.kernel.ir import BLOCK, LANES, Reduce
+from nervure.kernel.ir import BLOCK, LANES, Reduce, Widths
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.codegen.combining import (
     Elements,
@@ -37,7 +37,6 @@ from nervure.transformers.cpu.codegen.frame import Frame, Front, Lanes, Value
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import first_lanes, guarded, has_turns, nest, stored, vector_turns
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, slots_of
-from nervure.transformers.cpu.codegen.widths import Widths
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dtype import bool_, int64
@@ -54,7 +53,6 @@ def reduce_at_once(frame: Frame, reduce: Reduce, width: int) -> Elements:
     """
     b, (name, extent) = frame.builder, reduce.indices[0]
     assert isinstance(extent, int)
-    width = min(width, 1 << (extent - 1).bit_length())
     groups, front = [], Front(b.region(), stored(reduce), True)
     frame.loops.append((name, extent))
     for start in range(0, extent, width):

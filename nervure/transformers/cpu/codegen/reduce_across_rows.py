@@ -1,23 +1,24 @@
 """Vector loops around reductions: a tile of columns at a time, row after row.
 
-A few lanes after the other through all rows would touch a new page of memory with every few bytes. So the turns of the
-loop are taken in tiles as wide as their accumulators fit the cache, the statements of the body one after the other for
-the whole tile, and each point of a reduction for all columns of it. What one statement leaves for a later one waits in
+The statements of the body run one part after the other for the whole tile, and each point of a reduction for all
+columns of it; :mod:`nervure.kernel.schedule.reduce_across_rows` says why. What one part leaves for a later one waits in
 memory. A processor does not see by itself which row comes next, so rows are asked for ahead of time.
 
 >>> from nervure.kernel.parser import parse_kernel
->>> text = '''
+>>> from nervure.transformers.cpu.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> text = generate(parse_kernel('''
 ... kernel sums(in x: f32[M*N], out y: f32[M]):
 ...   symbol M
 ...   symbol N
 ...   for i < M vector:
-...     v0 = reduce add over j < {}:
+...     v0 = reduce add over j < N:
 ...       v1 = x[i + M*j]
 ...       give v1
 ...     y[i] = v0
-... '''
->>> [takes_tiles(parse_kernel(text.format(rows)).body[0]) for rows in ("N", "7")]
-[True, False]
+... '''), Target.avx2()).text
+>>> "@end_add_float32_8_of_4096" in text, "fadd <32 x float>" in text
+(True, True)
 """
 
 from __future__ import annotations
@@ -26,8 +27,22 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from nervure.kernel.ir import BLOCK, LANES, For, Load, Loop, Reduce, Scalar, Statement, Variable, used, walk
+from nervure.kernel.ir import (
+    BLOCK,
+    LANES,
+    Body,
+    For,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Tile,
+    Variable,
+    Widths,
+    used,
+)
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
 from nervure.transformers.cpu.codegen.combining import combined, point_values
 from nervure.transformers.cpu.codegen.element import Element
 from nervure.transformers.cpu.codegen.expressions import dimension
@@ -35,46 +50,26 @@ from nervure.transformers.cpu.codegen.frame import Frame, Front
 from nervure.transformers.cpu.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.codegen.loops import has_turns, nest, stored, vector_turns
 from nervure.transformers.cpu.codegen.next_rows import ask
-from nervure.transformers.cpu.codegen.reductions import is_unrolled, over_points, without_ones
+from nervure.transformers.cpu.codegen.reductions import over_points
 from nervure.transformers.cpu.codegen.slots import Layout, Slots, row_length, slots_with
-from nervure.transformers.cpu.codegen.widths import Widths, is_light
 from nervure.transformers.cpu.llvm.builder import Register
 from nervure.transformers.cpu.llvm.types import I64
 from nervure.types.dtype import int64
 
-Part = Reduce | For | tuple[Statement, ...]
-
-_MEMORY = 1_048_576  # bytes that the accumulators may take
-_CACHE = 65_536       # bytes of them that are in use at the same time
-_SEVERAL = 4         # registers that a short body runs in
-_SHORT = 48          # statements of a short body
+_CACHE = 65_536       # bytes of the accumulators that are in use at the same time
 _AHEAD = 8           # rows between the one that is read and the one that is asked for
 
 
-def takes_tiles(loop: For) -> bool:
-    """Whether reductions of unknown length stand directly in a vector loop, and nowhere deeper."""
-    outer = [entry for entry in loop.body if _is_long(entry)]
-    deeper = [entry for statement in loop.body if isinstance(statement, Loop)
-              for entry in walk(statement.body) if _is_long(entry)]
-    extents = [extent for entry in outer if isinstance(entry, Reduce) for _, extent in entry.indices]
-    return bool(outer) and not deeper and not any([loop.index.occurs_in(extent) for extent in extents])
-
-
-def build_tiles(frame: Frame, loop: For, begin: Register, end: Register) -> None:
-    """The turns of such a loop."""
-    _Tiles(frame, loop).build(begin, end)
-
-
-def _is_long(statement: Statement) -> bool:
-    return isinstance(statement, Reduce) and not is_unrolled(without_ones(statement), in_lanes=True)
+def build_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
+    """The iterations of such a loop."""
+    _Tiles(frame, loop, tile).build(*ends)
 
 
 class _Tiles:
-    def __init__(self, frame: Frame, loop: For) -> None:
+    def __init__(self, frame: Frame, loop: For, tile: Tile) -> None:
         self._frame, self._loop = frame, loop
-        self._parts = _parts(loop.body)
-        widest = max([_bytes(part) for part in self._parts if isinstance(part, Reduce)])
-        self._columns = max(_MEMORY // (LANES * widest) // LANES * LANES, LANES)
+        self._columns, self._lanes = tile
+        self._parts = parts_of(loop.body)
         self._waiting = _crossing(self._parts)
         self._memory: dict[Variable, Register] = {}
 
@@ -87,15 +82,15 @@ class _Tiles:
             tiles = stack.enter_context(b.loop(begin, end, self._columns))
             stack.enter_context(frame.inside(front))
             stop = b.intrinsic("smin", tiles.index + self._columns, end)
-            for part in self._parts:
+            for part, lanes in zip(self._parts, self._lanes, strict=True):
                 if isinstance(part, Reduce):
-                    self._reduce(part, tiles.index, stop)
+                    self._reduce(part, lanes, tiles.index, stop)
                 elif isinstance(part, For):
-                    self._rows(part, tiles.index, stop)
+                    self._rows(part, lanes, tiles.index, stop)
                 else:
-                    self._plain(part, tiles.index, stop)
+                    self._plain(part, lanes, tiles.index, stop)
 
-    def _plain(self, part: tuple[Statement, ...], start: Register, stop: Register) -> None:
+    def _plain(self, part: Body, lanes: int, start: Register, stop: Register) -> None:
         frame = self._frame
 
         def body() -> None:
@@ -105,9 +100,9 @@ class _Tiles:
                 element = frame.spread(frame.scalar(variable), frame.width).element
                 write_lanes(element, self._memory[variable], self._columns, self._place(start))
 
-        self._turns(part, start, stop, body)
+        self._turns(lanes, (start, stop), body)
 
-    def _rows(self, rows: For, start: Register, stop: Register) -> None:
+    def _rows(self, rows: For, lanes: int, start: Register, stop: Register) -> None:
         """A loop over rows: each of them for all columns of the tile."""
         frame = self._frame
 
@@ -117,12 +112,12 @@ class _Tiles:
             self._ask_ahead(rows.body, rows.index, _AHEAD)
 
         def row(_: Sequence[Register]) -> Sequence[Register]:
-            self._turns(rows.body, start, stop, body)
+            self._turns(lanes, (start, stop), body)
             return ()
 
         nest(frame, [(rows.index, rows.extent)], stored(rows), (), row)
 
-    def _reduce(self, reduce: Reduce, start: Register, stop: Register) -> None:
+    def _reduce(self, reduce: Reduce, lanes: int, start: Register, stop: Register) -> None:
         frame, width = self._frame, self._frame.register_lanes
         with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
                         [self._memory[variable] for variable in reduce.results]) as slots:
@@ -139,7 +134,7 @@ class _Tiles:
                     place = row + self._place(start)
                     slots.write(combined(reduce, slots.read(place, frame.width), values), place)
 
-                self._turns(reduce.body, start, stop, body)
+                self._turns(lanes, (start, stop), body)
 
             if len(reduce.indices) > 1:
                 over_points(frame, reduce, slots, columns, point)
@@ -154,7 +149,7 @@ class _Tiles:
         """
         frame, b, (name, extent) = self._frame, self._frame.builder, reduce.indices[0]
         end, lanes = dimension(frame, extent).register, b.constant(I64, LANES)
-        group = _quotient(b.constant(I64, _CACHE), columns * _bytes(reduce))
+        group = _quotient(b.constant(I64, _CACHE), columns * bytes_of(reduce))
         group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
         slots.begin(b.intrinsic("smin", end, lanes), columns)
         frame.loops.append((name, extent))
@@ -180,13 +175,10 @@ class _Tiles:
                 later = replace(load.address, base=load.address.base + step * turns)
                 ask(self._frame, [(load.buffer, later)])
 
-    def _turns(self, part: Sequence[Statement], start: Register, stop: Register,
-               body: Callable[[], None]) -> None:
-        frame, lanes = self._frame, self._frame.register_lanes
-        is_short = len(tuple(walk(tuple(part)))) <= _SHORT and is_light(tuple(part), self._loop.index)
-        several = _SEVERAL if is_short else 1
+    def _turns(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
+        frame = self._frame
         front = Front(frame.builder.region(), stored(self._loop), True)
-        vector_turns(frame, self._loop.index, (start, stop), front, Widths((several * lanes,), lanes), body)
+        vector_turns(frame, self._loop.index, ends, front, Widths((lanes,), frame.register_lanes), body)
 
     def _place(self, start: Register) -> Register:
         assert self._frame.lanes is not None
@@ -202,29 +194,8 @@ class _Tiles:
                 frame.keep(variable, frame.here(found))
 
 
-def _bytes(reduce: Reduce) -> int:
-    """What one column of one row of accumulators takes."""
-    return sum([variable.dtype.itemsize for variable in reduce.results])
-
-
 def _quotient(x: Register, y: Register) -> Register:
     return x.builder.emit(I64, f"udiv i64 {x.text}, {y.text}")
-
-
-def _parts(body: Sequence[Statement]) -> list[Part]:
-    """Reductions, loops over rows, and what stands between them."""
-    parts: list[Part] = []
-    between: list[Statement] = []
-    for statement in body:
-        part: Reduce | For | None = statement if isinstance(statement, For) else None
-        if isinstance(statement, Reduce) and _is_long(statement):
-            part = without_ones(statement)
-        if part is None:
-            between.append(statement)
-            continue
-        parts += [tuple(between), part] if between else [part]
-        between = []
-    return [*parts, tuple(between)] if between else parts
 
 
 def _crossing(parts: Sequence[Part]) -> list[Variable]:

@@ -1,4 +1,4 @@
-"""How many turns of a vector loop run at once.
+"""The vectorisation factor: how many iterations of a vector loop run at once.
 
 Short bodies run in several registers at once, which hides the latency of their instructions and the cost of the loop;
 those with a few long functions in two, since a processor looks too few instructions ahead to overlap two turns of such
@@ -19,8 +19,6 @@ each row.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from nervure.kernel.ir import (
     Access,
     Address,
@@ -33,38 +31,34 @@ from nervure.kernel.ir import (
     Scalar,
     StorePair,
     Variable,
+    Widths,
     walk,
 )
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.tuning import (
+    FEW_LONG_FUNCTIONS,
+    LANES_AROUND_REDUCTION,
+    LIVE_REGISTERS,
+    NARROW_TAIL,
+    VECTOR_STATEMENTS,
+)
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-
-_ROW = 64       # lanes of a loop around a reduction
-_LIVE = 16      # variables, times the registers of each, that may be in use at once
-_LONGEST = 600  # statements of a body, times the registers that it runs in at once
-_SHORT = 32     # statements of a body that is built once more for what is left by the wide loop
-_FEW = 3        # long functions of a body that still runs in two registers at once
-
-
-class Widths(NamedTuple):
-    """The turns at once of the loops that a vector loop becomes: full ones, and one with a mask for what is left."""
-
-    full: tuple[int, ...]
-    masked: int
 
 
 def vector_widths(loop: For, lanes: int) -> Widths:
-    """How many turns run at once."""
+    """How many iterations run at once, where a register has so many lanes."""
     statements = tuple(walk(loop.body))
     if any([isinstance(entry, Reduce) for entry in statements]):
-        width = max(_ROW, lanes) if is_light(loop.body, loop.index) else lanes
+        width = max(LANES_AROUND_REDUCTION, lanes) if is_light(loop.body, loop.index) else lanes
         return Widths((width,), width)
     if any([isinstance(entry, For | Fold) for entry in statements]) or not meets_rows(loop.body, loop.index):
         return Widths((lanes,), lanes)
     if not is_light(loop.body, loop.index):
         return Widths((heavy_width(loop.body, lanes),), lanes)
     live, length = most_live(loop.body, loop.index), len(statements)
-    several = next((factor for factor in (4, 2) if factor * live <= _LIVE and factor * length <= _LONGEST), 1)
-    if several == 1 or length > _SHORT:
+    several = next((factor for factor in (4, 2)
+                    if factor * live <= LIVE_REGISTERS and factor * length <= VECTOR_STATEMENTS), 1)
+    if several == 1 or length > NARROW_TAIL:
         return Widths((several * lanes,), lanes)
     return Widths((several * lanes, lanes), lanes)
 
@@ -81,8 +75,8 @@ def meets_rows(body: Body, index: LoopIndex) -> bool:
 
 
 def heavy_width(body: Body, lanes: int) -> int:
-    """The turns at once of a body with functions that are not a few instructions each."""
-    return 2 * lanes if lanes > 1 and len(_long_functions(body)) <= _FEW else lanes
+    """The iterations at once of a body with functions that are not a few instructions each."""
+    return 2 * lanes if lanes > 1 and len(_long_functions(body)) <= FEW_LONG_FUNCTIONS else lanes
 
 
 def _long_functions(body: Body) -> list[Apply]:
@@ -97,7 +91,7 @@ def _is_row(address: Address, index: LoopIndex) -> bool:
 
 
 def most_live(body: Body, index: LoopIndex) -> int:
-    """The most variables that are in use at once, of those that are not the same in all turns."""
+    """The most variables that are in use at once, of those that are not the same in all iterations."""
     last, varying = dict[Scalar, int](), set[Scalar]()
     for number, statement in enumerate(body):
         used = statement.operands

@@ -1,0 +1,72 @@
+"""In which of six ways a reduction is computed. All keep the one order.
+
+* The points are few and their number is known: one after the other, unrolled.
+* In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
+* Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
+  nothing is carried from one to the next;
+* where the body is short and there is one index, 64 points at once, with the accumulators in registers;
+* where it is long, its values wait in memory until there are 64 of them;
+* else a register's lanes at once, with the accumulators in memory, at whatever lane a row of points starts.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> text = "kernel ones():\\n  v0 = reduce add over i < {}:\\n    give 1.0_f32"
+>>> [strategy_of(parse_kernel(text.format(extent)).body[0], in_lanes=False, lanes=8) for extent in (3, 9, 100)]
+[Strategy(name='unrolled', lanes=1), Strategy(name='vector', lanes=16), Strategy(name='registers', lanes=64)]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from nervure.kernel.combining import keeps_units
+from nervure.kernel.ir import LANES, Reduce, Strategy, substituted, walk
+from nervure.kernel.schedule.vector_width import heavy_width, is_light
+from nervure.kernel.tuning import REDUCED_GROUPS, REGISTER_STATEMENTS, UNROLLED_POINTS, UNROLLED_SCALARS
+
+
+def without_ones(reduce: Reduce) -> Reduce:
+    """The reduction without the indices that have one value; where all have, the last one stays."""
+    indices = tuple([(index, extent) for index, extent in reduce.indices if extent != 1]) or reduce.indices[-1:]
+    single = {index: 0 for index, _ in reduce.indices if index not in dict(indices)}
+    return replace(reduce, indices=indices, body=substituted(reduce.body, single)) if single else reduce
+
+
+def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
+    """How a reduction is computed, in a vector loop or outside of one, where a register has so many lanes."""
+    if is_unrolled(reduce, in_lanes):
+        return Strategy("unrolled")
+    if in_lanes:
+        return Strategy("lanes")
+    width = heavy_width(reduce.body, lanes)
+    is_single = len(reduce.indices) == 1
+    if is_single and _is_short(reduce) and is_light(reduce.body, reduce.indices[0][0]):
+        return _vector(reduce, LANES) if _has_few(reduce, LANES) else Strategy("registers", LANES)
+    if _has_few(reduce, min(REDUCED_GROUPS * width, LANES)):
+        return _vector(reduce, width)
+    return Strategy("parts" if is_single and keeps_units(reduce) else "memory", width)
+
+
+def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
+    """Whether its points are computed one after the other."""
+    extents = [extent for _, extent in reduce.indices if isinstance(extent, int)]
+    if len(extents) < len(reduce.indices) or not keeps_units(reduce):
+        return False
+    return 0 < prod(extents) <= (UNROLLED_POINTS if in_lanes else UNROLLED_SCALARS)
+
+
+def _vector(reduce: Reduce, lanes: int) -> Strategy:
+    """A lane for each point, in no more lanes than there are points."""
+    points = reduce.dims[0]
+    assert isinstance(points, int)
+    return Strategy("vector", min(lanes, 1 << (points - 1).bit_length()))
+
+
+def _is_short(reduce: Reduce) -> bool:
+    return len(tuple(walk(reduce.body))) <= REGISTER_STATEMENTS
+
+
+def _has_few(reduce: Reduce, most: int) -> bool:
+    """Whether its points, over one index, are known to be so many at most."""
+    (_, extent), *others = reduce.indices
+    return not others and isinstance(extent, int) and 0 < extent <= most and keeps_units(reduce)

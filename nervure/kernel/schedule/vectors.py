@@ -1,0 +1,85 @@
+"""Vectorisation: how many iterations of vector loops and points of reductions run at once, and which take no loop.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.printer import print_kernel
+>>> kernel = parse_kernel('''
+... kernel negatives(in x: f32[N], out y: f32[N]):
+...   symbol N
+...   for i < N parallel vector:
+...     v0 = x[i]
+...     v1 = negative(v0)
+...     y[i] = v1
+... ''')
+>>> print(print_kernel(with_vectors(kernel, lanes=8)).splitlines()[2])
+  for i < N parallel vector lanes 32, 8 masked 8:
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import gcd
+
+from nervure.kernel.ir import LANES, For, Kernel, Reduce, Statement, Widths, substituted
+from nervure.kernel.rewriting import Rewrite
+from nervure.kernel.schedule.reduce_across_rows import tile_of
+from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
+from nervure.kernel.schedule.short_rows import most_copies
+from nervure.kernel.schedule.vector_width import vector_widths
+
+
+def with_vectors(kernel: Kernel, lanes: int) -> Kernel:
+    """The kernel all of whose vector loops and reductions say how they run, where a register has so many lanes.
+
+    Loops of one iteration are gone, but for the one whose iterations are taken in slices.
+    """
+    return replace(kernel, body=_Vectors(kernel, lanes).block(kernel.body))
+
+
+class _Vectors(Rewrite):
+    def __init__(self, kernel: Kernel, lanes: int) -> None:
+        super().__init__()
+        self._sliced, self._lanes = kernel.sliced, lanes
+        self._kept: set[Statement | None] = {kernel.sliced}  # loops that stay, even of one iteration
+        self._is_in_lanes = False
+
+    def for_loop(self, loop: For, out: list[Statement]) -> None:
+        if loop.extent == 1 and loop not in self._kept:
+            out.extend(self.block(substituted(loop.body, {loop.index: 0})))
+        elif loop.vector and not self._is_in_lanes:
+            with self._in_lanes():
+                out.append(self.rebuilt(self._settled(loop)))
+        else:
+            out.append(self.rebuilt(loop))
+
+    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
+        loop = without_ones(loop)
+        strategy = strategy_of(loop, self._is_in_lanes, self._lanes)
+        with self._in_lanes(self._is_in_lanes or strategy.name != "unrolled"):
+            out.append(self.rebuilt(replace(loop, strategy=strategy)))
+
+    @contextmanager
+    def _in_lanes(self, is_in_lanes: bool = True) -> Iterator[None]:
+        outer, self._is_in_lanes = self._is_in_lanes, is_in_lanes
+        yield
+        self._is_in_lanes = outer
+
+    def _settled(self, loop: For) -> For:
+        """A vector loop that says how it runs."""
+        tile = tile_of(loop, self._lanes)
+        if tile is not None:
+            self._kept.update(loop.body)
+            return replace(loop, tile=tile)
+        widths = vector_widths(loop, self._lanes)
+        extent, most = loop.extent, min(most_copies(loop.body) * widths.full[0], LANES)
+        if loop is self._sliced or not isinstance(extent, int) or not 0 < extent <= most:
+            return replace(loop, widths=widths)
+        width = _of_copies(extent, widths.full[0], self._lanes)
+        return replace(loop, widths=Widths((width,), width), unrolled=True)
+
+
+def _of_copies(extent: int, widest: int, lanes: int) -> int:
+    """How many of a few iterations run at once: whole registers, if they can."""
+    width = min(widest, 1 << (extent - 1).bit_length())
+    return gcd(extent, width) if gcd(extent, width) >= lanes else width
