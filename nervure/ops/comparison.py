@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nervure.ir.kinds import BOOL, ORDERED, Elementwise
+from nervure.ir.kinds import BOOL, NUMBERS, ORDERED, Elementwise
 from nervure.ops.scalar_op import elementwise
 from nervure.types.dtype import bool_
 
@@ -64,8 +64,8 @@ LogicalXor = elementwise("bitwise_xor", name="LogicalXor",
 
 LogicalNot = elementwise("bitwise_not", name="LogicalNot", admits=BOOL, doc="Whether x does not hold.")
 
-IsNan = elementwise("is_nan", surface="is_nan(np.array([1.0, np.nan])) -> [False, True]")
+IsNan = elementwise("is_nan", admits=NUMBERS, surface="is_nan(np.array([1.0, np.nan])) -> [False, True]")
 
-IsInf = elementwise("is_inf", surface="is_inf(np.array([1.0, -np.inf])) -> [False, True]")
+IsInf = elementwise("is_inf", admits=NUMBERS, surface="is_inf(np.array([1.0, -np.inf])) -> [False, True]")
 
-IsFinite = elementwise("is_finite", surface="is_finite(np.array([1.0, np.inf])) -> [True, False]")
+IsFinite = elementwise("is_finite", admits=NUMBERS, surface="is_finite(np.array([1.0, np.inf])) -> [True, False]")

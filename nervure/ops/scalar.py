@@ -125,7 +125,7 @@ class ScalarNamespace(ABC):
     def minimum(self, x: Any, y: Any) -> Any:
         """The smaller; NaN if either is NaN."""
 
-    @function(REALS, cost=2)
+    @function(ANY, cost=2)
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """x * y + z, rounded once (floats)."""
 
@@ -291,15 +291,15 @@ class ScalarNamespace(ABC):
     def less_equal(self, x: Any, y: Any) -> Any:
         """x <= y."""
 
-    @function(NUMBERS, truth, cost=1)
+    @function(ANY, truth, cost=1)
     def is_nan(self, x: Any) -> Any:
         """Whether x is NaN; integers never are."""
 
-    @function(NUMBERS, truth, cost=1)
+    @function(ANY, truth, cost=1)
     def is_inf(self, x: Any) -> Any:
         """Whether x is an infinity."""
 
-    @function(NUMBERS, truth, cost=1)
+    @function(ANY, truth, cost=1)
     def is_finite(self, x: Any) -> Any:
         """Whether x is neither NaN nor an infinity."""
 

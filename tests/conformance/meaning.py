@@ -16,10 +16,9 @@ import mpmath
 
 from nervure.types.dtype import DType, float32, float64, int8
 
-__all__ = ["converted", "float32", "float64", "int8", "meaning", "nearest"]
+__all__ = ["converted", "float32", "float64", "formula", "int8", "meaning", "nearest"]
 
 INF, NAN = math.inf, math.nan
-ITSELF, SIGNED, OPPOSITE = "the argument", "an infinity with its sign", "an infinity with the other sign"
 _BEYOND = 5000  # no float has an exponent of this size
 
 
@@ -140,25 +139,47 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
 # -- floats --------------------------------------------------------------------------------------------------------
 
 
-class Real:
-    """A function of one float: its formula, its values at special points, and where it is not NaN."""
+def _is_pole(x: Any) -> bool:
+    return bool(mpmath.isfinite(x) and x <= 0 and x == mpmath.floor(x))
 
-    def __init__(self, formula: Callable[[Any], Any], at: dict[float, Any],
-                 domain: Callable[[float], bool] = lambda x: True) -> None:
-        self.formula, self.at, self.domain = formula, at, domain
 
-    def __call__(self, x: float, dtype: DType) -> float:
-        if x in self.at:
-            value = self.at[x]
-            if value is ITSELF:
-                return x
-            if value in (SIGNED, OPPOSITE):
-                return math.copysign(INF, x if value is SIGNED else -x)
-            return nearest_or_same(value, dtype)
-        if not self.domain(x):
-            return NAN
-        with mpmath.workdps(60):
-            return nearest(self.formula(mpmath.mpf(x)), dtype)
+_FORMULAS: dict[str, Callable[[Any], Any]] = {
+    "exp2": lambda x: mpmath.mpf(2) ** x,
+    "log2": lambda x: mpmath.log(x, 2),
+    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "cbrt": lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)),
+    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
+    "erfc": lambda x: mpmath.erfc(min(max(x, -1000), 1000)),
+    "erf_inv": mpmath.erfinv,
+    "lgamma": lambda x: mpmath.inf if _is_pole(x) or mpmath.isinf(x) else mpmath.re(mpmath.loggamma(x)),
+}
+
+
+def formula(name: str) -> Callable[..., Any]:
+    """A function of floats over mpmath's numbers: that of its name, but for those that mpmath lacks."""
+    found: Callable[..., Any] = _FORMULAS.get(name) or getattr(mpmath, name)
+    return found
+
+
+def _function(name: str, dtype: DType, *arguments: float) -> float:
+    """mpmath's value, rounded once; NaN where that is complex. A pole is NaN, but at 0 an infinity."""
+    with mpmath.workdps(60):
+        exact = _exact(name, *arguments)
+        if arguments == (0,) and exact in (0, None):
+            size = 0.0 if exact == 0 else INF
+            beside = _exact(name, mpmath.ldexp(math.copysign(1, arguments[0]), -_BEYOND))
+            return math.copysign(size, arguments[0] if mpmath.isnan(beside) else beside)
+        return NAN if exact is None or mpmath.isnan(exact) else nearest(exact, dtype)
+
+
+def _exact(name: str, *arguments: Any) -> Any:
+    """The value of a formula; None at a pole."""
+    try:
+        value = formula(name)(*map(mpmath.mpf, arguments))
+    except (ValueError, ZeroDivisionError):
+        return None
+    return mpmath.nan if isinstance(value, mpmath.mpc) else value
 
 
 def nearest_or_same(x: float, dtype: DType) -> float:
@@ -166,52 +187,12 @@ def nearest_or_same(x: float, dtype: DType) -> float:
     return nearest(Fraction(x), dtype) if math.isfinite(x) and x else x
 
 
-def _is_pole(x: float) -> bool:
-    return math.isfinite(x) and x <= 0 and x == math.floor(x)
-
-
-_ODD = {0.0: ITSELF}
-_UNARY: dict[str, Real] = {
-    "exp": Real(mpmath.exp, {-INF: 0.0, INF: INF}),
-    "exp2": Real(lambda x: mpmath.mpf(2) ** x, {-INF: 0.0, INF: INF}),
-    "expm1": Real(mpmath.expm1, {-INF: -1.0, INF: INF, **_ODD}),
-    "log": Real(mpmath.log, {0.0: -INF, INF: INF}, lambda x: x > 0),
-    "log2": Real(lambda x: mpmath.log(x, 2), {0.0: -INF, INF: INF}, lambda x: x > 0),
-    "log10": Real(mpmath.log10, {0.0: -INF, INF: INF}, lambda x: x > 0),
-    "log1p": Real(mpmath.log1p, {-1.0: -INF, INF: INF, **_ODD}, lambda x: x > -1),
-    "sqrt": Real(mpmath.sqrt, {INF: INF, **_ODD}, lambda x: x > 0),
-    "rsqrt": Real(lambda x: 1 / mpmath.sqrt(x), {INF: 0.0, 0.0: SIGNED}, lambda x: x > 0),
-    "cbrt": Real(lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), {INF: INF, -INF: -INF, **_ODD}),
-    "sin": Real(mpmath.sin, _ODD, math.isfinite),
-    "cos": Real(mpmath.cos, {}, math.isfinite),
-    "tan": Real(mpmath.tan, _ODD, math.isfinite),
-    "asin": Real(mpmath.asin, _ODD, lambda x: abs(x) <= 1),
-    "acos": Real(mpmath.acos, {}, lambda x: abs(x) <= 1),
-    "atan": Real(mpmath.atan, {INF: math.pi / 2, -INF: -math.pi / 2, **_ODD}),
-    "sinh": Real(mpmath.sinh, {INF: INF, -INF: -INF, **_ODD}),
-    "cosh": Real(mpmath.cosh, {INF: INF, -INF: INF}),
-    "tanh": Real(mpmath.tanh, {INF: 1.0, -INF: -1.0, **_ODD}),
-    "asinh": Real(mpmath.asinh, {INF: INF, -INF: -INF, **_ODD}),
-    "acosh": Real(mpmath.acosh, {INF: INF}, lambda x: x >= 1),
-    "atanh": Real(mpmath.atanh, {1.0: INF, -1.0: -INF, **_ODD}, lambda x: abs(x) < 1),
-    "sigmoid": Real(lambda x: 1 / (1 + mpmath.exp(-x)), {INF: 1.0, -INF: 0.0}),
-    "softplus": Real(lambda x: mpmath.log1p(mpmath.exp(x)), {INF: INF, -INF: 0.0}),
-    "erf": Real(mpmath.erf, {INF: 1.0, -INF: -1.0, **_ODD}),
-    "erfc": Real(lambda x: mpmath.erfc(x) if x < 1000 else 0, {INF: 0.0, -INF: 2.0}),
-    "erf_inv": Real(mpmath.erfinv, {1.0: INF, -1.0: -INF, **_ODD}, lambda x: abs(x) < 1),
-    "lgamma": Real(lambda x: mpmath.re(mpmath.loggamma(x)), {INF: INF, -INF: INF}),
-    "digamma": Real(mpmath.digamma, {INF: INF, 0.0: OPPOSITE}, lambda x: x != -INF and not _is_pole(x)),
-}
-
-
 def _real(name: str, dtype: DType, *arguments: float) -> float:
     if name == "power":
         return _power(dtype, *arguments)
     if any([x != x for x in arguments]):
         return NAN
-    if name == "lgamma" and _is_pole(arguments[0]):
-        return INF
-    return _UNARY[name](*arguments, dtype) if name in _UNARY else _FLOAT[name](dtype, *arguments)
+    return _FLOAT[name](dtype, *arguments) if name in _FLOAT else _function(name, dtype, *arguments)
 
 
 def _rounded(exact: Callable[..., Fraction], plain: Callable[..., float]) -> Callable[..., float]:

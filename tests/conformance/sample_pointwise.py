@@ -12,18 +12,6 @@ from nervure.ir.op import Op, registry
 from nervure.types.dtype import DType, all_dtypes, bool_, float16, float32, int4, int8, int64
 from tests.conformance.sampling import TABLE, M, N, Operand, Sample, of
 
-DOMAINS: dict[str, tuple[str, ...]] = {
-    "Acos": ("unit",), "Asin": ("unit",), "Atanh": ("unit",), "ErfInv": ("unit",), "Acosh": ("above one",),
-    "Between": ("fraction", "low", "high"),
-    "Clip": ("normal", "low", "high"), "Digamma": ("positive",), "Lgamma": ("positive",), "Trigamma": ("positive",),
-    "Log": ("positive",),
-    "Log2": ("positive",), "Log10": ("positive",), "Log1p": ("positive",), "SafeLog": ("positive",),
-    "Sqrt": ("positive",), "Rsqrt": ("positive",), "Reciprocal": ("positive",), "Tan": ("unit",),
-    "Divide": ("normal", "positive"), "FloorDivide": ("normal", "positive"), "Mod": ("normal", "positive"),
-    "Power": ("positive", "normal"),
-}
-"""Where the functions are defined, operand by operand; the last counts for those that follow."""
-
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "Elu": [{"alpha": 0.5}], "HardSigmoid": [{"alpha": 0.25, "beta": 0.25}], "LeakyRelu": [{"slope": 0.5}],
     "SafeLog": [{"limit": 1.0}],
@@ -38,7 +26,7 @@ def derived(cls: type[Op]) -> bool:
 
 def pointwise(cls: Any, dtype: DType) -> Iterator[Sample]:
     """The op on matrices and on numbers, with each set of attributes."""
-    domains = DOMAINS.get(cls.__name__, ("normal",))
+    domains = cls.sample
     for attributes in [{}, *VARIANTS.get(cls.__name__, [])]:
         for shape in ((N, M), ()):
             operands = [Operand(shape, dtype, domains[min(at, len(domains) - 1)]) for at in range(cls.arity)]

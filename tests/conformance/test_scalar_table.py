@@ -37,8 +37,11 @@ FLOATS = [float32, float64]
 
 
 def types_of(name: str) -> list[DType]:
-    """The element types that a function is tried on: those of its domain that are computed in."""
-    return [dtype for dtype in COMPUTED if dtype in SCALAR_FUNCTIONS[name].domain]
+    """The element types that a function is tried on: those of its domain that are computed in. What a fused
+    multiply-add of complex numbers rounds is open.
+    """
+    found = [dtype for dtype in COMPUTED if dtype in SCALAR_FUNCTIONS[name].domain]
+    return [dtype for dtype in found if not dtype.is_complex] if name == "fma" else found
 
 
 def arguments_of(name: str, dtype: DType) -> list[np.ndarray]:

@@ -23,7 +23,8 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
-from nervure.ops import Digamma, Lgamma, Prod
+from nervure.ops import Prod
+from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.program import Program
@@ -67,7 +68,8 @@ class _NoisyProgram(Program):
         inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
         outputs = [self._slots[value] for value in op.outputs]
         is_drifting = type(op).__name__ in IN_ORDER
-        least = 4.0 if isinstance(op, (Digamma, Lgamma)) else 0.0  # near their zeros the error is absolute
+        declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
+        least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
 
         def run(values: list[Any]) -> None:
             kept = [values[slot] for slot in inputs]

@@ -41,10 +41,8 @@ from nervure.kernel.plan import KernelStep, Plan, make_plan
 from nervure.passes.pipelines import standard
 from nervure.types.dim import evaluate, index
 from nervure.types.shape import Shape
-from tests.conformance.tolerance import ROUNDED as ROUNDED_FUNCTIONS
+from tests.conformance.tolerance import ROUNDED
 from tests.fuzz.graphs import Case
-
-ROUNDED = frozenset(ROUNDED_FUNCTIONS.split())
 
 MOST_STATEMENTS = 40
 """Statements of kernels, for each op and scalar function that a function has."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InternalError
-from nervure.ops.scalar import ScalarNamespace
+from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
 from nervure.transformers.interpreter import special
@@ -60,13 +60,10 @@ def _rounding(function: Callable[[Any], Any]) -> Any:
     return method
 
 
-def _sigmoid(x: Any) -> Any:
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
-
-
-def _softplus(x: Any) -> Any:
-    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+def _precise_functions() -> dict[str, Any]:
+    """The functions of floats that IEEE 754 does not fix: those of :mod:`special`, else NumPy's of that name."""
+    return {name: _precise(getattr(special, name, None) or getattr(np, name))
+            for name, declared in SCALAR_FUNCTIONS.items() if declared.ulps and name != "power"}
 
 
 class NumPyScalars(ScalarNamespace):
@@ -141,44 +138,10 @@ class NumPyScalars(ScalarNamespace):
     round = _rounding(np.rint)
     truncate = _rounding(np.trunc)
 
-    # -- exponentials and roots ----------------------------------------------------------------------------
+    # -- functions of floats -------------------------------------------------------------------------------
 
-    exp = _precise(np.exp)
-    exp2 = _precise(np.exp2)
-    expm1 = _precise(np.expm1)
-    log = _precise(np.log)
-    log2 = _precise(np.log2)
-    log10 = _precise(np.log10)
-    log1p = _precise(np.log1p)
     sqrt = _exact(np.sqrt)
-    rsqrt = _precise(lambda x: 1 / np.sqrt(x))
-    cbrt = _precise(np.cbrt)
-
-    # -- trigonometric and hyperbolic ------------------------------------------------------------------------
-
-    sin = _precise(np.sin)
-    cos = _precise(np.cos)
-    tan = _precise(np.tan)
-    asin = _precise(np.arcsin)
-    acos = _precise(np.arccos)
-    atan = _precise(np.arctan)
-    atan2 = _precise(np.arctan2)
-    sinh = _precise(np.sinh)
-    cosh = _precise(np.cosh)
-    tanh = _precise(np.tanh)
-    asinh = _precise(np.arcsinh)
-    acosh = _precise(np.arccosh)
-    atanh = _precise(np.arctanh)
-
-    # -- special functions -----------------------------------------------------------------------------------
-
-    sigmoid = _precise(_sigmoid)
-    softplus = _precise(_softplus)
-    erf = _precise(special.erf)
-    erfc = _precise(special.erfc)
-    erf_inv = _precise(special.erf_inv)
-    lgamma = _precise(special.lgamma)
-    digamma = _precise(special.digamma)
+    locals().update(_precise_functions())
 
     # -- comparisons -----------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Special functions over float64 arrays, for every value: NaN, infinities and poles included.
+"""Functions that NumPy lacks over float64 arrays, for every value: NaN, infinities and poles included.
 
 >>> import numpy as np
 >>> erf_inv(erf(np.array([0.25, -1.0, 2.0]))).round(12).tolist()
@@ -17,6 +17,22 @@ def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     """A function of one float, applied to every element."""
     x = np.asarray(x, np.float64)
     return np.array(list(map(function, x.ravel().tolist())), np.float64).reshape(x.shape)
+
+
+def rsqrt(x: np.ndarray) -> np.ndarray:
+    """1 / sqrt(x)."""
+    return 1 / np.sqrt(x)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)), without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    """log(1 + exp(x)), without overflow."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def erf(x: np.ndarray) -> np.ndarray:
