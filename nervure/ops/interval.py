@@ -31,6 +31,7 @@ class Between(Pointwise, Composite):
 
     operand_names = "x low high"
     admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
+    sample = ("fraction", "low", "high")
 
     def decompose(self, *operands: Value) -> Value:
         _, low, high = operands
