@@ -8,12 +8,12 @@ import pytest
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
-from nervure.ir.kinds import FLOATS, Elementwise
 from nervure.ir.variable import Variable
 from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
 from tests.passes.agreement import assert_agree, classes
+from tests.passes.midpoint import Midpoint
 
 
 @pytest.fixture
@@ -45,22 +45,11 @@ def test_commutative_operands_stand_in_either_order(inputs):
     assert count([ops.Maximum(a, b), ops.Maximum(b, a)], inputs) == 2
 
 
-class MidpointOfSubexpressions(Elementwise):
-    """(x + y) / 2."""
-
-    operand_names = "x y"
-    admits = FLOATS
-    commutative = True
-
-    def evaluate(self, s, x, y):
-        return s.multiply(s.add(x, y), s.constant(0.5, x))
-
-
 def test_a_user_s_commutative_op_is_merged_with_its_swapped_self(inputs):
     a, b = inputs
-    before = Function([MidpointOfSubexpressions(a, b), MidpointOfSubexpressions(b, a)], inputs)
+    before = Function([Midpoint(a, b), Midpoint(b, a)], inputs)
     after = common_subexpressions(before)
-    assert classes(after) == ["MidpointOfSubexpressions"]
+    assert classes(after) == ["Midpoint"]
     assert_agree(before, after, [np.float32([1, 2, -3, 0]), np.float32([5, 0, 4, -0.0])])
 
 

@@ -10,9 +10,10 @@ import pytest
 import nervure as nv
 from nervure import ops
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.ir.kinds import FLOATS, Elementwise, View
+from nervure.ir.kinds import Elementwise, View
 from nervure.passes.pattern import Patterns, match, same_number, uniform_number
 from tests.passes.agreement import assert_agree, grids
+from tests.passes.midpoint import Midpoint
 
 p = Patterns()
 x, y, z = p.any("x"), p.any("y"), p.any("z")
@@ -186,18 +187,7 @@ def test_the_commutative_ops_are_those_that_were_reviewed():
                            "LogicalXor", "Multiply", "NotEqual"]  # of two zeros Maximum may give either, by position
 
 
-class MidpointOfPattern(Elementwise):
-    """(x + y) / 2."""
-
-    operand_names = "x y"
-    admits = FLOATS
-    commutative = True
-
-    def evaluate(self, s, x, y):
-        return s.multiply(s.add(x, y), s.constant(0.5, x))
-
-
-class AheadOfPattern(MidpointOfPattern):
+class AheadOfPattern(Midpoint):
     """Nearer to x: who derives from a commutative op may be another."""
 
     def evaluate(self, s, x, y):
@@ -206,6 +196,6 @@ class AheadOfPattern(MidpointOfPattern):
 
 def test_a_user_s_commutative_op_is_matched_in_either_order(values):
     a, b, _ = values
-    pattern = p.MidpointOfPattern(p.Negative(x), y)
-    assert match(pattern, MidpointOfPattern(b, -a).output) == {"x": a, "y": b}
+    pattern = p.Midpoint(p.Negative(x), y)
+    assert match(pattern, Midpoint(b, -a).output) == {"x": a, "y": b}
     assert match(p.AheadOfPattern(p.Negative(x), y), AheadOfPattern(b, -a).output) is None
