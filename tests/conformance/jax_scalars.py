@@ -13,7 +13,7 @@ does, it computes what IEEE 754 does not fix in float64 and rounds once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import jax
@@ -163,24 +163,28 @@ def _by_name() -> dict[str, Any]:
     At a zero the oracle is asked, too: XLA does not tell the two apart.
     """
     names = [name for name, declared in SCALAR_FUNCTIONS.items() if declared.ulps and name not in ("power", "rsqrt")]
-    return {name: _precise(_from_jax(name)) for name in names}
+    return {name: _from_jax(name) for name in names}
 
 
-def _from_jax(name: str) -> Callable[..., Vector]:
+def _from_jax(name: str) -> Any:
     modules = [module for module in (jax.nn, jnp, lax, jax.scipy.special) if hasattr(module, name)]
     if not modules:
-        return lambda *elements: jax.pure_callback(
-            partial(_from_oracle, name), jax.ShapeDtypeStruct(elements[0].shape, elements[0].dtype), *elements)
+        return _from_oracle(name)
     function = getattr(modules[0], name)
     if len(SCALAR_FUNCTIONS[name].operands) > 1:
-        return function
+        return _precise(function)
     above, below = [meaning(name, float64, zero) for zero in (0.0, -0.0)]
-    return lambda x: jnp.where(x == 0, jnp.where(jnp.signbit(x), below, above), function(x))
+    return _precise(lambda x: jnp.where(x == 0, jnp.where(jnp.signbit(x), below, above), function(x)))
 
 
-def _from_oracle(name: str, *elements: Any) -> np.ndarray:
-    rows = zip(*[np.asarray(x).tolist() for x in elements], strict=True)
-    return np.array([meaning(name, float64, *row) for row in rows])
+def _from_oracle(name: str) -> Any:
+    """A method that is no part of a compiled one: the threads of XLA take denormals for zeros, Python's too."""
+    def method(self: JaxScalars, *elements: Vector) -> Vector:
+        arrays = [np.asarray(wide(x)) for x in elements]
+        dtype = as_dtype(arrays[0].dtype)
+        rows = zip(*[array.tolist() for array in arrays], strict=True)
+        return np.array([meaning(name, dtype, *row) for row in rows], dtype.numpy)
+    return method
 
 
 class JaxScalars(ScalarNamespace):

@@ -142,7 +142,8 @@ def test_the_list_can_be_read():
     records = []
     standard(training_step(), evaluate, records=records)
     names = [record.name for record in records]
-    assert names == ["decompose", "common_subexpressions", "simplify", "common_subexpressions", "dead_code"]
+    assert names[:3] == ["decompose", "common_subexpressions", "simplify"] and names[-1] == "dead_code"
+    assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == ["decompose", "positions", *names[1:]]
     source = inspect.getsource(pipelines.standard)

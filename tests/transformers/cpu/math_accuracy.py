@@ -15,8 +15,9 @@ from scipy import special
 
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.math import VECTOR_MATH
-from tests.conformance.meaning import formula
-from tests.transformers.cpu.math_harness import exact_parts, random_of_each_exponent
+from nervure.types.dtype import float64
+from tests.conformance.meaning import formula, meaning
+from tests.transformers.cpu.math_harness import random_of_each_exponent
 
 
 class Row(NamedTuple):
@@ -133,9 +134,9 @@ _TERMS: dict[str, Callable[..., Any]] = {
 
 
 def _reference(name: str) -> Callable[..., Any]:
-    """A function over float64 arrays: NumPy's or SciPy's; without one mpmath's, number by number."""
+    """A function over float64 arrays: NumPy's or SciPy's; without one the oracle's, number by number."""
     found = _REFERENCES.get(name) or getattr(np, name, None) or getattr(special, name, None)
-    return found or (lambda *arrays: exact_parts(formula(name), *arrays)[0])
+    return found or np.vectorize(lambda *numbers: meaning(name, float64, *map(float, numbers)), otypes=[np.float64])
 
 
 def _row(name: str) -> Row:
