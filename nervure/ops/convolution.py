@@ -181,8 +181,7 @@ class Convolution(ConvolutionForm, Structured):
         x, f = types
         return self.geometry.structure(f.shape, self._result_shape(x, f, 1), self.known, x.dtype.compute)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, f = operands
+    def vjp(self, gradient: Value, x: Value, f: Value) -> tuple[Any, ...]:
         return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]).output,
                 ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]).output)
 
@@ -215,10 +214,9 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        result, f = operands
+    def vjp(self, gradient: Value, r: Value, f: Value) -> tuple[Any, ...]:
         return (Convolution(gradient, f, *self._attributes()).output,
-                ConvolutionFilterGradient(gradient, result, *self._attributes(), f.shape[2:]).output)
+                ConvolutionFilterGradient(gradient, r, *self._attributes(), f.shape[2:]).output)
 
 
 class ConvolutionFilterGradient(ConvolutionForm, Structured):
@@ -251,9 +249,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         kernel = (types[1].shape[1], types[0].shape[1] // self.groups, *self.lengths)
         return self.geometry.structure(kernel, types[1].shape, self.known, types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, result = operands
-        return (ConvolutionDataGradient(result, gradient, *self._attributes(), x.shape[2:]).output,
+    def vjp(self, gradient: Value, x: Value, r: Value) -> tuple[Any, ...]:
+        return (ConvolutionDataGradient(r, gradient, *self._attributes(), x.shape[2:]).output,
                 Convolution(x, gradient, *self._attributes()).output)
 
 
@@ -295,6 +292,5 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                       for places, window, (stride, dilation, (before, after), extra)
                       in zip(x[2:], kernel[2:], settings, strict=True)])
 
-    def decompose(self, *operands: Value) -> Value:
-        x, f = operands
+    def decompose(self, x: Value, f: Value) -> Value:
         return ConvolutionDataGradient(x, f, *self._attributes(), self._lengths(x.shape, f.shape)).output

@@ -60,7 +60,7 @@ class PrintOp(Effect):
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (self.operands[0].labels,)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (gradient,)
 
 
@@ -82,5 +82,5 @@ class Guard(Effect):
                             help="compare it: ops.NotEqual(x, x.full(0))")
         return ()
 
-    def vjp(self, gradient: Any, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Any, condition: Value) -> tuple[Any, ...]:
         return (None,)

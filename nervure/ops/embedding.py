@@ -17,13 +17,13 @@ from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
 from nervure.ir.leaves import Full
-from nervure.ir.op import Labels, Value
+from nervure.ir.op import Labels, Operand, Value
 from nervure.ops.checking import checked_axis, require_index, require_rank
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import index
-from nervure.types.index_map import IndexMap
+from nervure.types.index_map import IndexMap, indices
 
 
 class OneHot(Structured):
@@ -57,7 +57,7 @@ class OneHot(Structured):
                          writes=(Access((*here[:self.axis], Element(0, here, self.depth), *here[self.axis:])),),
                          accumulate=dtype)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, index: Value) -> tuple[Any, ...]:
         return (None,)
 
 
@@ -86,15 +86,14 @@ class LookupTable(Composite):
         labels = (*(indices.labels or (None,) * indices.rank), *(table.labels or (None,) * table.rank)[1:])
         return (labels if any(labels) else None,)
 
-    def decompose(self, *operands: Value) -> Value:
-        return Gather(*operands, 0).output
+    def decompose(self, table: Value, index: Value) -> Operand:
+        return Gather(table, index, 0)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        table, indices = operands
-        result = Scatter(table.full(0), indices, gradient, 0, "add").output
+    def vjp(self, gradient: Value, table: Value, index: Value) -> tuple[Any, ...]:
+        result = Scatter(table.full(0), index, gradient, 0, "add").output
         if self.pad_idx is None:
             return result, None
         shape = table.shape[1:]
         row = self.pad_idx if self.pad_idx >= 0 else self.pad_idx + table.shape[0]
-        here = (row, *[index(d) for d in range(len(shape))])
+        here = (row, *indices(len(shape)))
         return UpdateView(result, Full(0, table.dtype, shape), IndexMap(shape, here)).output, None

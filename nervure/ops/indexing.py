@@ -148,9 +148,8 @@ class Gathering(Structured, abstract=True):
         return Structure(domain=places.domain, reads=(Access(places.coordinates), None),
                          writes=(identity_access(len(places.domain)),), body=identity_body)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, indices = operands
-        return self.transposed(x.full(0), indices, gradient), None
+    def vjp(self, gradient: Value, x: Value, index: Value) -> tuple[Any, ...]:
+        return self.transposed(x.full(0), index, gradient), None
 
 
 class Gather(AlongAxis, Gathering):
@@ -225,17 +224,16 @@ class Scattering(Structured, abstract=True):
                          writes=(Access(places.coordinates),), body=identity_body, combine=self.mode, initial=0,
                          accumulate=types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, indices, updates = operands
+    def vjp(self, gradient: Value, x: Value, index: Value, updates: Value) -> tuple[Any, ...]:
         if self.mode == "add":
-            return gradient, None, self.gathered(gradient, indices)
+            return gradient, None, self.gathered(gradient, index)
         if self.mode == "set":
-            return self._gradients_of_set(gradient, indices, updates)
+            return self._gradients_of_set(gradient, index, updates)
         if self.mode == "multiply":
             raise self.fail(NotSupported, "a scatter that multiplies has no derivative",
                             operand="mode", got=repr(self.mode), expected="'set', 'add', 'minimum' or 'maximum'",
                             help="take logarithms and add, or gather and multiply")
-        return self._gradients_of_extremum(gradient, x, indices, updates)
+        return self._gradients_of_extremum(gradient, x, index, updates)
 
     def _gradients_of_set(self, gradient: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
         """An update has a gradient where it is the last of its place: found by scattering the updates' numbers."""

@@ -33,15 +33,13 @@ class Between(Pointwise, Composite):
     admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
     sample = ("fraction", "low", "high")
 
-    def decompose(self, *operands: Value) -> Value:
-        _, low, high = operands
+    def decompose(self, x: Value, low: Value, high: Value) -> Value:
         dtype = low.dtype
-        value = converted(_on_the_line(*[converted(operand, dtype.compute) for operand in operands]), dtype)
+        value = converted(_on_the_line(*[converted(operand, dtype.compute) for operand in (x, low, high)]), dtype)
         value = where(GreaterEqual(value, high), _before(high), value)
         return where(Less(value, low), low, value)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, low, high = operands
+    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> tuple[Any, ...]:
         return gradient * (high - low), gradient * (1 - x), gradient * x
 
 

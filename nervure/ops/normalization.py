@@ -46,12 +46,12 @@ class Standardize(Normalization):
 
     epsilon = field.real(1e-5)
 
-    def formula(self, *operands: Value) -> Value:
-        centred, inverse = self._parts(operands[0])
+    def formula(self, x: Value) -> Value:
+        centred, inverse = self._parts(x)
         return centred * inverse
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        centred, inverse = self._parts(operands[0])
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        centred, inverse = self._parts(x)
         slope = self.mean(gradient * centred) * inverse
         return ((gradient - self.mean(gradient) - self.output * slope) * inverse,)
 

@@ -135,8 +135,8 @@ class MaxPool(Pooling, Composite):
     operand_names = "x"
     admits = REALS
 
-    def decompose(self, *operands: Value) -> Value:
-        return self.over_windows(Max, operands[0], self.axes, smallest(operands[0].dtype))
+    def decompose(self, x: Value) -> Value:
+        return self.over_windows(Max, x, self.axes, smallest(x.dtype))
 
 
 class AveragePool(Pooling, InComputeType):
@@ -149,11 +149,11 @@ class AveragePool(Pooling, InComputeType):
     admits = FLOATS
     count_padding = field.boolean(False)
 
-    def formula(self, *operands: Value) -> Value:
-        total = self.over_windows(Sum, operands[0], self.axes, 0)
+    def formula(self, x: Value) -> Value:
+        total = self.over_windows(Sum, x, self.axes, 0)
         if self.count_padding or not self.is_padded:
             return total / prod(self.windows)
-        return total / self._counts(operands[0], total)
+        return total / self._counts(x, total)
 
     def _counts(self, x: Value, total: Value) -> Value:
         """How many elements of each window lie inside x (at least 1), with the type of the result."""

@@ -52,7 +52,7 @@ class Iota(Structured):
             position = position * length + index(d)
         return position
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value) -> tuple[Any, ...]:
         return ()
 
 
@@ -70,7 +70,7 @@ class Eye(Composite):
                             expected="two lengths", help="ops.Broadcast repeats a matrix")
         return BasicTensorDescription(self.dtype, self.shape)
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self) -> Value:
         rows, columns = _row_and_column(self.shape, self.offset)
         return Convert(Equal(rows, columns), self.dtype).output
 
@@ -98,9 +98,9 @@ class Tril(_Triangle):
     operand_names = "x"
     offset = field.integer(0)
 
-    def decompose(self, *operands: Value) -> Value:
-        row, column = _row_and_column(operands[0].shape, self.offset)
-        return Where(LessEqual(column, row), operands[0], operands[0].full(0)).output
+    def decompose(self, x: Value) -> Value:
+        row, column = _row_and_column(x.shape, self.offset)
+        return Where(LessEqual(column, row), x, x.full(0)).output
 
 
 class Triu(_Triangle):
@@ -109,6 +109,6 @@ class Triu(_Triangle):
     operand_names = "x"
     offset = field.integer(0)
 
-    def decompose(self, *operands: Value) -> Value:
-        row, column = _row_and_column(operands[0].shape, self.offset)
-        return Where(LessEqual(row, column), operands[0], operands[0].full(0)).output
+    def decompose(self, x: Value) -> Value:
+        row, column = _row_and_column(x.shape, self.offset)
+        return Where(LessEqual(row, column), x, x.full(0)).output

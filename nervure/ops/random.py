@@ -126,9 +126,8 @@ class Random(Composite, abstract=True):
                             expected=describe_types(self.admits), help="insert ops.Convert")
         return BasicTensorDescription(dtype, self.shape)
 
-    def blocks(self, operands: tuple[Value, ...], count: DimLike) -> tuple[Value, ...]:
+    def blocks(self, seed: Value, step: Value, count: DimLike) -> tuple[Value, ...]:
         """The noise of this op's stream, as two tensors of words."""
-        seed, step = operands
         low, high = [Reshape(Slice(seed, [(k, 1, 1)]), ()) for k in (0, 1)]
         return RandomBlocks(*RandomKey(low, high, step, self.stream).outputs, count).outputs
 
@@ -139,9 +138,9 @@ class RandomBits(Random):
     dtype = uint32
     admits = frozenset([uint32])
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self, seed: Value, step: Value) -> Value:
         count = product(self.shape)
-        return _interleaved(self.blocks(operands, (count + 1) // 2), self.shape)
+        return _interleaved(self.blocks(seed, step, (count + 1) // 2), self.shape)
 
 
 class RandomUniform(Random):
@@ -152,11 +151,11 @@ class RandomUniform(Random):
 
     dtype = field.dtype(float32)
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self, seed: Value, step: Value) -> Value:
         count = product(self.shape)
         if self.dtype is float64:
-            return Reshape(_fraction(_wide_draws(self.blocks(operands, count)), float64), self.shape).output
-        words = self.blocks(operands, (count + 1) // 2)
+            return Reshape(_fraction(_wide_draws(self.blocks(seed, step, count)), float64), self.shape).output
+        words = self.blocks(seed, step, (count + 1) // 2)
         return _interleaved(tuple([_fraction(_draws(entry, self.dtype), self.dtype) for entry in words]), self.shape)
 
 
@@ -170,21 +169,21 @@ class RandomNormal(Random):
 
     dtype = field.dtype(float32)
 
-    def decompose(self, *operands: Value) -> Value:
+    def decompose(self, seed: Value, step: Value) -> Value:
         dtype, count = self.dtype.compute, product(self.shape)
         pairs = (count + 1) // 2
-        first, second = self._draws(operands, pairs, dtype)
+        first, second = self._draws(seed, step, pairs, dtype)
         u = _fraction(Add(first, first.full(1)).output, dtype)
         radius = Sqrt(Log(u) * -2.0)
         angle = _fraction(second, dtype) * (2 * math.pi)
         values = _interleaved((radius * Cos(angle), radius * Sin(angle)), self.shape)
         return converted(values, self.dtype)
 
-    def _draws(self, operands: tuple[Value, ...], pairs: DimLike, dtype: DType) -> list[Value]:
+    def _draws(self, seed: Value, step: Value, pairs: DimLike, dtype: DType) -> list[Value]:
         """The integers that the two numbers of each pair are made of."""
         if dtype is not float64:
-            return [_draws(words, dtype) for words in self.blocks(operands, pairs)]
-        draws = Reshape(_wide_draws(self.blocks(operands, 2 * pairs)), (pairs, 2))
+            return [_draws(words, dtype) for words in self.blocks(seed, step, pairs)]
+        draws = Reshape(_wide_draws(self.blocks(seed, step, 2 * pairs)), (pairs, 2))
         return [Reshape(Slice(draws, [(0, pairs, 1), (side, 1, 1)]), (pairs,)).output for side in (0, 1)]
 
 
@@ -201,8 +200,8 @@ class RandomBernoulli(Random):
                             got=self.probability, expected="0 to 1", help="compare a RandomUniform for anything else")
         return super().infer(*types)
 
-    def decompose(self, *operands: Value) -> Value:
-        uniform = RandomUniform(*operands, self.stream, self.shape).output
+    def decompose(self, seed: Value, step: Value) -> Value:
+        uniform = RandomUniform(seed, step, self.stream, self.shape).output
         return Less(uniform, uniform.full(self.probability)).output
 
 

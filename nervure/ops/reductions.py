@@ -86,8 +86,8 @@ class Sum(Reduction, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.fold(types[0], "add")
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
-        return (spread(gradient, self.axes, operands[0].shape),)
+    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
+        return (spread(gradient, self.axes, x.shape),)
 
 
 class Prod(Reduction, Structured):
@@ -96,8 +96,7 @@ class Prod(Reduction, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.fold(types[0], "multiply")
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
-        x, = operands
+    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
         if 0 in x.shape:
             return (None,)
         partial = [x]  # the last axis is reduced first, so that the numbers of the others stay
@@ -114,8 +113,7 @@ class Extremum(Reduction, Structured, abstract=True):
     admits = ORDERED
     needs_elements = True
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[typing.Any, ...]:
-        x, = operands
+    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
         attained = Equal(x, spread(self.output, self.axes, x.shape)).output
         dtype = x.dtype.compute  # the count of ties may be more than a low-precision type can hold
         ties = Sum(converted(attained, dtype), self.axes).output

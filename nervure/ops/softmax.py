@@ -40,23 +40,23 @@ class Shifted(Normalization, abstract=True):
 class Softmax(Shifted):
     """exp(x) over its sum along the axes, without overflow."""
 
-    def formula(self, *operands: Value) -> Value:
-        weights = Exp(self.shifted(operands[0])).output
+    def formula(self, x: Value) -> Value:
+        weights = Exp(self.shifted(x)).output
         # One division for all elements that share a sum, and at most one unit in the last place more of error.
         return weights * spread(Reciprocal(Sum(weights, self.axes).output).output, self.axes, weights.shape)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (self.output * (gradient - self.total(gradient * self.output)),)
 
 
 class LogSoftmax(Shifted):
     """The logarithm of the softmax along the axes: finite for all finite logits."""
 
-    def formula(self, *operands: Value) -> Value:
-        x = self.shifted(operands[0])
-        return x - Log(self.total(Exp(x).output)).output
+    def formula(self, x: Value) -> Value:
+        shifted = self.shifted(x)
+        return shifted - Log(self.total(Exp(shifted).output))
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (gradient - Exp(self.output).output * self.total(gradient),)
 
 
@@ -68,12 +68,10 @@ class SoftmaxCrossEntropy(ReductionComposite):
 
     operand_names = "logits targets"
 
-    def formula(self, *operands: Value) -> Value:
-        logits, targets = operands
+    def formula(self, logits: Value, targets: Value) -> Value:
         return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes).output
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        logits, targets = operands
+    def vjp(self, gradient: Value, logits: Value, targets: Value) -> tuple[Any, ...]:
         weight = spread(gradient, self.axes, logits.shape)
         mass = spread(Sum(targets, self.axes).output, self.axes, logits.shape)
         return (weight * (Softmax(logits, self.axes) * mass - targets),
@@ -88,12 +86,10 @@ class SigmoidCrossEntropy(ElementwiseComposite):
 
     operand_names = "logits targets"
 
-    def formula(self, *operands: Value) -> Value:
-        logits, targets = operands
+    def formula(self, logits: Value, targets: Value) -> Value:
         return _weighed(targets, Softplus(-logits).output) + _weighed(1 - targets, Softplus(logits).output)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        logits, targets = operands
+    def vjp(self, gradient: Value, logits: Value, targets: Value) -> tuple[Any, ...]:
         return gradient * (Sigmoid(logits) - targets), -gradient * logits
 
 

@@ -53,8 +53,7 @@ class Mean(ReductionComposite):
 
     admits = FLOATS | COMPLEX
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         return _per(Sum(x, self.axes).output, _count(x, self.axes))
 
 
@@ -63,11 +62,11 @@ class Variance(ReductionComposite):
 
     ddof = field.integer(0)
 
-    def formula(self, *operands: Value) -> Value:
-        return self._per_count(SquaredL2(self._centred(operands[0]), self.axes).output)
+    def formula(self, x: Value) -> Value:
+        return self._per_count(SquaredL2(self._centred(x), self.axes).output)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, = operands  # the mean moves, too, but the sum of the distances from it stays 0
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        # The mean moves, too, but the sum of the distances from it stays 0.
         return (self._centred(x) * spread(self._per_count(gradient * 2), self.axes, x.shape),)
 
     def _centred(self, x: Value) -> Value:
@@ -82,8 +81,8 @@ class Std(ReductionComposite):
 
     ddof = field.integer(0)
 
-    def formula(self, *operands: Value) -> Value:
-        return _root(Variance(operands[0], self.axes, self.ddof).output)
+    def formula(self, x: Value) -> Value:
+        return _root(Variance(x, self.axes, self.ddof).output)
 
 
 class SquaredL2(ReductionComposite):
@@ -91,15 +90,15 @@ class SquaredL2(ReductionComposite):
 
     admits = REALS
 
-    def formula(self, *operands: Value) -> Value:
-        return Sum(Square(operands[0]), self.axes).output
+    def formula(self, x: Value) -> Value:
+        return Sum(Square(x), self.axes).output
 
 
 class L2Norm(ReductionComposite):
     """The square root of the sum of the squares. Its derivative at 0 is 0."""
 
-    def formula(self, *operands: Value) -> Value:
-        return _root(SquaredL2(operands[0], self.axes).output)
+    def formula(self, x: Value) -> Value:
+        return _root(SquaredL2(x, self.axes).output)
 
 
 class L1Norm(ReductionComposite):
@@ -107,8 +106,8 @@ class L1Norm(ReductionComposite):
 
     admits = REALS
 
-    def formula(self, *operands: Value) -> Value:
-        return Sum(Absolute(operands[0]), self.axes).output
+    def formula(self, x: Value) -> Value:
+        return Sum(Absolute(x), self.axes).output
 
 
 class CountNonzero(Reduction, Composite):
@@ -117,8 +116,7 @@ class CountNonzero(Reduction, Composite):
     admits = ANY
     result = int64
 
-    def decompose(self, *operands: Value) -> Value:
-        x, = operands
+    def decompose(self, x: Value) -> Value:
         return Sum(Convert(NotEqual(x, x.full(0)), int64), self.axes).output
 
 
@@ -127,8 +125,7 @@ class LogSumExp(ReductionComposite):
 
     needs_elements = True
 
-    def formula(self, *operands: Value) -> Value:
-        x, = operands
+    def formula(self, x: Value) -> Value:
         largest = Max(StopGradient(x), self.axes).output
         shift = where(IsFinite(largest), largest, 0)
         total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output

@@ -31,8 +31,8 @@ from nervure.types.index_map import IndexMap, affine_form, indices
 class MappedView(View, abstract=True):
     """A view of one tensor whose gradient is added up through its index map."""
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (accumulated(gradient, self.view.index_map, operands[0].shape),)
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        return (accumulated(gradient, self.view.index_map, x.shape),)
 
 
 def accumulated(x: Value, map: IndexMap, shape: tuple[DimLike, ...]) -> Value:
@@ -77,7 +77,7 @@ class AccumulateView(Structured):
         return Structure(domain=x.shape, reads=(identity_access(len(x.shape)),), body=identity_body, combine="add",
                          writes=(Access(self.map.coordinates),), accumulate=x.dtype.compute)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (IndexView(gradient, self.map).output,)
 
 
@@ -109,8 +109,8 @@ class UpdateView(Structured):
         return Structure(domain=y.shape, reads=(None, identity_access(len(y.shape))), body=identity_body, combine="set",
                          writes=(Access(self.map.coordinates),), initial=0)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (UpdateView(gradient, operands[1].full(0), self.map).output, IndexView(gradient, self.map).output)
+    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+        return (UpdateView(gradient, y.full(0), self.map).output, IndexView(gradient, self.map).output)
 
 
 def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:

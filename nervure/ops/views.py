@@ -61,7 +61,7 @@ class Broadcast(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Broadcast:
         return views.Broadcast(types[0].shape, self.shape, self.axes)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         from nervure.ops.reductions import Sum  # whose gradient is a Broadcast
         return (Sum(gradient, self.axes).output,)
 
@@ -83,7 +83,7 @@ class Permute(Described):
                             help="add those that stay where they are")
         return views.Permute(types[0].shape, self.order)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return (Permute(gradient, inverse).output,)
 
@@ -97,8 +97,8 @@ class Reshape(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reshape:
         return views.Reshape(types[0].shape, self.shape)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (Reshape(gradient, operands[0].shape).output,)
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        return (Reshape(gradient, x.shape).output,)
 
 
 class Slice(Described):
@@ -113,8 +113,7 @@ class Slice(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Slice:
         return views.Slice(types[0].shape, self.slices)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        x, = operands
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         if any([step not in (1, -1) for _, _, step in self.slices]):
             return (accumulated(gradient, self.view.index_map, x.shape),)
         backwards = [d for d, (_, _, step) in enumerate(self.slices) if step == -1]
@@ -138,7 +137,7 @@ class Reverse(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reverse:
         return views.Reverse(types[0].shape, self.axes)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (Reverse(gradient, self.axes).output,)
 
 
@@ -155,7 +154,7 @@ class Pad(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
         return views.Pad(types[0].shape, self.paddings, self.number)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]).output,)
 
 
@@ -190,9 +189,9 @@ class Concatenate(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
         return views.Concatenate(tuple([type.shape for type in types]), self.axis)
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, *xs: Value) -> tuple[Any, ...]:
         parts, start = [], 0
-        for x in operands:
+        for x in xs:
             slices = [(0, length, 1) for length in x.shape]
             slices[self.axis] = (start, x.shape[self.axis], 1)
             parts.append(Slice(gradient, slices).output)
@@ -247,5 +246,5 @@ class AssumeShape(Described):
         return [Assumption(own, assumed, self.needed_by, self.location) for own, assumed in pairs
                 if equal(own, assumed) is not True]
 
-    def vjp(self, gradient: Value, *operands: Value) -> tuple[Any, ...]:
-        return (AssumeShape(gradient, operands[0].shape, self.needed_by).output,)
+    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+        return (AssumeShape(gradient, x.shape, self.needed_by).output,)
