@@ -86,8 +86,8 @@ class Contract(Structured):
                          body=multiply_body, combine="add", accumulate=types[0].dtype.compute)
 
     def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
-        return (Contract(gradient, y, self.indices, self.y_indices, self.x_indices).output,
-                Contract(gradient, x, self.indices, self.x_indices, self.y_indices).output)
+        return (Contract(gradient, y, self.indices, self.y_indices, self.x_indices),
+                Contract(gradient, x, self.indices, self.x_indices, self.y_indices))
 
 
 def contraction_extents(op: Op, terms: Sequence[Indices], types: Sequence[BasicTensorDescription],

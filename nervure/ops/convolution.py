@@ -22,7 +22,7 @@ from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
-from nervure.ir.op import Labels, Op, Value
+from nervure.ir.op import Labels, Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
     require_admitted,
@@ -182,8 +182,8 @@ class Convolution(ConvolutionForm, Structured):
         return self.geometry.structure(f.shape, self._result_shape(x, f, 1), self.known, x.dtype.compute)
 
     def vjp(self, gradient: Value, x: Value, f: Value) -> tuple[Any, ...]:
-        return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]).output,
-                ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]).output)
+        return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]),
+                ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]))
 
 
 class ConvolutionDataGradient(ConvolutionForm, Structured):
@@ -215,8 +215,8 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
         return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
 
     def vjp(self, gradient: Value, r: Value, f: Value) -> tuple[Any, ...]:
-        return (Convolution(gradient, f, *self._attributes()).output,
-                ConvolutionFilterGradient(gradient, r, *self._attributes(), f.shape[2:]).output)
+        return (Convolution(gradient, f, *self._attributes()),
+                ConvolutionFilterGradient(gradient, r, *self._attributes(), f.shape[2:]))
 
 
 class ConvolutionFilterGradient(ConvolutionForm, Structured):
@@ -250,8 +250,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         return self.geometry.structure(kernel, types[1].shape, self.known, types[0].dtype.compute)
 
     def vjp(self, gradient: Value, x: Value, r: Value) -> tuple[Any, ...]:
-        return (ConvolutionDataGradient(r, gradient, *self._attributes(), x.shape[2:]).output,
-                Convolution(x, gradient, *self._attributes()).output)
+        return (ConvolutionDataGradient(r, gradient, *self._attributes(), x.shape[2:]),
+                Convolution(x, gradient, *self._attributes()))
 
 
 class ConvolutionTranspose(ConvolutionForm, Composite):
@@ -292,5 +292,5 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                       for places, window, (stride, dilation, (before, after), extra)
                       in zip(x[2:], kernel[2:], settings, strict=True)])
 
-    def decompose(self, x: Value, f: Value) -> Value:
-        return ConvolutionDataGradient(x, f, *self._attributes(), self._lengths(x.shape, f.shape)).output
+    def decompose(self, x: Value, f: Value) -> Operand:
+        return ConvolutionDataGradient(x, f, *self._attributes(), self._lengths(x.shape, f.shape))

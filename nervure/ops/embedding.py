@@ -96,4 +96,4 @@ class LookupTable(Composite):
         shape = table.shape[1:]
         row = self.pad_idx if self.pad_idx >= 0 else self.pad_idx + table.shape[0]
         here = (row, *indices(len(shape)))
-        return UpdateView(result, Full(0, table.dtype, shape), IndexMap(shape, here)).output, None
+        return UpdateView(result, Full(0, table.dtype, shape), IndexMap(shape, here)), None

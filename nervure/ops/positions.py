@@ -15,7 +15,7 @@ from typing import Any
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
-from nervure.ir.op import Labels, Value
+from nervure.ir.op import Labels, Operand, Value
 from nervure.ops.checking import checked_axis, require_rank
 from nervure.ops.comparison import Equal, LessEqual
 from nervure.ops.conversion import Convert
@@ -70,9 +70,9 @@ class Eye(Composite):
                             expected="two lengths", help="ops.Broadcast repeats a matrix")
         return BasicTensorDescription(self.dtype, self.shape)
 
-    def decompose(self) -> Value:
+    def decompose(self) -> Operand:
         rows, columns = _row_and_column(self.shape, self.offset)
-        return Convert(Equal(rows, columns), self.dtype).output
+        return Convert(Equal(rows, columns), self.dtype)
 
 
 def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Value]:
@@ -98,9 +98,9 @@ class Tril(_Triangle):
     operand_names = "x"
     offset = field.integer(0)
 
-    def decompose(self, x: Value) -> Value:
+    def decompose(self, x: Value) -> Operand:
         row, column = _row_and_column(x.shape, self.offset)
-        return Where(LessEqual(column, row), x, x.full(0)).output
+        return Where(LessEqual(column, row), x, x.full(0))
 
 
 class Triu(_Triangle):
@@ -109,6 +109,6 @@ class Triu(_Triangle):
     operand_names = "x"
     offset = field.integer(0)
 
-    def decompose(self, x: Value) -> Value:
+    def decompose(self, x: Value) -> Operand:
         row, column = _row_and_column(x.shape, self.offset)
-        return Where(LessEqual(row, column), x, x.full(0)).output
+        return Where(LessEqual(row, column), x, x.full(0))

@@ -24,7 +24,7 @@ import ml_dtypes
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import FLOATS, Access, Composite, Structure, Structured, describe_types, identity_access
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Op, Operand, Value
 from nervure.ops.arithmetic import Add
 from nervure.ops.bitwise import BitwiseOr, ShiftLeft, ShiftRight
 from nervure.ops.comparison import Less
@@ -151,10 +151,10 @@ class RandomUniform(Random):
 
     dtype = field.dtype(float32)
 
-    def decompose(self, seed: Value, step: Value) -> Value:
+    def decompose(self, seed: Value, step: Value) -> Operand:
         count = product(self.shape)
         if self.dtype is float64:
-            return Reshape(_fraction(_wide_draws(self.blocks(seed, step, count)), float64), self.shape).output
+            return Reshape(_fraction(_wide_draws(self.blocks(seed, step, count)), float64), self.shape)
         words = self.blocks(seed, step, (count + 1) // 2)
         return _interleaved(tuple([_fraction(_draws(entry, self.dtype), self.dtype) for entry in words]), self.shape)
 
@@ -200,9 +200,9 @@ class RandomBernoulli(Random):
                             got=self.probability, expected="0 to 1", help="compare a RandomUniform for anything else")
         return super().infer(*types)
 
-    def decompose(self, seed: Value, step: Value) -> Value:
+    def decompose(self, seed: Value, step: Value) -> Operand:
         uniform = RandomUniform(seed, step, self.stream, self.shape).output
-        return Less(uniform, uniform.full(self.probability)).output
+        return Less(uniform, uniform.full(self.probability))
 
 
 def _require(op: Op, types: tuple[BasicTensorDescription, ...], expected: tuple[BasicTensorDescription, ...]) -> None:

@@ -43,7 +43,7 @@ class Softmax(Shifted):
     def formula(self, x: Value) -> Value:
         weights = Exp(self.shifted(x)).output
         # One division for all elements that share a sum, and at most one unit in the last place more of error.
-        return weights * spread(Reciprocal(Sum(weights, self.axes).output).output, self.axes, weights.shape)
+        return weights * spread(Reciprocal(Sum(weights, self.axes)).output, self.axes, weights.shape)
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         return (self.output * (gradient - self.total(gradient * self.output)),)
@@ -57,7 +57,7 @@ class LogSoftmax(Shifted):
         return shifted - Log(self.total(Exp(shifted).output))
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (gradient - Exp(self.output).output * self.total(gradient),)
+        return (gradient - Exp(self.output) * self.total(gradient),)
 
 
 class SoftmaxCrossEntropy(ReductionComposite):
@@ -69,13 +69,13 @@ class SoftmaxCrossEntropy(ReductionComposite):
     operand_names = "logits targets"
 
     def formula(self, logits: Value, targets: Value) -> Value:
-        return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes).output
+        return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes)
 
     def vjp(self, gradient: Value, logits: Value, targets: Value) -> tuple[Any, ...]:
         weight = spread(gradient, self.axes, logits.shape)
         mass = spread(Sum(targets, self.axes).output, self.axes, logits.shape)
         return (weight * (Softmax(logits, self.axes) * mass - targets),
-                -weight * LogSoftmax(logits, self.axes).output)
+                -weight * LogSoftmax(logits, self.axes))
 
 
 class SigmoidCrossEntropy(ElementwiseComposite):

@@ -12,7 +12,7 @@ from typing import Any
 
 from nervure.ir import field
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
-from nervure.ir.op import Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.arithmetic import Square
 from nervure.ops.comparison import Equal, IsFinite, NotEqual
 from nervure.ops.composite import InComputeType
@@ -90,8 +90,8 @@ class SquaredL2(ReductionComposite):
 
     admits = REALS
 
-    def formula(self, x: Value) -> Value:
-        return Sum(Square(x), self.axes).output
+    def formula(self, x: Value) -> Operand:
+        return Sum(Square(x), self.axes)
 
 
 class L2Norm(ReductionComposite):
@@ -106,8 +106,8 @@ class L1Norm(ReductionComposite):
 
     admits = REALS
 
-    def formula(self, x: Value) -> Value:
-        return Sum(Absolute(x), self.axes).output
+    def formula(self, x: Value) -> Operand:
+        return Sum(Absolute(x), self.axes)
 
 
 class CountNonzero(Reduction, Composite):
@@ -116,8 +116,8 @@ class CountNonzero(Reduction, Composite):
     admits = ANY
     result = int64
 
-    def decompose(self, x: Value) -> Value:
-        return Sum(Convert(NotEqual(x, x.full(0)), int64), self.axes).output
+    def decompose(self, x: Value) -> Operand:
+        return Sum(Convert(NotEqual(x, x.full(0)), int64), self.axes)
 
 
 class LogSumExp(ReductionComposite):

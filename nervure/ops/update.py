@@ -78,7 +78,7 @@ class AccumulateView(Structured):
                          writes=(Access(self.map.coordinates),), accumulate=x.dtype.compute)
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (IndexView(gradient, self.map).output,)
+        return (IndexView(gradient, self.map),)
 
 
 class UpdateView(Structured):
@@ -110,7 +110,7 @@ class UpdateView(Structured):
                          writes=(Access(self.map.coordinates),), initial=0)
 
     def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
-        return (UpdateView(gradient, y.full(0), self.map).output, IndexView(gradient, self.map).output)
+        return (UpdateView(gradient, y.full(0), self.map), IndexView(gradient, self.map))
 
 
 def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:

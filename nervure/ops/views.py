@@ -63,7 +63,7 @@ class Broadcast(Described):
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         from nervure.ops.reductions import Sum  # whose gradient is a Broadcast
-        return (Sum(gradient, self.axes).output,)
+        return (Sum(gradient, self.axes),)
 
 
 class Permute(Described):
@@ -85,7 +85,7 @@ class Permute(Described):
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
-        return (Permute(gradient, inverse).output,)
+        return (Permute(gradient, inverse),)
 
 
 class Reshape(Described):
@@ -98,7 +98,7 @@ class Reshape(Described):
         return views.Reshape(types[0].shape, self.shape)
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (Reshape(gradient, x.shape).output,)
+        return (Reshape(gradient, x.shape),)
 
 
 class Slice(Described):
@@ -122,7 +122,7 @@ class Slice(Described):
             before = start if step == 1 else start - extent + 1
             paddings.append((before, length - before - extent))
         forward = Reverse(gradient, backwards) if backwards else gradient
-        return (Pad(forward, paddings).output,)
+        return (Pad(forward, paddings),)
 
 
 class Reverse(Described):
@@ -138,7 +138,7 @@ class Reverse(Described):
         return views.Reverse(types[0].shape, self.axes)
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (Reverse(gradient, self.axes).output,)
+        return (Reverse(gradient, self.axes),)
 
 
 class Pad(Described):
@@ -155,7 +155,7 @@ class Pad(Described):
         return views.Pad(types[0].shape, self.paddings, self.number)
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (Pad(gradient, [(-before, -after) for before, after in self.paddings]).output,)
+        return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)
 
 
 class FoldedPad(Described, MappedView):
@@ -247,4 +247,4 @@ class AssumeShape(Described):
                 if equal(own, assumed) is not True]
 
     def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (AssumeShape(gradient, x.shape, self.needed_by).output,)
+        return (AssumeShape(gradient, x.shape, self.needed_by),)

@@ -146,7 +146,7 @@ def test_labels_survive_where_dimensions_do() -> None:
     op = Convolution(x, f)
     assert op.output.labels == ("N", "K", "H", "W")
     back = op.vjp(op.output, *op.operands)
-    assert back[0].labels == ("N", "C", "H", "W") and back[1].labels == ("K", "C", None, None)
+    assert back[0].value.labels == ("N", "C", "H", "W") and back[1].value.labels == ("K", "C", None, None)
 
 
 def test_transposed_convolution_is_the_transpose() -> None:
