@@ -11,7 +11,7 @@ limit      256,000,000
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.code_cache import CodeCache, user_cache
+from nervure.transformers.cpu.cache.code_cache import CodeCache, user_cache
 
 _NO_CACHE = "no machine code is kept: the switch cache is off"
 

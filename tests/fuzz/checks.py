@@ -21,7 +21,7 @@ from nervure.errors import IndexOutOfRange, InvalidArgument
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.passes.pipelines import minimal
-from nervure.transformers.cpu import compile as compiling
+from nervure.transformers.cpu.compile import compilation as compiling
 from tests.fuzz.comparison import MORE_RUNS, Expected, expected, wrong
 from tests.fuzz.graphs import Case, arguments, states, strided
 from tests.fuzz.work import check_work, optimised

@@ -6,7 +6,7 @@ import pytest
 
 from nervure import flags
 from nervure.tools.cli import main
-from nervure.transformers.cpu.code_cache import make_key, user_cache
+from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
 
 
 @pytest.fixture(autouse=True)

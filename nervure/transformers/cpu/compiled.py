@@ -1,6 +1,6 @@
 """A compiled function as data: what calls need beside machine code, and all that the cache keeps of it.
 
->>> from nervure.transformers.cpu.codec import decode, encode
+>>> from nervure.transformers.cpu.cache.codec import decode, encode
 >>> launch = LaunchParameters((), 8, 8, 0, 64, 0.8, False)
 >>> kernel = CompiledKernel(bytes(32), launch, (0, 1), (0,), (1,))
 >>> decode(CompiledKernel, encode(kernel)) == kernel

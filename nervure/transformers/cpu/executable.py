@@ -24,7 +24,7 @@ from nervure.transformers.cpu.loaded import LoadedFunction, plain
 from nervure.transformers.sizes import check_fits
 
 if TYPE_CHECKING:
-    from nervure.transformers.cpu.compile import Compilation
+    from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
     from nervure.transformers.report import CompilationReport, Times
 
@@ -48,7 +48,7 @@ class CpuExecutable(Executable):
     def compilation(self) -> Compilation:
         """What it was made from."""
         if self._compilation is None:
-            from nervure.transformers.cpu.compile import compile_function
+            from nervure.transformers.cpu.compile.compilation import compile_function
             self._compilation = compile_function(self.transformer.optimised(self.function), self.transformer.target)
         return self._compilation
 
@@ -108,15 +108,15 @@ class CpuExecutable(Executable):
         return Reference(self.optimised, bindings).run(arguments, states)
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
-        from nervure.transformers.cpu.report import report_of
+        from nervure.transformers.cpu.inspect.report import report_of
 
         return report_of(self.compilation, self.transformer.target, bindings)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
-        from nervure.transformers.cpu.limits import measured_limits
+        from nervure.transformers.cpu.inspect.limits import measured_limits
+        from nervure.transformers.cpu.inspect.timing import time_steps
         from nervure.transformers.cpu.runtime.cores import threads
-        from nervure.transformers.cpu.timing import time_steps
 
         results = self._specialised(bindings).make_results()
         values = [states[variable] for variable in self.optimised.variables]
@@ -132,6 +132,6 @@ class CpuExecutable(Executable):
 
     def _fail(self, status: runtime.Status, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray]) -> None:
-        from nervure.transformers.cpu.failures import fail
+        from nervure.transformers.cpu.compile.failures import fail
 
         fail(self.compilation.plan, status, arguments, states)

@@ -2,7 +2,7 @@
 
 >>> import numpy as np
 >>> import nervure as nv
->>> from nervure.transformers.cpu.compile import compile_function
+>>> from nervure.transformers.cpu.compile.compilation import compile_function
 >>> from nervure.transformers.cpu.machine import Target
 >>> x = nv.Parameter(nv.float32, (3,))
 >>> loaded = compile_function(nv.Function([nv.ops.Add(x, x)], [x]), Target.host()).loaded
@@ -25,8 +25,8 @@ from nervure.ir.function import Function
 from nervure.memory.storage import StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel
-from nervure.transformers.cpu.loader import Library
 from nervure.transformers.sizes import numbers
 from nervure.types.dim import compile_dim
 

@@ -20,7 +20,8 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
 from nervure.transformers.base import Executable, Transformer
-from nervure.transformers.cpu import executable_cache, runtime
+from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.cache import executable_cache
 from nervure.transformers.cpu.executable import CpuExecutable
 from nervure.transformers.cpu.machine import Target
 
@@ -57,7 +58,7 @@ class CpuTransformer(Transformer):
         return executable
 
     def make_executable(self, function: Function) -> Executable:
-        from nervure.transformers.cpu.compile import compile_function
+        from nervure.transformers.cpu.compile.compilation import compile_function
         compilation = compile_function(function, self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 

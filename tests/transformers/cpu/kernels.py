@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from nervure.transformers.cpu import jit
-from nervure.transformers.cpu.llvm.builder import Builder, Register, assemble
-from nervure.transformers.cpu.llvm.types import F32, I64, PTR
+from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, I64, PTR
 from nervure.transformers.cpu.runtime import failure
 
 

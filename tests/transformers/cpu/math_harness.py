@@ -17,9 +17,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from nervure.transformers.cpu.jit import compile_object, load
-from nervure.transformers.cpu.llvm.builder import Builder, assemble
-from nervure.transformers.cpu.llvm.types import F32, F64, I64, PTR
+from nervure.transformers.cpu.compile.jit import compile_object, load
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, PTR
 from nervure.transformers.cpu.math import VECTOR_MATH
 
 LANES = {np.float32: (1, 4, 8, 16), np.float64: (1, 2, 4, 8)}

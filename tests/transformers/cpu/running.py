@@ -11,8 +11,8 @@ import numpy as np
 
 from nervure.kernel.interpret import interpret
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.transformers.cpu import jit
-from nervure.transformers.cpu.codegen.generate import generate
+from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.runtime.records import KERNEL, Status
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate

@@ -7,7 +7,7 @@ import pytest
 from nervure import flags
 from nervure.errors import NotSupported
 from nervure.transformers.cpu import machine
-from nervure.transformers.cpu.compiler import assembly
+from nervure.transformers.cpu.compile.compiler import assembly
 from nervure.transformers.cpu.machine import Target, read_target
 
 AVX2 = "pni ssse3 sse4_1 sse4_2 avx avx2 fma f16c bmi1 bmi2 abm movbe popcnt cx16 xsave"

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.jit import compile_object, load
-from nervure.transformers.cpu.llvm.builder import Builder, assemble
-from nervure.transformers.cpu.llvm.types import F64, PTR
+from nervure.transformers.cpu.compile.jit import compile_object, load
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import F64, PTR
 from nervure.transformers.cpu.math.extended import Pair
 
 OPERATIONS = {"add": Pair.__add__, "multiply": Pair.__mul__, "divide": Pair.__truediv__}

@@ -1,7 +1,7 @@
 """Vector math: every function as straight-line code over registers of any number of lanes, float or double.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F64
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F64
 >>> b = Builder("f", [("x", F64.vector(4))], F64.vector(4))
 >>> VECTOR_MATH["exp"](b.arguments[0]).type
 <4 x double>
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.ops.scalar import SCALAR_FUNCTIONS
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math import (
     activation,
     error_function,

@@ -1,7 +1,7 @@
 """sigmoid and softplus, which never overflow and keep their relative precision down to denormals.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(sigmoid(b.arguments[0]))
 >>> sum("fdiv" in line for line in b.text().splitlines())
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.coefficients import SOFTPLUS
 from nervure.transformers.cpu.math.exponential import (
     exp_of_negative,

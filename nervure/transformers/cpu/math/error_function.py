@@ -11,8 +11,8 @@ Computation 36, 1981). What x * x loses by rounding is added to the reduced argu
 erf_inv takes its argument from w = -log(1 - x**2) (M. Giles, "Approximating the erfinv function", GPU Computing Gems,
 2011): x times a polynomial in w, or, in the tail, a polynomial in sqrt(w).
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(erf(b.arguments[0]))
 >>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fdiv")
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.exponential import expm1_of_small, reduce
 from nervure.transformers.cpu.math.floats import (
     at_most,

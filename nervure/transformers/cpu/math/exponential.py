@@ -3,8 +3,8 @@
 n is rounded by adding 1.5 * 2**23, after which it stands in the lowest bits of the sum; log(2) is two constants, so
 that r is right to its last place (W. Cody and W. Waite, "Software manual for the elementary functions", 1980).
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(exp(b.arguments[0]))
 >>> sum(".fma." in line for line in b.text().splitlines())
@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.coefficients import EXP, EXP2
 from nervure.transformers.cpu.math.floats import (
     Format,

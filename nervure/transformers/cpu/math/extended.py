@@ -4,8 +4,8 @@ T. Dekker, "A floating-point technique for extending the available precision" (1
 error of a product at once. The low parts are themselves rounded, so some of the doubled precision is lost: of 106 bits
 about 100 remain after a few steps.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F64
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F64
 >>> b = Builder("f", [("x", F64), ("y", F64)], F64)
 >>> x, y = b.arguments
 >>> b.ret((Pair(x) * Pair(y)).low)
@@ -22,7 +22,7 @@ entry:
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 
 
 class Pair:

@@ -1,6 +1,6 @@
 """What the two float formats are made of, and the small steps on their bits that the functions share.
 
->>> from nervure.transformers.cpu.llvm.types import F32, F64
+>>> from nervure.transformers.cpu.compile.llvm.types import F32, F64
 >>> format_of(F32).bias, format_of(F64.vector(4)).smallest_normal == 2.0 ** -1022
 (127, True)
 """
@@ -11,8 +11,8 @@ import math
 import struct
 from typing import NamedTuple
 
-from nervure.transformers.cpu.llvm.builder import Operand, Register
-from nervure.transformers.cpu.llvm.types import Type
+from nervure.transformers.cpu.compile.llvm.builder import Operand, Register
+from nervure.transformers.cpu.compile.llvm.types import Type
 
 
 class Format(NamedTuple):

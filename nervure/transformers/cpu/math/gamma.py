@@ -7,8 +7,8 @@ series but the polynomial of least error, so that 3.3125 is far enough. Likewise
 large, its own rounding would show. Negative arguments are computed one by one, in double, which is enough for a float
 even where the terms cancel; a double is off by a few units of the terms.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(lgamma(b.arguments[0]))
 >>> b.text().count("fdiv"), "lgamma_of_negative.float" in b.declarations
@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import F64
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import F64
 from nervure.transformers.cpu.math.coefficients import LOG
 from nervure.transformers.cpu.math.exponential import LOG_2
 from nervure.transformers.cpu.math.floats import format_of, magnitude, split_constant, with_sign_of

@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import F64, I8, I64, I128
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, I128
 
 _MANTISSA, _BIAS = 52, 1075  # a double is M * 2**(exponent - 1075)
 _ZEROS = 8  # bytes before the point in the table: the smallest E - 2 is -64

@@ -4,8 +4,8 @@ tanh is a polynomial near 0, else 1 - 2 / (e**2x + 1). sinh and cosh come from t
 which are short polynomials, by their addition theorems, so without a division. The inverses are logarithms of 1 plus
 something that stays precise near 0 (W. Kahan, "Branch cuts for complex elementary functions", 1987).
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(tanh(b.arguments[0]))
 >>> sum("fdiv" in line for line in b.text().splitlines())
@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.coefficients import COSH, SINH, TANH
 from nervure.transformers.cpu.math.exponential import expm1_of_small, reduce
 from nervure.transformers.cpu.math.floats import (

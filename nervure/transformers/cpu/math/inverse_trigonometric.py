@@ -4,8 +4,8 @@ Above 1/2, asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)); above 1, atan(x) = pi/2 -
 I. Stegun, "Handbook of mathematical functions", 4.4). Of atan2 the fold is the quotient of the smaller by the larger
 side.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(atan(b.arguments[0]))
 >>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fdiv")
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.floats import is_negative, magnitude, with_sign_of
 from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
 

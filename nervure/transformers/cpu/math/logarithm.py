@@ -3,8 +3,8 @@
 The logarithm to a base of 1 + f is f / log(base), as a product of two constants with f, and a tail that is small beside
 it; so nothing is lost where x is near 1.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(log(b.arguments[0]))
 >>> sum(".fma." in line for line in b.text().splitlines())
@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import F32, F64
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import F32, F64
 from nervure.transformers.cpu.math.coefficients import LOG
 from nervure.transformers.cpu.math.exponential import LOG_2
 from nervure.transformers.cpu.math.floats import Format, format_of, is_negative, magnitude, split_constant

@@ -4,8 +4,8 @@ Horner's rule is the shortest code, but each step waits for the last, and a proc
 to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves
 again (G. Estrin, "Organization of computer systems", 1960).
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F64
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F64
 >>> b = Builder("f", [("x", F64)], F64)
 >>> b.ret(horner(b.arguments[0], (1.0, 2.0, 4.0)))
 >>> print(b.text())
@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nervure.transformers.cpu.llvm.builder import Register
-from nervure.transformers.cpu.llvm.types import Type
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import Type
 
 Numbers = tuple[float, ...]
 

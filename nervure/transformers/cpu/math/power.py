@@ -4,8 +4,8 @@ The exponent may be as large as 1,000 and must be right to the last place of a n
 than the format has. With x = 2**k m and s = (m - 1) / (m + 1), log(m) is 2 (s + s**3 / 3 + s**5 / 5 + ...); all but the
 sum from s**5 on is computed in pairs.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8)), ("y", F32.vector(8))], F32.vector(8))
 >>> b.ret(power(*b.arguments))
 >>> sum("fdiv" in line for line in b.text().splitlines())
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.coefficients import EXP, POWER
 from nervure.transformers.cpu.math.exponential import (
     LOG_2,

@@ -4,8 +4,8 @@ A huge argument of a sine needs hundreds of bits of pi. Such code must not stand
 so it goes to a function beside the kernel, called only if some lane asks for it. What a lane gives depends on that lane
 alone, hence not on the number of lanes.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> x, = b.arguments
 >>> b.ret(rarely("huge_square", lambda x: x > 1e30, lambda x: x * 0.0, x, x * x))
@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
 
 Function = Callable[[Register], Register]
 

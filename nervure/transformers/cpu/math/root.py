@@ -1,7 +1,7 @@
 """sqrt and rsqrt from the instructions; cbrt by iteration on the reciprocal root, which needs no division.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32)], F32)
 >>> b.ret(rsqrt(b.arguments[0]))
 >>> print(b.text())
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.floats import format_of, magnitude, with_sign_of
 from nervure.transformers.cpu.math.polynomial import horner
 

@@ -6,8 +6,8 @@ manual for the elementary functions", 1980); x - n C1 is exact, the next step ro
 lacks. n is rounded by adding 1.5 * 2**23, which leaves its parity in the lowest bit. Beyond the range of this: see
 :mod:`.huge_angle`.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
->>> from nervure.transformers.cpu.llvm.types import F32
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(sin(b.arguments[0]))
 >>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fmul")
@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from nervure.transformers.cpu.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.math.floats import format_of, magnitude
 from nervure.transformers.cpu.math.huge_angle import reduce_huge_angle
 from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial

@@ -10,8 +10,8 @@ owns its data like any other array, and the memory is used again when it dies.
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import I8, I32, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR, Type
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.objects import ALIGNED, C_CONTIGUOUS, FIELDS, OWNS_DATA, WRITEABLE
 from nervure.transformers.cpu.runtime.pool import HEAD

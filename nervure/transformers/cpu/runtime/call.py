@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ctypes
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.shared import fetch_add
-from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.shared import fetch_add
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.floats import standard_floats
 from nervure.transformers.cpu.runtime.pool import borrowed

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
-from nervure.transformers.cpu.compiler import compile_object
-from nervure.transformers.cpu.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.compiler import compile_object
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.runtime import arrays, call, entry, pool, records, slices, team, transaction
 from nervure.transformers.cpu.settings import COLD_LEVEL, LEVEL
 

@@ -3,7 +3,7 @@
 Threads work on different positions at the same time. The report with the smallest position stays, whoever writes
 first, and the step in which it happens runs to its end: so an error is the same for any number of threads.
 
->>> from nervure.transformers.cpu.llvm.types import PTR
+>>> from nervure.transformers.cpu.compile.llvm.types import PTR
 >>> b = Builder("fail", [("status", PTR), ("position", I64), ("value", I64)])
 >>> status, position, value = b.arguments
 >>> report(b, status, code=7, op=3, position=position, value=value)
@@ -14,9 +14,9 @@ True
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.llvm.shared import lock, unlock
-from nervure.transformers.cpu.llvm.types import I64
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
+from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
+from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.records import Status
 

@@ -1,6 +1,6 @@
 """The fields of records in code that is being built: native code reads and writes what Python fills in.
 
->>> from nervure.transformers.cpu.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.transformers.cpu.runtime.records import Step
 >>> b = Builder("double_extent", [("step", PTR)])
 >>> step = At(Step, b.arguments[0])
@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import ctypes
 
-from nervure.transformers.cpu.llvm.builder import Operand, Register
-from nervure.transformers.cpu.llvm.shared import atomic_load, atomic_store
-from nervure.transformers.cpu.llvm.types import I8, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.builder import Operand, Register
+from nervure.transformers.cpu.compile.llvm.shared import atomic_load, atomic_store
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 
 
 class At:

@@ -17,8 +17,8 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import I32
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I32
 
 HAS_MXCSR = platform.machine() in ("x86_64", "AMD64")
 

@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from nervure import flags
-from nervure.transformers.cpu.code_cache import make_key
-from nervure.transformers.cpu.fingerprint import package_fingerprint
-from nervure.transformers.cpu.library_cache import load_or_make
+from nervure.transformers.cpu.cache.code_cache import make_key
+from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
+from nervure.transformers.cpu.cache.library_cache import load_or_make
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.runtime import cores, forking, records
 from nervure.transformers.cpu.settings import SETTINGS

@@ -20,9 +20,9 @@ import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.shared import lock, unlock
-from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.records import CLASSES, Block, Pool
 from nervure.transformers.cpu.runtime.slices import greatest

@@ -10,8 +10,8 @@ A kernel's results do not depend on where it is cut; only time does.
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.llvm.types import I64, PTR
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.records import Step
 

@@ -17,9 +17,15 @@ the job of that step.
 
 from __future__ import annotations
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.shared import atomic_load, atomic_store, compare_exchange, fetch_add, pause
-from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.shared import (
+    atomic_load,
+    atomic_store,
+    compare_exchange,
+    fetch_add,
+    pause,
+)
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.floats import set_standard_floats

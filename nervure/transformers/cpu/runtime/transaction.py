@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import ctypes
 
-from nervure.transformers.cpu.llvm.builder import Builder, Register
-from nervure.transformers.cpu.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.arrays import host, read
 from nervure.transformers.cpu.runtime.fields import At
 from nervure.transformers.cpu.runtime.objects import LIST_ITEMS, LIST_SIZE, WRITEABLE

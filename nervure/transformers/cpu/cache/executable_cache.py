@@ -1,0 +1,198 @@
+"""Compiled functions in the cache of machine code: a graph that was compiled before goes through no pass again.
+
+An entry is a :class:`CompiledFunction`, which names kernels by their keys, with the constants that passes have made. It
+is found by the structure of the function as it was built, the target and the package's own fingerprint. So equal graphs
+of other names and lines share one, and a change of any pass makes all anew.
+
+>>> import nervure as nv
+>>> from nervure.transformers.cpu.compile.compilation import compile_function
+>>> from nervure.transformers.cpu.machine import Target
+>>> x = nv.Parameter(nv.float32, (8,))
+>>> function = nv.Function([nv.ops.Exp(x)], [x])
+>>> content = describe(function, compile_function(function, Target.host()))
+>>> compiled = read(content, function).compiled
+>>> [kernel.launch.extent for kernel in compiled.kernels], compiled.memory.peak({})
+([8], (32, 1))
+
+What Python runs (host calls, prints, ops of users) has no text, so a function with such an op is not kept. Nor is one
+whose calls are checked or stored otherwise after the passes than before them: other bounds, assumptions or updates.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nervure import flags
+from nervure.errors import NervureError
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant
+from nervure.ir.printer import nested_functions
+from nervure.ir.structural import fingerprint
+from nervure.memory.storage import Storage, StorageKind
+from nervure.transformers.binding import Binder
+from nervure.transformers.cpu.cache.code_cache import CodeCache, make_key, user_cache
+from nervure.transformers.cpu.cache.codec import decode, dims_in, encode
+from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
+from nervure.transformers.cpu.cache.library_cache import find_all
+from nervure.transformers.cpu.compiled import CompiledFunction
+from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.settings import SETTINGS
+from nervure.types.dim import symbols
+from nervure.types.dtype import DType, as_dtype
+from nervure.types.shape import Shape
+
+if TYPE_CHECKING:
+    from nervure.transformers.cpu.compile.compilation import Compilation
+
+MOST_BYTES = 1 << 16
+"""Of constants that passes have made, together; a function with more is compiled each time."""
+
+_LENGTH = struct.Struct("<Q")  # of the description, which the bytes of constants follow
+
+
+def find(function: Function, target: Target) -> LoadedFunction | None:
+    """What the cache has of a function as it was built."""
+    cache = _cache_for(function)
+    content = cache.get(_key(function, target)) if cache else None
+    return read(content, function) if content else None
+
+
+def keep(function: Function, compilation: Compilation, target: Target) -> None:
+    """Puts what a function became into the cache, if it is of the kind that can be kept."""
+    cache = _cache_for(function)
+    content = describe(function, compilation) if cache else None
+    if cache and content:
+        cache.put(_key(function, target), content)
+
+
+def _cache_for(function: Function) -> CodeCache | None:
+    """The cache, for a function that has a text; while passes are to be seen at work, there is none."""
+    if not flags.cache_executables or flags.debug:
+        return None
+    classes = {type(op) for each in nested_functions(function) for op in each.operations}
+    is_ours = all([cls.__module__.startswith("nervure.") for cls in classes])
+    has_text = not any([field.kind == "callable" for cls in classes for field in cls.fields.values()])
+    return user_cache() if is_ours and has_text else None
+
+
+def _key(function: Function, target: Target) -> bytes:
+    return make_key("executable", package_fingerprint(), SETTINGS, target.key, fingerprint(function))
+
+
+# -- writing -------------------------------------------------------------------------------------------------
+
+
+def describe(function: Function, compilation: Compilation) -> bytes | None:
+    """The entry of what a function became; None if it cannot be kept."""
+    plan, compiled = compilation.plan, compilation.loaded.compiled
+    if not all([kernel.key for kernel in compiled.kernels]) or not _same_contract(function, plan.function):
+        return None
+    constants, content = _described(plan.constants, function)
+    if len(content) > MOST_BYTES:
+        return None
+    variables = [function.variables.index(variable) for variable in plan.function.variables]
+    storages = tuple([_renumbered(storage, variables) for storage in compiled.storages])
+    parts = {"function": encode(replace(compiled, storages=storages)), "constants": constants}
+    text = json.dumps(parts, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(text)) + text + content
+
+
+def _renumbered(storage: Storage, variables: Sequence[int]) -> Storage:
+    """A storage that names variables by other numbers."""
+    if storage.kind is StorageKind.VARIABLE:
+        return replace(storage, number=variables[storage.number])
+    return storage if storage.variable is None else replace(storage, variable=variables[storage.variable])
+
+
+def _same_contract(function: Function, optimised: Function) -> bool:
+    """Whether a call of both is checked alike, and changes the same variables."""
+    assumed = [[(entry.left, entry.right) for entry in each.assumptions] for each in (function, optimised)]
+    return (assumed[0] == assumed[1] and Binder(function).bounds == Binder(optimised).bounds
+            and set(function.variables) == set(optimised.variables)
+            and [variable for variable, _ in function.updates] == [variable for variable, _ in optimised.updates])
+
+
+def _described(arrays: Sequence[np.ndarray], function: Function) -> tuple[list[Any], bytes]:
+    """Constants: those of the function by their number there, others by type, shape and bytes."""
+    given = {id(array): number for number, array in enumerate(_constants(function))}
+    own = [array for array in arrays if id(array) not in given]
+    listed = [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays]
+    return listed, b"".join([np.ascontiguousarray(array).tobytes() for array in own])
+
+
+def _constants(function: Function) -> list[np.ndarray]:
+    return [op.array for op in function.operations if isinstance(op, Constant)]
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def read(content: bytes, function: Function) -> LoadedFunction | None:
+    """What an entry describes; None if it is not one of this function, or its kernels are not there."""
+    try:
+        length, = _LENGTH.unpack_from(content)
+        end = _LENGTH.size + length
+        parts = json.loads(content[_LENGTH.size:end])
+        compiled = decode(CompiledFunction, parts["function"])
+        constants = _read_constants(parts["constants"], memoryview(content)[end:], _constants(function))
+    except (struct.error, ValueError, TypeError, KeyError, NervureError):
+        return None
+    libraries = find_all([kernel.key for kernel in compiled.kernels])
+    if libraries is None or not _belongs(compiled, function, constants):
+        return None
+    codes = [kernel_code(compiled, *pair) for pair in zip(compiled.kernels, libraries, strict=True)]
+    return LoadedFunction(compiled, function, codes, constants)
+
+
+def _read_constants(listed: Sequence[Any], content: memoryview, given: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The arrays of an entry. One of the errors that ``read`` catches if they are not as described."""
+    arrays, known, start = [], dict(enumerate(given)), 0
+    for entry in listed:
+        if type(entry) is int:
+            arrays.append(known[entry])
+            continue
+        name, shape = entry
+        dtype = as_dtype(name)
+        end = start + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        arrays.append(np.frombuffer(content[start:end], dtype.numpy).reshape(shape).copy())
+        start = end
+    if start != len(content):
+        raise ValueError("there are other bytes than those of constants")
+    return arrays
+
+
+def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence[np.ndarray]) -> bool:
+    """Whether what was read can be this function: its numbers name something, of the types that the function says."""
+    if not compiled.is_sound() or not all([symbols(dim) <= function.symbols for dim in dims_in(compiled)]):
+        return False
+    roots = [compiled.storages[root] for root in compiled.roots]
+    pairs = [(compiled.storages[root].kind, compiled.storages[variable].kind) for root, variable in compiled.in_place]
+    declared = _declared(function, constants)
+    return ([(root.kind, root.number) for root in roots] == [(StorageKind.ROOT, n) for n in range(len(function.roots))]
+            and set(pairs) <= {(StorageKind.ROOT, StorageKind.VARIABLE)}
+            and all([_is_declared(storage, declared) for storage in compiled.storages]))
+
+
+def _is_declared(storage: Storage, declared: Mapping[tuple[StorageKind, int], tuple[DType, Shape]]) -> bool:
+    if storage.is_of_call:
+        return storage.variable is None or (StorageKind.VARIABLE, storage.variable) in declared
+    return declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape)
+
+
+def _declared(function: Function,
+              constants: Sequence[np.ndarray]) -> dict[tuple[StorageKind, int], tuple[DType, Shape]]:
+    """The element types and shapes of all that a function names, by kind and number."""
+    types = {StorageKind.ARGUMENT: [parameter.value.type for parameter in function.parameters],
+             StorageKind.VARIABLE: [variable.type for variable in function.variables],
+             StorageKind.ROOT: [root.type for root in function.roots]}
+    declared = {(kind, number): (type.dtype, type.shape) for kind, listed in types.items()
+                for number, type in enumerate(listed)}
+    return declared | {(StorageKind.CONSTANT, number): (as_dtype(array.dtype), array.shape)
+                       for number, array in enumerate(constants)}

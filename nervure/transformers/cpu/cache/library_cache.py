@@ -1,0 +1,77 @@
+"""Machine code that is there already, in this process or on the disk. Nothing is compiled: LLVM is not loaded.
+
+>>> from nervure.transformers.cpu.compile.jit import compile_kernel
+>>> from nervure.transformers.cpu.machine import Target
+>>> text = "define i64 @answer() { ret i64 42 }"
+>>> library = compile_kernel(text)
+>>> find_all([kernel_key(text, Target.host())]) == [library]
+True
+
+A library lives as long as somebody holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from weakref import WeakValueDictionary
+
+from nervure.errors import FormatError
+from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
+from nervure.transformers.cpu.cache.loader import Library, load, load_together
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.settings import SETTINGS
+
+_loaded: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
+
+
+def kernel_key(text: str, target: Target) -> bytes:
+    """The key of a kernel's machine code."""
+    return make_key("kernel", SETTINGS, target.key, text)
+
+
+def find(keys: Iterable[bytes]) -> dict[bytes, Library]:
+    """The machine code that there is of these keys."""
+    found = {key: library for key in dict.fromkeys(keys) if (library := _loaded.get(key) or _from_disk(key))}
+    _loaded.update(found)
+    return found
+
+
+def find_all(keys: Sequence[bytes]) -> list[Library] | None:
+    """The machine code of all these keys; None if some of it is not there."""
+    found = find(keys)
+    return [found[key] for key in keys] if all([key in found for key in keys]) else None
+
+
+def keep(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
+    """New machine code by its keys: loaded, and put on the disk."""
+    made = {}
+    for key, code in codes.items():
+        made[key] = load(code)
+        if cache := user_cache():
+            cache.put(key, code)
+    _loaded.update(made)
+    return made
+
+
+def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> Library:
+    """Object files that use each other as one library: off the disk, else made and put there."""
+    cache = user_cache()
+    if cache and all(codes := [cache.get(key) for key in keys]):
+        with suppress(FormatError):
+            return load_together([code for code in codes if code])
+    made = make()
+    library = load_together(made)
+    if cache:
+        for key, code in zip(keys, made, strict=True):
+            cache.put(key, code)
+    return library
+
+
+def _from_disk(key: bytes) -> Library | None:
+    cache = user_cache()
+    code = cache.get(key) if cache else None
+    try:
+        return load(code) if code else None
+    except FormatError:  # whole, but nothing that can be loaded: it is compiled and put again
+        return None

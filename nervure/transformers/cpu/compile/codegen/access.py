@@ -1,0 +1,221 @@
+"""Reading and writing elements in memory, in one lane or many, where a condition may hold in some lanes only.
+
+Complex numbers lie as pairs, so that their vectors are shuffled apart and together; bools lie as bytes.
+
+>>> from nervure.transformers.cpu.compile.llvm.types import PTR
+>>> from nervure.types.dtype import bool_, complex64
+>>> b = Builder("example", [("x", PTR)])
+>>> read_row(b.arguments[0], bool_, 8)
+bool <8 x i1> %v1
+>>> read_row(b.arguments[0], complex64, 8)
+c64 <8 x float> %v3, <8 x float> %v4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nervure.transformers.cpu.compile.codegen.element import Element, memory_types, register_types
+from nervure.transformers.cpu.compile.codegen.places import address_of
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
+from nervure.types.dtype import DType
+
+
+class Streaming(NamedTuple):
+    """How rows are stored: past the caches where the ``bits`` of an address are all 0, the low ones because the row has
+    to be aligned, and all where it should not go past them.
+    """
+
+    bits: Register
+    alignment: int
+
+
+def read_one(pointer: Register, dtype: DType) -> Element:
+    """The element at an address."""
+    b, types = pointer.builder, memory_types(dtype)
+    parts = [b.load(b.offset(pointer, number, type) if number else pointer, type) for number, type in enumerate(types)]
+    return Element(dtype, tuple([_from_memory(part, dtype) for part in parts]))
+
+
+def write_one(x: Element, pointer: Register) -> None:
+    """Writes an element to an address."""
+    b = pointer.builder
+    for number, part in enumerate(x.registers):
+        part = _to_memory(part, x.dtype)
+        b.store(part, b.offset(pointer, number, part.type) if number else pointer)
+
+
+def read_row(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
+    """Elements that follow each other; zeros in lanes outside of the mask."""
+    b, type, parts = pointer.builder, memory_types(dtype)[0], len(memory_types(dtype))
+    whole = _read(b, pointer, type.vector(width * parts), _doubled(mask) if parts == 2 else mask)
+    if parts == 1:
+        return Element(dtype, (_from_memory(whole, dtype),))
+    return Element(dtype, tuple([b.shuffle(whole, whole, range(part, 2 * width, 2)) for part in range(2)]))
+
+
+def write_row(x: Element, pointer: Register, mask: Register | None = None, streaming: Streaming | None = None) -> None:
+    """Writes elements one after the other, but for lanes outside of the mask; past the caches where it is said."""
+    b = pointer.builder
+    row = _to_memory(x.registers[0], x.dtype)
+    if len(x.registers) == 2:
+        order = [lane + part * x.lanes for lane in range(x.lanes) for part in range(2)]
+        row, mask = b.shuffle(x.registers[0], x.registers[1], order), _doubled(mask)
+    if streaming is None or mask is not None or row.type.lanes * row.type.bits // 8 % streaming.alignment:
+        _write(b, row, pointer, mask)
+    else:
+        _write_streaming(b, row, pointer, streaming)
+
+
+def read_reversed(pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
+    """Elements that precede each other: lane 0 at the address, lane 1 before it."""
+    first = _before(pointer, dtype, width)
+    return reversed_lanes(read_row(first, dtype, width, mask if mask is None else _reversed(mask)))
+
+
+def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
+                   streaming: Streaming | None = None) -> None:
+    """Writes elements one before the other."""
+    first = _before(pointer, x.dtype, x.lanes)
+    write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), streaming)
+
+
+def read_every(step: int, pointer: Register, dtype: DType, width: int) -> Element:
+    """Elements a few apart, of which whole rows are read, without touching what follows the last one."""
+    b, reach = pointer.builder, (width - 1) * step + 1
+    starts = [min(start, reach - width) for start in range(0, reach, width)]
+    found, *others = [read_row(address_of(pointer, b.constant(I64, start), dtype.itemsize) if start else pointer,
+                               dtype, width) for start in starts]
+    order = [lane * step if lane * step < width else 0 for lane in range(width)]
+    for start, row in zip(starts[1:], others, strict=True):
+        order = [width + lane * step - start if start <= lane * step < start + width else order[lane]
+                 for lane in range(width)]
+        pairs = zip(found.registers, row.registers, strict=True)
+        found = Element(dtype, tuple([b.shuffle(x, y, order) for x, y in pairs]))
+        order = list(range(width))
+    return found
+
+
+def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:
+    """Elements at a distance of their own from an address; zeros in lanes outside of the mask."""
+    types = memory_types(dtype)
+    if mask is not None or types[0].bits >= 32:
+        return _gather(pointer, offsets, dtype, mask)
+    return from_lanes([read_one(_lane_address(pointer, offsets, lane, dtype), dtype)
+                       for lane in range(offsets.type.lanes)])
+
+
+def for_each_lane(width: int, mask: Register | None, body: Callable[[int], None], b: Builder) -> None:
+    """Code for each lane in which there is a turn, in order."""
+    for lane in range(width):
+        if mask is None:
+            body(lane)
+            continue
+        with b.if_(b.extract(mask, lane)):
+            body(lane)
+
+
+def lane_of(x: Element, lane: int) -> Element:
+    """One lane of a value, whose only lane stands for all."""
+    return x.map(lambda register: register.builder.extract(register, lane))
+
+
+def from_lanes(lanes: list[Element]) -> Element:
+    """A vector of elements."""
+    dtype, width = lanes[0].dtype, len(lanes)
+    b, registers = lanes[0].builder, []
+    for number, type in enumerate(register_types(dtype, width)):
+        total = b.undefined(type)
+        for lane, element in enumerate(lanes):
+            total = b.insert(total, element.registers[number], lane)
+        registers.append(total)
+    return Element(dtype, tuple(registers))
+
+
+def reversed_lanes(x: Element) -> Element:
+    """The last lane first."""
+    return x.map(_reversed)
+
+
+# -- one part ------------------------------------------------------------------------------------------------------
+
+
+def _from_memory(x: Register, dtype: DType) -> Register:
+    return x.not_equal(0) if dtype.kind == "bool" else x
+
+
+def _to_memory(x: Register, dtype: DType) -> Register:
+    return x.cast("zext", memory_types(dtype)[0]) if dtype.kind == "bool" else x
+
+
+def _reversed(x: Register) -> Register:
+    return x.builder.shuffle(x, x, range(x.type.lanes - 1, -1, -1))
+
+
+def _doubled(mask: Register | None) -> Register | None:
+    """Each lane twice, for elements of two parts."""
+    if mask is None:
+        return None
+    return mask.builder.shuffle(mask, mask, [lane // 2 for lane in range(2 * mask.type.lanes)])
+
+
+def _before(pointer: Register, dtype: DType, width: int) -> Register:
+    return address_of(pointer, pointer.builder.constant(I64, 1 - width), dtype.itemsize)
+
+
+def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> Register:
+    size = type.bits // 8
+    if mask is None:
+        return b.load(pointer, type, size)
+    if type.element.bits < 32:  # AVX2 has no masks for them, and tests lane after lane
+        return b.choose(b.any_lane(~mask), lambda: _read_masked(b, pointer, type, mask),
+                        lambda: b.load(pointer, type, size))
+    return _read_masked(b, pointer, type, mask)
+
+
+def _read_masked(b: Builder, pointer: Register, type: Type, mask: Register) -> Register:
+    size, zeros = type.bits // 8, "zeroinitializer"
+    name = f"llvm.masked.load.{type.suffix}.p0"
+    b.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
+    return b.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, {type} {zeros})")
+
+
+def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) -> None:
+    size = x.type.bits // 8
+    if mask is None:
+        b.store(x, pointer, size)
+        return
+    name = f"llvm.masked.store.{x.type.suffix}.p0"
+    b.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
+    b.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
+
+
+def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
+    """Where the address allows it, past the caches; which of both is the same in all turns of a loop."""
+    aligned, other, done = b.label("aligned"), b.label("other"), b.label("done")
+    b.branch((pointer.cast("ptrtoint", I64) & streaming.bits).equal(0), aligned, other)
+    b.block(aligned)
+    b.store(x, pointer, streaming.alignment, streaming=True)
+    b.jump(done)
+    b.block(other)
+    b.store(x, pointer)
+    b.block(done)
+
+
+def _gather(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:
+    b, width, parts = pointer.builder, offsets.type.lanes, []
+    allowed = mask or b.constant(I1.vector(width), True)
+    for number, scalar in enumerate(memory_types(dtype)):
+        start = b.offset(pointer, number, scalar) if number else pointer
+        places, type = address_of(start, offsets, dtype.itemsize), scalar.vector(width)
+        name = f"llvm.masked.gather.{type.suffix}.{PTR.vector(width).suffix}"
+        b.declarations[name] = f"declare {type} @{name}({places.type}, i32, {allowed.type}, {type})"
+        parts.append(b.emit(type, f"call {type} @{name}({places.type} {places.text}, i32 {scalar.bits // 8}, "
+                                  f"{allowed.type} {allowed.text}, {type} zeroinitializer)"))
+    return Element(dtype, tuple([_from_memory(part, dtype) for part in parts]))
+
+
+def _lane_address(pointer: Register, offsets: Register, lane: int, dtype: DType) -> Register:
+    return address_of(pointer, pointer.builder.extract(offsets, lane), dtype.itemsize)

@@ -1,0 +1,133 @@
+"""What a scalar of the loop IR is in registers: its element type and one or two registers, in one lane or many.
+
+A bool is an i1; float32 and float64 are floats; integers are integers. Low-precision floats and 4-bit integers are
+carried as the bits that lie in memory, and only conversions look into them. A complex number is two registers.
+
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.types.dtype import bfloat16, bool_, complex64, float32, uint8
+>>> register_types(float32, 8), register_types(bool_, 8), register_types(bfloat16, 1), register_types(complex64, 4)
+((<8 x float>,), (<8 x i1>,), (i16,), (<4 x float>, <4 x float>))
+>>> b = Builder("example")
+>>> literal(b, 1.5, bfloat16, 8)
+bf16 <8 x i16> splat (i16 16320)
+>>> literal(b, 1 - 2j, complex64)
+c64 float 0x3FF0000000000000, float 0xC000000000000000
+
+In memory a bool is a byte, and the two parts of a complex number follow each other:
+
+>>> memory_types(bool_), memory_types(complex64), memory_types(uint8)
+((i8,), (float, float), (i8,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from nervure.errors import InternalError
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I8, Type, make_type
+from nervure.types.dtype import DType, complex64, complex128, float32, float64
+
+Number = bool | int | float | complex
+
+_PART = {complex64: float32, complex128: float64}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Element:
+    """A value of an element type, in the lanes of its registers."""
+
+    dtype: DType
+    registers: tuple[Register, ...]
+
+    @property
+    def lanes(self) -> int:
+        """How many elements this is."""
+        return self.registers[0].type.lanes
+
+    @property
+    def register(self) -> Register:
+        """The register of a type that has one."""
+        register, = self.registers
+        return register
+
+    @property
+    def builder(self) -> Builder:
+        """Where it is computed."""
+        return self.registers[0].builder
+
+    def map(self, change: Callable[[Register], Register]) -> Element:
+        """The same type with each register changed: moved, shuffled, extracted."""
+        return Element(self.dtype, tuple([change(register) for register in self.registers]))
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.short} {', '.join([repr(register) for register in self.registers])}"
+
+
+@cache
+def register_types(dtype: DType, lanes: int = 1) -> tuple[Type, ...]:
+    """The types of the registers of an element type."""
+    if dtype.kind == "bool":
+        return (I1.vector(lanes),)
+    return tuple([part.vector(lanes) for part in memory_types(dtype)])
+
+
+@cache
+def memory_types(dtype: DType) -> tuple[Type, ...]:
+    """The scalar types of the parts of an element as they lie in memory, one after the other."""
+    if dtype.is_complex:
+        return memory_types(_PART[dtype]) * 2
+    if dtype.kind == "bool":
+        return (I8,)
+    if dtype.is_float and not dtype.is_low_precision:
+        return (F32 if dtype is float32 else F64,)
+    return (make_type(f"i{8 * dtype.itemsize}", 1),)
+
+
+def literal(b: Builder, value: Number, dtype: DType, lanes: int = 1) -> Element:
+    """A number in all lanes, rounded to the type."""
+    types = register_types(dtype, lanes)
+    if dtype.is_complex:
+        number = complex(value)
+        return Element(dtype, (b.constant(types[0], number.real), b.constant(types[1], number.imag)))
+    if isinstance(value, complex):
+        raise InternalError(f"the literal {value} has no imaginary part as {dtype}")
+    if dtype.is_low_precision or dtype.bits == 4:
+        value = int(np.asarray(value).astype(dtype.numpy).reshape(1).view(f"u{dtype.itemsize}")[0])
+    return Element(dtype, (b.constant(types[0], value),))
+
+
+def broadcast(x: Element, lanes: int) -> Element:
+    """A value of one lane in all lanes; one that has the lanes already is itself."""
+    if x.lanes == lanes:
+        return x
+    if x.lanes != 1:
+        raise InternalError(f"{x.lanes} lanes cannot become {lanes}")
+    return x.map(lambda register: _splat(register, lanes))
+
+
+def _splat(x: Register, lanes: int) -> Register:
+    if x.text.startswith("%"):
+        return x.builder.splat(x, lanes)
+    return Register(x.builder, x.type.vector(lanes), f"splat ({x.type} {x.text})")  # a constant stays one
+
+
+def aligned(operands: Sequence[Element]) -> list[Element]:
+    """Values of one lane and of many, all with as many lanes as the widest."""
+    lanes = max([x.lanes for x in operands])
+    return [broadcast(x, lanes) for x in operands]
+
+
+def select(condition: Element, x: Element, y: Element) -> Element:
+    """x where a bool holds, else y, bit for bit; the condition may have one lane for all."""
+    if x.dtype is not y.dtype:
+        raise InternalError(f"a choice between {x.dtype} and {y.dtype}")
+    lanes = max(condition.lanes, x.lanes, y.lanes)
+    x, y = broadcast(x, lanes), broadcast(y, lanes)
+    holds, b = condition.register, condition.builder
+    return Element(x.dtype, tuple([b.where(holds, left, right)
+                                   for left, right in zip(x.registers, y.registers, strict=True)]))

@@ -1,0 +1,197 @@
+"""Dimensions with loop indices in them, as 64-bit arithmetic in one lane or many.
+
+Sums and products are computed as far out as their parts are known. Division rounds down and gives 0 where the divisor
+is 0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
+
+>>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.types.dim import dim
+>>> frame = Frame(Builder("kernel", ARGUMENTS), vector_bytes=32, is_narrow=True, build=print)
+>>> dimension(frame, dim("N") * 2).register, frame.sizes.table        # without an index: the caller computes it
+(i64 %v1, (2*N,))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from nervure.errors import InternalError
+from nervure.kernel.loop_index import LoopIndex, index_named
+from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import F64, I64
+from nervure.types.dim import DimLike, bounds, index_symbols
+from nervure.types.dim.structure import Factor, Kind, index_terms
+from nervure.types.dtype import float64, int64
+
+_OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min", Kind.MAXIMUM: "max",
+               Kind.PRODUCT: "*"}
+
+
+def dimension(frame: Frame, x: DimLike) -> Value:
+    """A dimension as an i64; with a lane for each turn where it depends on the vector index."""
+    if not index_symbols(x):
+        return frame.size(x)
+    key = ("dimension", x, _lanes_of(frame) if frame.lanes is not None and frame.lanes.index.occurs_in(x) else None)
+    known = frame.find(key)
+    if known is not None:
+        return known
+    total = sum_of(frame, [_product(frame, coefficient, factors) for coefficient, factors in index_terms(x)])
+    return frame.keep(key, total)
+
+
+def index_value(frame: Frame, index: LoopIndex) -> Value:
+    """A loop index, a lane for each turn if it is the vector index."""
+    lanes = frame.lanes
+    if lanes is None or lanes.index is not index:
+        found = frame.find(("index", index))
+        if found is None:
+            raise InternalError(f"the index {index} is used outside of its loop")
+        return found
+    key = ("lanes of", index, _lanes_of(frame))
+    return frame.compute(key, [lanes.start, lane_numbers(frame, lanes.width)], lambda x, y: x + y)
+
+
+def _lanes_of(frame: Frame) -> Hashable:
+    """What tells lanes from others of the same index, which may start at another number."""
+    return None if frame.lanes is None else (frame.lanes.start.register.text, frame.lanes.width)
+
+
+def lane_numbers(frame: Frame, width: int) -> Value:
+    """0, 1, 2, ... as a vector of i64."""
+    return Value(Element(int64, (frame.builder.vector(I64.vector(width), range(width)),)), 0)
+
+
+def sum_of(frame: Frame, terms: list[Value]) -> Value:
+    """The sum, of which the parts known outside are added there."""
+    terms = sorted(terms, key=lambda term: (term.level, term.lanes))
+    total = terms[0] if terms else frame.integer(0)
+    for term in terms[1:]:
+        total = sum_of_two(frame, total, term)
+    return total
+
+
+def sum_of_two(frame: Frame, x: Value, y: Value) -> Value:
+    """x + y."""
+    if x.register.text == "0":
+        return y
+    if y.register.text == "0":
+        return x
+    return frame.compute(("+", *_name(x, y)), [x, y], lambda left, right: left + right)
+
+
+def product_of_two(frame: Frame, x: Value, y: Value) -> Value:
+    """x * y."""
+    for one, other in ((x, y), (y, x)):
+        if one.register.text in ("0", "1"):
+            return other if one.register.text == "1" else one
+    return frame.compute(("*", *_name(x, y)), [x, y], lambda left, right: left * right)
+
+
+def _name(*values: Value) -> tuple[Hashable, ...]:
+    return tuple([(value.register.text, value.lanes) for value in values])
+
+
+def _product(frame: Frame, coefficient: DimLike, factors: tuple[Factor, ...]) -> Value:
+    values = [_factor(frame, factor) for factor in factors]
+    total = frame.size(coefficient)
+    for value in sorted(values, key=lambda value: (value.level, value.lanes)):
+        total = product_of_two(frame, total, value)
+    return total
+
+
+def _factor(frame: Frame, factor: Factor) -> Value:
+    if factor.kind is Kind.SYMBOL:
+        return index_value(frame, index_named(factor.name))
+    operands = [dimension(frame, operand) for operand in factor.operands]
+    if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
+        quotient = _floor_divide(frame, operands[0], operands[1], factor.operands)
+        if factor.kind is Kind.FLOOR_DIVIDE:
+            return quotient
+        return _remainder(frame, operands[0], operands[1], quotient)
+    total = operands[0]
+    for operand in operands[1:]:
+        total = _extreme(frame, factor.kind, total, operand)
+    return total
+
+
+def _extreme(frame: Frame, kind: Kind, x: Value, y: Value) -> Value:
+    if kind is Kind.PRODUCT:
+        return product_of_two(frame, x, y)
+    name = {Kind.MINIMUM: "smin", Kind.MAXIMUM: "smax"}[kind]
+    return frame.compute((name, *_name(x, y)), [x, y], lambda left, right: left.builder.intrinsic(name, left, right))
+
+
+# -- division ----------------------------------------------------------------------------------------------------
+
+
+def _floor_divide(frame: Frame, x: Value, y: Value, dims: tuple[DimLike, ...]) -> Value:
+    least_x, least_y = bounds(dims[0])[0], bounds(dims[1])[0]
+    key = ("//", *_name(x, y))
+    if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
+        return _divide_lanes(frame, x, y, key)
+    is_plain = least_x is not None and least_x >= 0 and least_y is not None and least_y >= 1
+    return frame.compute(key, [x, y], _divide_plainly if is_plain else _divide)
+
+
+def _remainder(frame: Frame, x: Value, y: Value, quotient: Value) -> Value:
+    """x - y * (x // y), and 0 where y is 0."""
+    def rest(dividend: Register, divisor: Register, times: Register) -> Register:
+        left = dividend - times * divisor
+        return left.builder.where(divisor.equal(0), left * 0, left)
+
+    return frame.compute(("%", *_name(x, y)), [x, y, quotient], rest)
+
+
+def _divide_plainly(x: Register, y: Register) -> Register:
+    return x.builder.emit(x.type, f"udiv {x.type} {x.text}, {y.text}")
+
+
+def _divide(x: Register, y: Register) -> Register:
+    b = x.builder
+    none = y.equal(0)
+    y = b.where(none, y * 0 + 1, y)
+    quotient = b.emit(x.type, f"sdiv {x.type} {x.text}, {y.text}")
+    rest = x - quotient * y
+    is_past = rest.not_equal(0) & ((rest ^ y) < 0)
+    return b.where(none, quotient * 0, b.where(is_past, quotient - 1, quotient))
+
+
+_MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 rounds to an integer, which its lowest bits then hold
+_MAGIC_BITS = 0x4338000000000000
+
+
+def _divide_lanes(frame: Frame, x: Value, y: Value, key: Hashable) -> Value:
+    """Lanes divided by one number >= 0.
+
+    x * (1 / y) is within 1/2 of x / y, so that rounded to nearest it is the quotient or one more; which one, an exact
+    remainder tells.
+    """
+    def reciprocal(divisor: Register) -> Register:
+        b = divisor.builder
+        return 1.0 / b.where(divisor.equal(0), 1, divisor).cast("sitofp", F64)
+
+    def floating(divisor: Register) -> Register:
+        return divisor.cast("sitofp", F64)
+
+    def quotient(dividend: Register, factor: Register, divisor: Register) -> Register:
+        b = dividend.builder
+        number = _to_float(dividend)
+        nearest = b.fma(number, factor, _MAGIC) - _MAGIC
+        rest = b.fma(-nearest, divisor, number)
+        floor = b.where(rest < 0.0, nearest - 1.0, nearest)
+        return _to_integer(b.where(divisor.equal(0.0), 0.0, floor))
+
+    name = _name(y)
+    factor = frame.compute(("1/", *name), [y], reciprocal, float64)
+    divisor = frame.compute(("float", *name), [y], floating, float64)
+    return frame.compute(key, [x, factor, divisor], quotient)
+
+
+def _to_float(x: Register) -> Register:
+    return (x + _MAGIC_BITS).bitcast(F64) - _MAGIC
+
+
+def _to_integer(x: Register) -> Register:
+    return (x + _MAGIC).bits() - _MAGIC_BITS

@@ -1,0 +1,89 @@
+"""The loops of a kernel: which of the ways to run its turns each of them takes.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.transformers.cpu.compile.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> text = "kernel turns():\\n  for i < 8 parallel:\\n    for j < {}:"
+>>> ["loop1" in generate(parse_kernel(text.format(extent)), Target.avx2()).text for extent in (8, 1)]
+[True, False]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from nervure.kernel.ir import For
+from nervure.kernel.rewriting import fresh_copy
+from nervure.transformers.cpu.compile.codegen.expressions import dimension
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Front
+from nervure.transformers.cpu.compile.codegen.gathered_rows import gathered_rows
+from nervure.transformers.cpu.compile.codegen.loops import (
+    counted,
+    has_turns,
+    known_turns,
+    stored,
+    vector_turns,
+)
+from nervure.transformers.cpu.compile.codegen.next_rows import Places, ask, next_rows
+from nervure.transformers.cpu.compile.codegen.reduce_across_rows import build_tiles
+from nervure.transformers.cpu.compile.llvm.builder import Register
+
+
+def build_for(frame: Frame, loop: For) -> None:
+    """A loop from 0 to its extent."""
+    if loop.unrolled and loop.widths is not None:
+        _build_copies(frame, loop, loop.widths.masked)
+        return
+    build_slice(frame, loop, frame.integer(0).register, dimension(frame, loop.extent).register, has_turns(loop.extent))
+
+
+def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
+    """The turns of a loop from ``begin`` up to ``end``."""
+    frame.loops.append((loop.index, loop.extent))
+    _note(frame, next_rows(loop))
+    if loop.widths is not None or loop.tile is not None:
+        with frame.builder.if_(begin < end):
+            _build_vector_loop(frame, loop, begin, end, is_certain)
+    else:
+        ahead, places = gathered_rows(loop)
+        _note(frame, places)
+
+        def body(_: Sequence[Register]) -> Sequence[Register]:
+            frame.build(frame, [*ahead, *loop.body])
+            return ()
+
+        front = Front(None, stored(loop), is_certain)
+        counted(frame, loop.index, (begin, end), front, (), body)
+    frame.loops.pop()
+
+
+def _build_copies(frame: Frame, loop: For, width: int) -> None:
+    """A few copies of the body, the last of them with a mask where whole vectors leave something."""
+    front, extent = Front(frame.builder.region(), stored(loop), True), loop.extent
+    assert isinstance(extent, int)
+    frame.loops.append((loop.index, extent))
+    for start in range(0, extent, width):
+        body, _ = fresh_copy(loop.body)  # what is known of these turns holds for no others
+        known_turns(frame, loop.index, front, start, width, extent - start, partial(frame.build, frame, body))
+    frame.loops.pop()
+
+
+def _note(frame: Frame, found: Mapping[For, Places]) -> None:
+    """Remembers what loops inside are to ask for."""
+    for loop, places in found.items():
+        frame.next_rows.setdefault(loop, []).extend(places)
+
+
+def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
+    if loop.tile is not None:
+        build_tiles(frame, loop, loop.tile, (begin, end))
+        return
+
+    def body() -> None:
+        frame.build(frame, loop.body)
+        ask(frame, frame.next_rows.get(loop, ()))
+
+    front = Front(frame.builder.region(), stored(loop), is_certain)
+    assert loop.widths is not None
+    vector_turns(frame, loop.index, (begin, end), front, loop.widths, body)

@@ -1,0 +1,239 @@
+"""Where code goes: every value is computed in the outermost loop that it can be, once.
+
+Loops that are being built are numbered from the outside: level 0 is the kernel itself. Each loop has a place in front
+of it (a region) that stays open while its body is built. A value remembers the level at which it is known; what is
+computed from values goes to the highest of their levels, which is either here or in front of a loop around us. What a
+level has computed, under a key that says what it is, is found again by all that it encloses.
+
+Inside a vector loop the values that depend on its index have as many lanes as turns are run at once; the others have
+one lane, and are repeated in all lanes where they meet them.
+
+>>> b = Builder("kernel", ARGUMENTS)
+>>> frame = Frame(b, vector_bytes=32, is_narrow=True, build=print)
+>>> n = frame.size(1000)
+>>> front = Front(b.region(), frozenset(), is_certain=False)
+>>> with b.loop(0, 8) as loop, frame.inside(front):
+...     k = frame.here(Element(int64, (loop.index,)))
+...     half = frame.compute("half", [n], lambda x: x.shift_right(1))      # in front of the loop, where n is known
+...     place = frame.compute("place", [half, k], lambda x, y: x + y)
+>>> half.level, place.level
+(0, 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from nervure.errors import InternalError
+from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
+from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
+from nervure.transformers.cpu.compile.codegen.sizes import Sizes
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType, int64
+
+ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
+"""What a kernel is called with."""
+
+ALIGNMENT = 64
+"""Bytes, of memory beyond the stack."""
+
+_ON_STACK = 65_536
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """What a key stands for, and the level at which it is known."""
+
+    element: Element
+    level: int
+
+    @property
+    def register(self) -> Register:
+        """The register, of a type that has one."""
+        return self.element.register
+
+    @property
+    def lanes(self) -> int:
+        """The lanes that it differs in, or 1."""
+        return self.element.lanes
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Lanes:
+    """A vector index: its name, its value in lane 0, how many lanes there are, and in which of them there is a turn
+    (None: in all; at least in one).
+    """
+
+    index: LoopIndex
+    start: Value
+    width: int
+    mask: Value | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Front:
+    """The place in front of a loop, where code runs only if the loop has a turn.
+
+    ``stored`` are the buffers that the loop writes, ``is_certain`` whether it surely has a turn, ``known`` what has
+    been computed here.
+    """
+
+    region: Region | None
+    stored: frozenset[Buffer]
+    is_certain: bool
+    known: dict[Hashable, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Level:
+    """A loop whose body is being built: the place in front of it, and what has been computed in this body."""
+
+    front: Front
+    known: dict[Hashable, Value]
+
+
+class Frame:
+    """A kernel that is being built."""
+
+    def __init__(self, b: Builder, vector_bytes: int, is_narrow: bool,
+                 build: Callable[[Frame, Sequence[Statement]], None]) -> None:
+        _, sizes, _, _, self.scratch, self.status = b.arguments
+        self.builder, self.sizes = b, Sizes(b, sizes)
+        self.pointers: dict[Buffer, Register] = {}
+        self.next_rows: dict[For, list[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
+        self.vector_bytes = vector_bytes
+        self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
+        self.build = build
+        self.levels = [Level(Front(None, frozenset(), True), {})]
+        self.lanes: Lanes | None = None
+        self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
+        self.failures: set[int] = set()
+        self.spare = b.allocate(I64, 8)  # memory that may always be read
+        self._stack: dict[int, list[Register]] = {}  # memory of the kernel that is free, by its bytes
+        self.scratch_bytes: DimLike = 0  # of the scratch buffers
+        self.more_scratch = 0  # bytes that are needed behind them
+
+    # -- levels ------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> int:
+        """The level of the loop whose body is being built."""
+        return len(self.levels) - 1
+
+    @contextmanager
+    def inside(self, front: Front) -> Iterator[None]:
+        """The body of a loop, or one of several copies of it."""
+        self.levels.append(Level(front, {}))
+        yield
+        self.levels.pop()
+
+    @contextmanager
+    def vector(self, lanes: Lanes) -> Iterator[None]:
+        """What is built inside runs in lanes."""
+        self.lanes = lanes
+        yield
+        self.lanes = None
+
+    @contextmanager
+    def at(self, level: int) -> Iterator[None]:
+        """What is built inside runs in the body of the loop of this level."""
+        if level == self.level:
+            yield
+            return
+        region = self.levels[level + 1].front.region
+        assert region is not None
+        with self.builder.at(region):
+            yield
+
+    def find(self, key: Hashable) -> Value | None:
+        """What is known under a key."""
+        for level in reversed(self.levels):
+            found = level.known.get(key) or level.front.known.get(key)
+            if found is not None:
+                return found
+        return None
+
+    def keep(self, key: Hashable, value: Value) -> Value:
+        """Makes a value known under a key wherever it can be used."""
+        known = self.levels[-1].known if value.level == self.level else self.levels[value.level + 1].front.known
+        known[key] = value
+        return value
+
+    def once(self, key: Hashable, level: int, make: Callable[[], Element]) -> Value:
+        """What is known under a key, or what ``make`` builds at a level."""
+        found = self.find(key)
+        if found is not None:
+            return found
+        with self.at(level):
+            element = make()
+        return self.keep(key, Value(element, level))
+
+    def compute(self, key: Hashable, operands: list[Value], make: Callable[..., Register],
+                dtype: DType = int64) -> Value:
+        """A register made from registers, all with as many lanes, where the last of them is known."""
+        level = max([x.level for x in operands], default=0)
+        width = max([x.lanes for x in operands], default=1)
+        whole = [self.spread(x, width) for x in operands]
+        return self.once(key, level, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
+
+    @contextmanager
+    def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
+        """Memory of so many bytes each for what is built inside, on the stack or behind the scratch buffers."""
+        places = []
+        for size in sizes:
+            free = self._stack.setdefault(size, [])
+            places.append(free.pop() if free else self._new_place(size))
+        yield places
+        for size, place in zip(sizes, places, strict=True):
+            self._stack[size].append(place)
+
+    def _new_place(self, size: int) -> Register:
+        if size <= _ON_STACK:
+            return self.builder.allocate(I8, size)
+        b, start = self.builder, self.sizes.register(self.scratch_bytes)
+        with b.at(self.sizes.region):
+            place = b.offset(b.offset(self.scratch, start, I8), self.more_scratch, I8)
+        self.more_scratch += -(-size // ALIGNMENT) * ALIGNMENT
+        return place
+
+    # -- values ------------------------------------------------------------------------------------------
+
+    def scalar(self, x: Scalar) -> Value:
+        """The value of a variable or literal."""
+        if isinstance(x, Literal):
+            return Value(literal(self.builder, x.value, x.dtype), 0)
+        found = self.find(x)
+        if found is None:
+            raise InternalError(f"{x!r} is used before it is defined")
+        return found
+
+    def size(self, x: DimLike) -> Value:
+        """A dimension without loop indices."""
+        return Value(Element(int64, (self.sizes.register(x),)), 0)
+
+    def integer(self, x: int) -> Value:
+        """A number as an index."""
+        return Value(literal(self.builder, x, int64), 0)
+
+    def spread(self, x: Value, width: int) -> Value:
+        """A value of one lane in all lanes."""
+        if x.lanes == width:
+            return x
+        return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.level,
+                         lambda: broadcast(x.element, width))
+
+    def here(self, element: Element) -> Value:
+        """What has been built in the body of the innermost loop."""
+        return Value(element, self.level)
+
+    # -- lanes -------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """How many lanes the vector index has, 1 without one."""
+        return self.lanes.width if self.lanes is not None else 1

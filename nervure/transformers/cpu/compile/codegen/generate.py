@@ -1,0 +1,94 @@
+"""A kernel of the loop IR as a module in LLVM's language, with one function, ``kernel``.
+
+    void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)
+
+It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the sliced loop
+that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.transformers.cpu.machine import Target
+>>> kernel = parse_kernel('''
+... kernel double(in x: f32[N], out y: f32[N]):
+...   symbol N
+...   for i < N parallel vector:
+...     v0 = x[i]
+...     v1 = add(v0, v0)
+...     y[i] = v1
+... ''')
+>>> code = generate(kernel, Target.avx2())
+>>> code.sizes, code.scratch_bytes, "fadd <8 x float>" in code.text
+((), 0, True)
+
+The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
+extents of short reductions, whether a row or a result is larger than the caches, and whether its rows share lines.
+Equal texts are equal kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
+from nervure.kernel.schedule.interleaving import with_interleaved_stores
+from nervure.kernel.schedule.streaming import with_streaming_stores
+from nervure.kernel.schedule.vectors import with_vectors
+from nervure.transformers.cpu.compile.codegen.for_loops import build_slice
+from nervure.transformers.cpu.compile.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
+from nervure.transformers.cpu.compile.codegen.places import address_of
+from nervure.transformers.cpu.compile.codegen.statements import build
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import PTR
+from nervure.types.dim import DimLike
+
+
+class HasVectors(Protocol):
+    """What decides how many lanes run at once."""
+
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of a vector register: 16, 32 or 64."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A module, and what its function expects.
+
+    ``sizes`` are the dimensions whose values stand in the table of sizes; ``buffers`` those whose addresses are in the
+    table of buffers; ``scratch_bytes`` what each thread needs; ``failures`` the numbers of its checks.
+    """
+
+    text: str
+    sizes: tuple[DimLike, ...]
+    buffers: tuple[Buffer, ...]
+    scratch_bytes: DimLike
+    failures: tuple[int, ...]
+
+
+def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
+    """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
+    kernel = with_streaming_stores(kernel, least_bytes or {})
+    kernel = replace(kernel, body=with_interleaved_stores(kernel.body))
+    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
+    b = Builder("kernel", ARGUMENTS, attributes="nounwind")
+    buffers, _, begin, end, scratch, _ = b.arguments
+    frame = Frame(b, target.vector_bytes, is_narrow, build)
+    kernel = with_vectors(kernel, frame.register_lanes)
+    given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
+    for number, buffer in enumerate(given):
+        frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
+    for buffer in kernel.buffers:
+        if buffer.role == "scratch":
+            frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
+            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no turn
+            frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+    if kernel.sliced is not None:
+        build_slice(frame, kernel.sliced, begin, end)
+    else:
+        build(frame, kernel.body)
+    if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
+        b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
+    b.ret()
+    scratch_bytes = frame.scratch_bytes + frame.more_scratch
+    return Code(assemble([b]), frame.sizes.table, given, scratch_bytes, tuple(sorted(frame.failures)))

@@ -1,0 +1,115 @@
+"""Where loads and stores go: the address of lane 0, computed as far out as possible, and how other lanes follow it.
+
+>>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.types.dtype import float32
+>>> b = Builder("kernel", ARGUMENTS)
+>>> frame, x = Frame(b, vector_bytes=32, is_narrow=True, build=print), Buffer("x", float32, 100, "in")
+>>> frame.pointers[x] = b.arguments[0]
+>>> locate(frame, x, Address(1)).pointer.register
+ptr %v0
+>>> b.text().splitlines()[-2]
+'  %v0 = getelementptr i32, ptr %buffers, i64 1'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from nervure.kernel.ir import Address, Buffer
+from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.expressions import (
+    dimension,
+    index_value,
+    lane_numbers,
+    product_of_two,
+    sum_of,
+)
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
+from nervure.transformers.cpu.compile.codegen.scalars import apply
+from nervure.transformers.cpu.compile.codegen.sizes import NUMBERS
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import PTR
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType, int64, uint64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Place:
+    """Elements in memory: ``pointer`` to the one of lane 0 (as a uint64).
+
+    ``step`` is the distance from lane to lane where it is a number (0: all lanes at one place); otherwise ``offsets``
+    are the distances of the lanes from the pointer.
+    """
+
+    pointer: Value
+    step: int | None
+    offsets: Value | None
+
+    @property
+    def level(self) -> int:
+        """The level at which all of it is known."""
+        return max(self.pointer.level, self.offsets.level if self.offsets is not None else 0)
+
+
+def locate(frame: Frame, buffer: Buffer, address: Address) -> Place:
+    """The place of a load or store."""
+    fixed, varying, step = _parts(frame, address)
+    pointer = Value(Element(uint64, (frame.pointers[buffer],)), 0)
+    for part in _by_level(frame, fixed):
+        pointer = advance(frame, pointer, part, buffer.dtype)
+    if frame.width == 1:
+        return Place(pointer, 0, None)
+    if not varying and (isinstance(step, int) and step in NUMBERS):
+        return Place(pointer, step, None)
+    if step != 0:
+        assert frame.lanes is not None
+        varying.append(product_of_two(frame, lane_numbers(frame, frame.lanes.width), frame.size(step)))
+    return Place(pointer, None, sum_of(frame, varying))
+
+
+def _parts(frame: Frame, address: Address) -> tuple[list[Value], list[Value], DimLike]:
+    """The terms with one lane, those with many, and the step along the vector index."""
+    terms = [dimension(frame, address.base)]
+    step: DimLike = 0
+    for index, stride in address.steps:
+        if frame.lanes is not None and frame.lanes.index is index:
+            step = step + stride
+            value = frame.lanes.start
+        else:
+            value = index_value(frame, index)
+        terms.append(product_of_two(frame, frame.size(stride), value))
+    for stride, variable in address.terms:
+        terms.append(product_of_two(frame, frame.size(stride), as_index(frame, frame.scalar(variable))))
+    fixed = [term for term in terms if term.lanes == 1]
+    return fixed, [term for term in terms if term.lanes > 1], step
+
+
+def as_index(frame: Frame, x: Value) -> Value:
+    """An integer of any type as an int64."""
+    if x.element.dtype is int64:
+        return x
+    key = ("int64", x.element.dtype, x.register.text, x.lanes)
+    return frame.once(key, x.level, lambda: apply("convert", [x.element], int64))
+
+
+def _by_level(frame: Frame, terms: list[Value]) -> list[Value]:
+    """The sums of the terms of each level, from the outside in."""
+    levels = sorted({term.level for term in terms})
+    return [sum_of(frame, [term for term in terms if term.level == level]) for level in levels]
+
+
+def advance(frame: Frame, pointer: Value, distance: Value, dtype: DType) -> Value:
+    """The address some elements further."""
+    if distance.register.text == "0":
+        return pointer
+    key: Hashable = ("advance", dtype.itemsize, pointer.register.text, distance.register.text)
+    return frame.compute(key, [pointer, distance], lambda x, steps: address_of(x, steps, dtype.itemsize), uint64)
+
+
+def address_of(pointer: Register, distance: Register, itemsize: int) -> Register:
+    """The address, or the vector of addresses, ``distance`` elements further, which may be outside of the buffer."""
+    type = PTR.vector(distance.type.lanes)
+    return pointer.builder.emit(type, f"getelementptr i{8 * itemsize}, ptr {pointer.text}, "
+                                      f"{distance.type} {distance.text}")

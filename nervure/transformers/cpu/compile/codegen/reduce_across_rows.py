@@ -1,0 +1,220 @@
+"""Vector loops around reductions: a tile of columns at a time, row after row.
+
+The statements of the body run one part after the other for the whole tile, and each point of a reduction for all
+columns of it; :mod:`nervure.kernel.schedule.reduce_across_rows` says why. What one part leaves for a later one waits in
+memory. A processor does not see by itself which row comes next, so rows are asked for ahead of time.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.transformers.cpu.compile.codegen.generate import generate
+>>> from nervure.transformers.cpu.machine import Target
+>>> text = generate(parse_kernel('''
+... kernel sums(in x: f32[M*N], out y: f32[M]):
+...   symbol M
+...   symbol N
+...   for i < M vector:
+...     v0 = reduce add over j < N:
+...       v1 = x[i + M*j]
+...       give v1
+...     y[i] = v0
+... '''), Target.avx2()).text
+>>> "@end_add_float32_8_of_4096" in text, "fadd <32 x float>" in text
+(True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from nervure.kernel.ir import (
+    BLOCK,
+    LANES,
+    Body,
+    For,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Tile,
+    Variable,
+    Widths,
+    used,
+)
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
+from nervure.transformers.cpu.compile.codegen.combining import combined, point_values
+from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.expressions import dimension
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Front
+from nervure.transformers.cpu.compile.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
+from nervure.transformers.cpu.compile.codegen.loops import has_turns, nest, stored, vector_turns
+from nervure.transformers.cpu.compile.codegen.next_rows import ask
+from nervure.transformers.cpu.compile.codegen.reductions import over_points
+from nervure.transformers.cpu.compile.codegen.slots import Layout, Slots, row_length, slots_with
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.types.dtype import int64
+
+_CACHE = 65_536       # bytes of the accumulators that are in use at the same time
+_AHEAD = 8           # rows between the one that is read and the one that is asked for
+
+
+def build_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
+    """The iterations of such a loop."""
+    _Tiles(frame, loop, tile).build(*ends)
+
+
+class _Tiles:
+    def __init__(self, frame: Frame, loop: For, tile: Tile) -> None:
+        self._frame, self._loop = frame, loop
+        self._columns, self._lanes = tile
+        self._parts = parts_of(loop.body)
+        self._waiting = _crossing(self._parts)
+        self._memory: dict[Variable, Register] = {}
+
+    def build(self, begin: Register, end: Register) -> None:
+        frame, b = self._frame, self._frame.builder
+        sizes = [lane_bytes(variable.dtype, self._columns) for variable in self._waiting]
+        with ExitStack() as stack:
+            self._memory = dict(zip(self._waiting, stack.enter_context(frame.borrowed(sizes)), strict=True))
+            front = Front(b.region(), stored(self._loop), False)
+            tiles = stack.enter_context(b.loop(begin, end, self._columns))
+            stack.enter_context(frame.inside(front))
+            stop = b.intrinsic("smin", tiles.index + self._columns, end)
+            for part, lanes in zip(self._parts, self._lanes, strict=True):
+                if isinstance(part, Reduce):
+                    self._reduce(part, lanes, tiles.index, stop)
+                elif isinstance(part, For):
+                    self._rows(part, lanes, tiles.index, stop)
+                else:
+                    self._plain(part, lanes, tiles.index, stop)
+
+    def _plain(self, part: Body, lanes: int, start: Register, stop: Register) -> None:
+        frame = self._frame
+
+        def body() -> None:
+            self._fetch(part, (), start)
+            frame.build(frame, part)
+            for variable in [entry for entry in _defined(part) if entry in self._memory]:
+                element = frame.spread(frame.scalar(variable), frame.width).element
+                write_lanes(element, self._memory[variable], self._columns, self._place(start))
+
+        self._turns(lanes, (start, stop), body)
+
+    def _rows(self, rows: For, lanes: int, start: Register, stop: Register) -> None:
+        """A loop over rows: each of them for all columns of the tile."""
+        frame = self._frame
+
+        def body() -> None:
+            self._fetch(rows.body, (), start)
+            frame.build(frame, rows.body)
+            self._ask_ahead(rows.body, rows.index, _AHEAD)
+
+        def row(_: Sequence[Register]) -> Sequence[Register]:
+            self._turns(lanes, (start, stop), body)
+            return ()
+
+        nest(frame, [(rows.index, rows.extent)], stored(rows), (), row)
+
+    def _reduce(self, reduce: Reduce, lanes: int, start: Register, stop: Register) -> None:
+        frame, width = self._frame, self._frame.register_lanes
+        with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
+                        [self._memory[variable] for variable in reduce.results]) as slots:
+            columns = stop - start
+            length = row_length(columns, width)
+
+            def point(number: Register) -> None:
+                row = (number & (LANES - 1)) * length
+
+                def body() -> None:
+                    self._fetch(reduce.body, reduce.values, start)
+                    values = point_values(frame, reduce)
+                    self._ask_ahead(reduce.body, reduce.indices[-1][0], LANES if len(reduce.indices) == 1 else _AHEAD)
+                    place = row + self._place(start)
+                    slots.write(combined(reduce, slots.read(place, frame.width), values), place)
+
+                self._turns(lanes, (start, stop), body)
+
+            if len(reduce.indices) > 1:
+                over_points(frame, reduce, slots, columns, point)
+            else:
+                self._over_rows(reduce, slots, columns, point)
+
+    def _over_rows(self, reduce: Reduce, slots: Slots, columns: Register, point: Callable[[Register], None]) -> None:
+        """The points of one index, in an order in which few accumulators are in use for long.
+
+        The rows of a block are taken in groups of neighbours: first all that add to the accumulators of the first
+        group, 64 rows from each other, and so on. Each accumulator gets its points in order.
+        """
+        frame, b, (name, extent) = self._frame, self._frame.builder, reduce.indices[0]
+        end, lanes = dimension(frame, extent).register, b.constant(I64, LANES)
+        group = _quotient(b.constant(I64, _CACHE), columns * bytes_of(reduce))
+        group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
+        slots.begin(b.intrinsic("smin", end, lanes), columns)
+        frame.loops.append((name, extent))
+        with b.if_(0 < end):
+            front = Front(b.region(), stored(reduce), has_turns(extent))
+            with b.loop(0, end, BLOCK) as blocks:
+                stop = b.intrinsic("smin", blocks.index + BLOCK, end)
+                used = b.intrinsic("smin", stop - blocks.index, lanes)
+                with b.loop(0, used, group) as groups, b.loop(blocks.index, stop, LANES) as chunks:
+                    first = chunks.index + groups.index
+                    last = b.intrinsic("smin", chunks.index + b.intrinsic("smin", groups.index + group, lanes), stop)
+                    with b.loop(first, last) as rows, frame.inside(front):
+                        frame.keep(("index", name), frame.here(Element(int64, (rows.index,))))
+                        point(rows.index)
+                slots.end_block(used, b.where(stop < end, used, 0), columns)
+        frame.loops.pop()
+
+    def _ask_ahead(self, body: Sequence[Statement], name: LoopIndex, turns: int) -> None:
+        """Asks for what the loads in a body will read some turns of its innermost index later."""
+        for load in [entry for entry in body if isinstance(entry, Load)]:
+            step = load.address.step(name)
+            if load.address.step(self._loop.index) == 1 and step != 0:
+                later = replace(load.address, base=load.address.base + step * turns)
+                ask(self._frame, [(load.buffer, later)])
+
+    def _turns(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
+        frame = self._frame
+        front = Front(frame.builder.region(), stored(self._loop), True)
+        vector_turns(frame, self._loop.index, ends, front, Widths((lanes,), frame.register_lanes), body)
+
+    def _place(self, start: Register) -> Register:
+        assert self._frame.lanes is not None
+        return self._frame.lanes.start.register - start
+
+    def _fetch(self, part: Iterable[Statement], values: Iterable[Scalar], start: Register) -> None:
+        """Reads what waits for these statements."""
+        frame, own = self._frame, set(_defined(part))
+        for variable in dict.fromkeys([*used(part), *values]):
+            if isinstance(variable, Variable) and variable in self._memory and variable not in own:
+                place = self._memory[variable]
+                found = read_lanes(variable.dtype, place, self._columns, self._place(start), frame.width)
+                frame.keep(variable, frame.here(found))
+
+
+def _quotient(x: Register, y: Register) -> Register:
+    return x.builder.emit(I64, f"udiv i64 {x.text}, {y.text}")
+
+
+def _crossing(parts: Sequence[Part]) -> list[Variable]:
+    """The variables that one part defines and another one uses, and all results of reductions."""
+    found: list[Variable] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Reduce):
+            found += part.results
+        if isinstance(part, tuple):
+            later = {x for other in parts[number + 1:] for x in _used_by(other)}
+            found += [variable for variable in _defined(part) if variable in later]
+    return found
+
+
+def _defined(part: Iterable[Statement]) -> list[Variable]:
+    return [variable for statement in part for variable in statement.results]
+
+
+def _used_by(part: Part) -> Sequence[Scalar]:
+    if isinstance(part, Reduce):
+        return [*used(part.body), *part.values]
+    return used(part.body if isinstance(part, For) else part)

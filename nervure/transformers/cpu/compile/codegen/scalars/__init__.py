@@ -1,0 +1,75 @@
+"""The scalar namespace over vectors: what each of its functions is in LLVM's language.
+
+>>> from nervure.transformers.cpu.compile.codegen.element import literal
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.types.dtype import float32, int8
+>>> b = Builder("example")
+>>> x, y = literal(b, 7, int8, lanes=8), literal(b, 2, int8)
+>>> apply("add", [x, y], int8)
+i8 <8 x i8> %v0
+
+What IEEE 754 and integers fix is here, a table a kind of elements; what a library computes (exp, sin, erf, ...) is in
+:mod:`nervure.transformers.cpu.math`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from nervure.errors import InternalError
+from nervure.transformers.cpu.compile.codegen.element import Element, aligned, select
+from nervure.transformers.cpu.compile.codegen.scalars import (
+    booleans,
+    complex_numbers,
+    conversions,
+    floats,
+    integers,
+    remainder,
+)
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.math import VECTOR_MATH
+from nervure.types.dtype import DType
+
+__all__ = ["apply"]
+
+_CONVERSIONS: dict[str, Callable[[Element, DType], Element]] = {
+    "convert": conversions.convert, "wrap": conversions.wrap, "bitcast": conversions.bitcast,
+}
+
+_FLOATS: dict[str, Callable[..., Register]] = {
+    **VECTOR_MATH, **floats.FUNCTIONS, "floordivide": remainder.floordivide, "modulo": remainder.modulo,
+}
+
+
+def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
+    """A function of the scalar namespace, whose result has the type ``dtype``. An operand of one lane stands for all.
+
+    ``constant`` and ``index`` are no functions of elements, and of low-precision floats and 4-bit integers there are
+    only conversions and ``where``: anything else is an InternalError.
+    """
+    if function in _CONVERSIONS:
+        return _CONVERSIONS[function](operands[0], dtype)
+    if function == "where":
+        return select(*operands)
+    operands = aligned(operands)
+    if function == "complex":
+        return Element(dtype, tuple([part.register for part in operands]))
+    source = operands[0].dtype
+    table = _functions_of(source)
+    if function not in table:
+        raise InternalError(f"there is no {function} of {source} in kernels")
+    arguments = [x.registers if source.is_complex else x.register for x in operands]
+    result = table[function](*arguments)
+    return Element(dtype, result if isinstance(result, tuple) else (result,))
+
+
+def _functions_of(dtype: DType) -> Mapping[str, Callable[..., Register | tuple[Register, ...]]]:
+    if dtype.storage_only or dtype.is_low_precision:
+        return {}
+    if dtype.kind == "bool":
+        return booleans.FUNCTIONS
+    if dtype.is_complex:
+        return complex_numbers.FUNCTIONS
+    if dtype.is_float:
+        return _FLOATS
+    return integers.SIGNED if dtype.is_signed else integers.UNSIGNED

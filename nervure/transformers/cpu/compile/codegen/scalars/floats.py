@@ -1,0 +1,103 @@
+"""Functions of float32 and float64 that IEEE 754 fixes, over registers.
+
+>>> from nervure.transformers.cpu.compile.llvm.builder import Builder
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
+>>> b = Builder("rectified", [("x", F32)], F32)
+>>> b.ret(maximum(b.arguments[0], b.constant(F32, 0.0)))
+>>> print("\\n".join(b.text().splitlines()[2:4]))
+  %v0 = fcmp ogt float 0x0000000000000000, %x
+  %v1 = select i1 %v0, float 0x0000000000000000, float %x
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from nervure.transformers.cpu.compile.codegen.scalars.constants import known_number
+from nervure.transformers.cpu.compile.llvm.builder import Register
+
+INFINITY = math.inf
+
+
+def absolute(x: Register) -> Register:
+    """The sign cleared."""
+    return x.builder.intrinsic("fabs", x)
+
+
+def with_sign_of(size: Register | float, sign: Register) -> Register:
+    """The magnitude of one number with the sign of another."""
+    size = size if isinstance(size, Register) else sign.builder.constant(sign.type, size)
+    return size.builder.intrinsic("copysign", size, sign)
+
+
+def sign(x: Register) -> Register:
+    """-1 or 1; zeros and NaN as they are."""
+    return x.builder.where(absolute(x) > 0.0, with_sign_of(1.0, x), x)
+
+
+def maximum(x: Register, y: Register) -> Register:
+    """The larger; NaN if one is NaN. Of two zeros any."""
+    return _chosen(x, y, operator.gt)
+
+
+def minimum(x: Register, y: Register) -> Register:
+    """The smaller; NaN if one is NaN. Of two zeros any."""
+    return _chosen(x, y, operator.lt)
+
+
+def _chosen(x: Register, y: Register, wins: Callable[[Any, Any], Register]) -> Register:
+    """``x if wins else y`` is one instruction, and y where one of the two is NaN: only a NaN in x needs care. A
+    constant in its place needs none.
+    """
+    if known_number(y) is not None:
+        x, y = y, x
+    chosen = x.builder.where(wins(x, y), x, y)
+    known = known_number(x)
+    if known is not None and not math.isnan(known):
+        return chosen
+    return x.builder.where(x.is_nan(), x, chosen)
+
+
+def is_infinite(x: Register) -> Register:
+    """Whether x is an infinity."""
+    return absolute(x).equal(INFINITY)
+
+
+def is_finite(x: Register) -> Register:
+    """Neither NaN nor infinite."""
+    return absolute(x) < INFINITY
+
+
+def floor(x: Register) -> Register:
+    """The largest integer <= x."""
+    return x.builder.intrinsic("floor", x)
+
+
+def truncate(x: Register) -> Register:
+    """Toward zero."""
+    return x.builder.intrinsic("trunc", x)
+
+
+def _intrinsic(name: str) -> Callable[..., Register]:
+    return lambda x: x.builder.intrinsic(name, x)
+
+
+def _fma(x: Register, y: Register, z: Register) -> Register:
+    return x.builder.fma(x, y, z)
+
+
+COMPARISONS: dict[str, Callable[..., Register]] = {
+    "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
+}
+
+FUNCTIONS: dict[str, Callable[..., Register]] = {
+    **COMPARISONS,
+    "negative": operator.neg, "absolute": absolute, "sign": sign,
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "fma": _fma,
+    "maximum": maximum, "minimum": minimum,
+    "floor": floor, "ceil": _intrinsic("ceil"), "round": _intrinsic("roundeven"), "truncate": truncate,
+    "is_nan": Register.is_nan, "is_inf": is_infinite, "is_finite": is_finite,
+}

@@ -1,0 +1,107 @@
+"""From a function to machine code: its plan, the code of its kernels, and what calls need of both.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (1000,))
+>>> compilation = compile_function(nv.Function([nv.ops.Exp(x)], [x]), Target.host())
+>>> kernel, = compilation.loaded.compiled.kernels
+>>> kernel.launch.extent, kernel.launch.alignment, kernel.launch.nanoseconds
+(1000, 64, 0.8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from nervure import flags
+from nervure.ir.function import Function
+from nervure.kernel.estimate import nanoseconds_per_point
+from nervure.kernel.ir import Buffer
+from nervure.kernel.machine import GENERIC, Machine
+from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
+from nervure.kernel.tuning import STREAMED_RESULT
+from nervure.memory.storage import Storage
+from nervure.transformers.cpu.cache.library_cache import kernel_key
+from nervure.transformers.cpu.compile.codegen.generate import Code, generate
+from nervure.transformers.cpu.compile.host import HostCode
+from nervure.transformers.cpu.compile.jit import assembly, compile_kernels
+from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
+from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.sizes import memory_estimate
+
+MACHINE = GENERIC
+"""What plans know of an x86-64 processor: the same for all targets, so that their kernels are the same."""
+
+
+class Compilation(NamedTuple):
+    """A compiled function, and what it was made from: its plan, and the texts of those steps that are kernels."""
+
+    plan: Plan
+    texts: tuple[Code | None, ...]
+    loaded: LoadedFunction
+
+
+def compile_function(function: Function, target: Target) -> Compilation:
+    """Compiles a function without composites."""
+    plan = make_plan(function, MACHINE)
+    texts = tuple([generate(step.kernel, target, past_caches_of(step, plan)) if step.kernel else None
+                   for step in plan.steps])
+    if flags.debug:
+        _show(plan, texts, target)
+    storages = {storage: number for number, storage in enumerate(dict.fromkeys(
+        [*[each for step in plan.steps for each in step.storages], *plan.roots, *plan.in_place.values()]))}
+    kernels = [_compiled(step, text, storages, target) for step, text in zip(plan.steps, texts, strict=True)]
+    compiled = CompiledFunction(
+        tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
+        tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
+        memory_estimate(function, plan.stored))
+    return Compilation(plan, texts, LoadedFunction(compiled, function, _loaded(plan, texts, compiled, target),
+                                                   plan.constants))
+
+
+def past_caches_of(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
+    """The buffers that need not stay in the caches, and from how many bytes on they are stored past them."""
+    read = {storage for other in plan.steps for storage in other.read}
+    return {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
+            if buffer.role == "out" and storage not in plan.in_place}
+
+
+def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:
+    """What the switch ``debug`` asks for."""
+    for word, text_of in (("llvm", lambda code: code.text), ("asm", lambda code: assembly(code.text, target))):
+        for number, code in enumerate(texts) if flags.shows(word) else ():
+            if code is not None:
+                flags.show(f"step {number} of {plan.function.name}", text_of(code))
+
+
+def _compiled(step: PlanStep, code: Code | None, storages: Mapping[Storage, int],
+              target: Target) -> CompiledKernel:
+    """A step as data, which names storages by these numbers."""
+    key = kernel_key(code.text, target) if code else b""
+    launch = _launch(step, code) if code and step.kernel else LaunchParameters()
+    buffers, reads, writes = [tuple([storages[each] for each in listed])
+                              for listed in (step.storages, step.read, step.written)]
+    return CompiledKernel(key, launch, buffers, reads, writes)
+
+
+def _launch(step: KernelStep, code: Code) -> LaunchParameters:
+    loop = step.kernel.sliced
+    return LaunchParameters(
+        code.sizes, 1 if loop is None else loop.extent, step.lowered.points, code.scratch_bytes,
+        chunk_alignment(MACHINE) if loop is not None and loop.vector else 1,
+        nanoseconds_per_point(step.kernel, MACHINE),
+        loop is not None and not loop.parallel)
+
+
+def chunk_alignment(machine: Machine) -> int:
+    """Chunks of a loop that runs in lanes start at multiples of this: so no two write to one line, of any elements."""
+    return machine.line
+
+
+def _loaded(plan: Plan, texts: Sequence[Code | None], compiled: CompiledFunction, target: Target) -> list[StepCode]:
+    """What the steps run: machine code, and functions of Python."""
+    libraries = iter(compile_kernels([code.text for code in texts if code], target))
+    return [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
+            else kernel_code(compiled, kernel, next(libraries))
+            for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]

@@ -1,0 +1,151 @@
+r"""From LLVM's language to an object file.
+
+>>> compile_object("define i64 @answer() { ret i64 42 }")[:4]
+b'\x7fELF'
+>>> compile_object("define i64 @answer() { ret 42 }")
+Traceback (most recent call last):
+    ...
+nervure.errors.InternalError: generated code does not compile: 1:28: error: expected type
+   1 | define i64 @answer() { ret 42 }
+
+Loops arrive vectorised, unrolled and hoisted, values in registers: the text goes to code generation as it is. LLVM's
+default pipeline takes longer than that and then vectorises and unrolls once more; single passes (scalar replacement,
+simplification of blocks, combination, value numbering, rotation of loops) leave as many instructions on the whole, and
+what runs passes leaks memory. Position-independent code with near addresses is a fifth shorter than the kind that JITs
+use by default, whose every constant is reached through a 64-bit address.
+
+Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run
+side by side, in as many threads as call. Each has its own context and its own machine description.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+from nervure.errors import InternalError
+from nervure.transformers.cpu.compile.llvm.library import Message, using_llvm
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
+
+_ASSEMBLY, _OBJECT = 0, 1
+
+
+def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:
+    """The object file of a module, for this machine or another. InternalError if LLVM refuses the text."""
+    return _compile(text, target or Target.host(), level, _OBJECT)
+
+
+def assembly(text: str, target: Target | None = None) -> str:
+    """The assembly of a module, for people.
+
+    >>> "vfmadd" in assembly(
+    ...     "declare float @llvm.fma.f32(float, float, float)"
+    ...     "define float @f(float %x) { %y = call float @llvm.fma.f32(float %x, float %x, float %x) ret float %y }")
+    True
+    """
+    return _compile(text, target or Target.host(), LEVEL, _ASSEMBLY).decode()
+
+
+def _compile(text: str, target: Target, level: int, form: int) -> bytes:
+    with using_llvm() as llvm, _borrowed_machine(llvm, target, level) as machine, _module(llvm, text) as module:
+        llvm.SetTarget(module, TRIPLE)
+        llvm.SetDataLayout(module, machine.layout)
+        with Message(llvm) as error:
+            buffer = llvm.TargetMachineEmitToMemory(machine.pointer, module, form, error.place)
+            if not buffer:
+                raise InternalError(f"no machine code for {target.name}: {error}")
+        try:
+            return ctypes.string_at(llvm.GetBufferStart(buffer), llvm.GetBufferSize(buffer))
+        finally:
+            llvm.DisposeMemoryBuffer(buffer)
+
+
+@contextmanager
+def _module(llvm: Any, text: str) -> Iterator[Any]:
+    """A module read and verified, in a context of its own; both are freed after the block."""
+    context, module = llvm.ContextCreate(), None
+    try:
+        with Message(llvm) as error:
+            module = llvm.ParseAssembly(context, text.encode(), error.place)
+            if not module or llvm.VerifyModule(module, error.place):
+                raise InternalError(_explain(text, str(error)))
+        yield module
+    finally:
+        if module:
+            llvm.DisposeModule(module)
+        llvm.ContextDispose(context)
+
+
+def _explain(text: str, message: str) -> str:
+    """LLVM's complaint with the lines that it is about, by position or, from the verifier, by what they say."""
+    lines = text.splitlines()
+    found = re.match(r"<string>:(\d+):(.*)", message)
+    if found:
+        last = int(found[1])
+        message, wanted = f"{last}:{found[2]}", list(range(last - 2, last + 1))
+    else:
+        said = {line.strip() for line in message.splitlines()}
+        wanted = [number for number, line in enumerate(lines, 1) if line.strip() and line.strip() in said]
+    shown = [f"{number:4} | {lines[number - 1]}" for number in wanted if 0 < number <= len(lines)]
+    return "\n".join([f"generated code does not compile: {message.strip()}", *shown])
+
+
+class _Machine(NamedTuple):
+    """LLVM's description of a target and a level, which one compilation at a time may use."""
+
+    pointer: Any
+    layout: bytes
+
+
+_idle: dict[tuple[Target, int], list[_Machine]] = {}
+
+
+@contextmanager
+def _borrowed_machine(llvm: Any, target: Target, level: int) -> Iterator[_Machine]:
+    """A description from those that are free, which are at most as many as ever were in use at once."""
+    free = _idle.setdefault((target, level), [])
+    try:
+        machine = free.pop()
+    except IndexError:
+        machine = _make_machine(llvm, target, level)
+    try:
+        yield machine
+    finally:
+        free.append(machine)
+
+
+def _make_machine(llvm: Any, target: Target, level: int) -> _Machine:
+    processor, features = _describe(target)
+    with Message(llvm) as error:
+        kind = llvm.GetTargetFromTriple(TRIPLE, error.place)
+        if not kind:
+            raise InternalError(f"LLVM has no x86-64: {error}")
+    pointer = llvm.CreateTargetMachine(kind, TRIPLE, processor.encode(), features.encode(), level, ADDRESSES,
+                                       REACH, 0, 0, b"")
+    data = llvm.CreateTargetMachineData(pointer)
+    with Message(llvm) as layout:
+        llvm.CopyStringRepOfTargetData(data, layout.place)
+        text = str(layout).encode()
+    llvm.DisposeTargetData(data)
+    return _Machine(pointer, text)
+
+
+@cache
+def _describe(target: Target) -> tuple[str, str]:
+    """LLVM's name of the processor, and every instruction set it knows as wanted (+) or not (-).
+
+    Only vectors of full width make AVX-512 worth having; LLVM by itself prefers half of it on most processors.
+    """
+    with using_llvm() as llvm, Message(llvm) as name, Message(llvm) as features:
+        llvm.GetHostCPUName(name.place)
+        llvm.GetHostCPUFeatures(features.place)
+        known = [entry[1:] for entry in str(features).split(",")]
+        processor = str(name) if target.is_host else target.processor
+    wanted = set(target.features)
+    listed = [("+" if entry in wanted else "-") + entry for entry in known]
+    return processor, ",".join([*listed, "-prefer-256-bit"])

@@ -1,0 +1,74 @@
+"""Steps that Python runs, as steps of a program: their operands and results lie where those of kernels do.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> from nervure.transformers.cpu.compile.compilation import compile_function
+>>> from nervure.transformers.cpu.machine import Target
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> called = nv.ops.HostCall(x, function=np.sort, types=(x.value.type,), effectful=False)
+>>> loaded = compile_function(nv.Function(called.outputs, [x]), Target.host()).loaded
+>>> result, = loaded.program({}).make_results()
+>>> loaded.program({}).run([np.float32([2, 1])], [result]).code, result.tolist()
+(0, [1.0, 2.0])
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nervure.errors import NervureError
+from nervure.kernel.plan import HostStep
+from nervure.memory.storage import Storage
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compiled import byte_size
+from nervure.transformers.cpu.runtime.host import NANOSECONDS
+from nervure.transformers.host import host_program
+from nervure.transformers.sizes import numbers
+from nervure.types.dim import evaluate
+
+
+class HostCode(NamedTuple):
+    """A step of Python as the code of a compiled function, with the numbers of its storages."""
+
+    host: HostStep
+    buffers: Sequence[int]
+
+    def step(self, bindings: Bindings) -> runtime.Step:
+        """The step for these sizes."""
+        host, run = self.host, host_program(self.host, bindings)
+        readers = [(storage, _reader(storage, bindings)) for storage in host.storages]
+
+        def call(*addresses: int) -> None:
+            arrays = {storage: array_at(address)
+                      for address, (storage, array_at) in zip(addresses, readers, strict=True)}
+            try:
+                results = run(arrays)
+            except NervureError:
+                raise
+            except Exception as error:
+                error.add_note(f"while running {host.op!r}, built at {host.op.location}")
+                raise
+            for storage, result in zip(host.outputs, results, strict=True):
+                np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
+
+        kernel = runtime.HostKernel(call, len(readers))
+        return runtime.Step(kernel.address, self.buffers, kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel)
+
+
+def _reader(storage: Storage, bindings: Bindings) -> Callable[[int], np.ndarray]:
+    """A function from the address of memory to an array, which is good for the time of a call."""
+    size, dtype, layout = byte_size(storage, bindings), storage.dtype.numpy, storage.layout
+    shape, strides, offset = numbers(storage.shape, bindings), None, 0
+    if layout is not None:
+        strides = tuple([stride * dtype.itemsize for stride in numbers(layout.strides, bindings)])
+        offset = evaluate(layout.offset, bindings) * dtype.itemsize
+
+    def array_at(address: int) -> np.ndarray:
+        memory: Any = (ctypes.c_char * size).from_address(address) if size else None
+        return np.ndarray(shape, dtype, memory, offset, strides)
+    return array_at

@@ -1,0 +1,538 @@
+"""A function body in LLVM's language, written as text, with operators on its registers.
+
+Text is what LLVM reads fastest of what can be made here, and what a person can read. A register knows its type and
+its builder, so that arithmetic is written as arithmetic:
+
+>>> from nervure.transformers.cpu.compile.llvm.types import F32, PTR
+>>> b = Builder("square", [("source", PTR), ("target", PTR)])
+>>> source, target = b.arguments
+>>> x = b.load(source, F32.vector(8), align=4)
+>>> b.store(x * x + 1.0, target, align=4)
+>>> b.ret()
+>>> print(b.text())
+define void @square(ptr %source, ptr %target) {
+entry:
+  %v0 = load <8 x float>, ptr %source, align 4
+  %v1 = fmul <8 x float> %v0, %v0
+  %v2 = fadd <8 x float> %v1, splat (float 0x3FF0000000000000)
+  store <8 x float> %v2, ptr %target, align 4
+  ret void
+}
+<BLANKLINE>
+
+Floats add, multiply and compare as IEEE 754 says; integers wrap, and ``<`` on them is signed. No operation carries
+fast-math flags. A Python number becomes a constant of the other side's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from nervure.errors import InternalError
+from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
+
+Number = int | float | bool
+
+
+class Register:
+    """A value in a function: a virtual register, an argument or a constant."""
+
+    __slots__ = ("builder", "text", "type")
+
+    def __init__(self, builder: Builder, type: Type, text: str) -> None:
+        self.builder, self.type, self.text = builder, type, text
+
+    # -- arithmetic --------------------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> Register:
+        return self._both("fadd", "add", other)
+
+    def __radd__(self, other: Operand) -> Register:
+        return self._as(other)._both("fadd", "add", self)
+
+    def __sub__(self, other: Operand) -> Register:
+        return self._both("fsub", "sub", other)
+
+    def __rsub__(self, other: Operand) -> Register:
+        return self._as(other)._both("fsub", "sub", self)
+
+    def __mul__(self, other: Operand) -> Register:
+        return self._both("fmul", "mul", other)
+
+    def __rmul__(self, other: Operand) -> Register:
+        return self._as(other)._both("fmul", "mul", self)
+
+    def __truediv__(self, other: Operand) -> Register:
+        return self._both("fdiv", None, other)
+
+    def __rtruediv__(self, other: Operand) -> Register:
+        return self._as(other)._both("fdiv", None, self)
+
+    def __neg__(self) -> Register:
+        if self.type.is_float:
+            return self.builder.emit(self.type, f"fneg {self.type} {self.text}")
+        return self._as(0) - self
+
+    def __and__(self, other: Operand) -> Register:
+        return self._integer("and", other)
+
+    def __or__(self, other: Operand) -> Register:
+        return self._integer("or", other)
+
+    def __xor__(self, other: Operand) -> Register:
+        return self._integer("xor", other)
+
+    def __invert__(self) -> Register:
+        return self._integer("xor", -1 if self.type.scalar != "i1" else 1)
+
+    def shift_left(self, other: Operand) -> Register:
+        """Bits moved up; by the width or more is undefined."""
+        return self._integer("shl", other)
+
+    def shift_right(self, other: Operand) -> Register:
+        """Bits moved down, zeros from above; by the width or more is undefined."""
+        return self._integer("lshr", other)
+
+    def shift_right_signed(self, other: Operand) -> Register:
+        """Bits moved down, copies of the sign from above; by the width or more is undefined."""
+        return self._integer("ashr", other)
+
+    # -- comparisons: i1 in as many lanes, false with NaN but for not_equal ----------------------------------
+
+    def __lt__(self, other: Operand) -> Register:
+        return self._compared("olt", "slt", other)
+
+    def __le__(self, other: Operand) -> Register:
+        return self._compared("ole", "sle", other)
+
+    def __gt__(self, other: Operand) -> Register:
+        return self._compared("ogt", "sgt", other)
+
+    def __ge__(self, other: Operand) -> Register:
+        return self._compared("oge", "sge", other)
+
+    def equal(self, other: Operand) -> Register:
+        """x == y."""
+        return self._compared("oeq", "eq", other)
+
+    def not_equal(self, other: Operand) -> Register:
+        """x != y; true if one is NaN."""
+        return self._compared("une", "ne", other)
+
+    def below(self, other: Operand) -> Register:
+        """x < y of unsigned integers."""
+        return self._compared(None, "ult", other)
+
+    def below_or_equal(self, other: Operand) -> Register:
+        """x <= y of unsigned integers."""
+        return self._compared(None, "ule", other)
+
+    def is_nan(self) -> Register:
+        """Whether a float is NaN."""
+        return self._compared("uno", None, self)
+
+    # -- other types -------------------------------------------------------------------------------------
+
+    def cast(self, opcode: str, type: Type) -> Register:
+        """One of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, in as many lanes."""
+        target = type.vector(self.type.lanes)
+        if target is self.type:
+            return self
+        return self.builder.emit(target, f"{opcode} {self.type} {self.text} to {target}")
+
+    def bitcast(self, type: Type) -> Register:
+        """The same bits as a type of the same width, in as many lanes."""
+        return self.cast("bitcast", type)
+
+    def bits(self) -> Register:
+        """The bits of a float as an integer."""
+        return self.bitcast(self.type.integer().element)
+
+    def __repr__(self) -> str:
+        return f"{self.type} {self.text}"
+
+    def _as(self, other: Operand) -> Register:
+        if isinstance(other, Register):
+            if other.type is not self.type:
+                raise InternalError(f"{other!r} where {self.type} is due")
+            return other
+        return self.builder.constant(self.type, other)
+
+    def _both(self, floats: str | None, integers: str | None, other: Operand) -> Register:
+        opcode, other = floats if self.type.is_float else integers, self._as(other)
+        if opcode is None:
+            raise InternalError(f"no such arithmetic on {self.type}")
+        return self.builder.emit(self.type, f"{opcode} {self.type} {self.text}, {other.text}")
+
+    def _integer(self, opcode: str, other: Operand) -> Register:
+        if self.type.is_float:
+            raise InternalError(f"{opcode} of {self.type}")
+        return self.builder.emit(self.type, f"{opcode} {self.type} {self.text}, {self._as(other).text}")
+
+    def _compared(self, floats: str | None, integers: str | None, other: Operand) -> Register:
+        opcode = f"fcmp {floats}" if self.type.is_float and floats else f"icmp {integers}"
+        if (floats if self.type.is_float else integers) is None:
+            raise InternalError(f"no such comparison of {self.type}")
+        return self.builder.emit(self.type.with_scalar(I1), f"{opcode} {self.type} {self.text}, {self._as(other).text}")
+
+
+Operand = Register | int | float | bool
+
+
+class Builder:
+    """One function. Declarations that it needs are collected in ``declarations`` for the module.
+
+    Lines go to the current block; ``block`` opens the next one. Blocks fall through: one that is not ended by a
+    branch or a return jumps to the next.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[tuple[str, Type]] = (), result: Type | None = None,
+                 attributes: str = "", linkage: str = "") -> None:
+        self.name, self.result, self.attributes, self.linkage = name, result, attributes, linkage
+        self.declarations: dict[str, str] = {}
+        self.arguments = [Register(self, type, f"%{label}") for label, type in arguments]
+        self._lines: list[Any] = []  # strings, and lists of them: regions
+        self._allocations: list[str] = []
+        self._count = 0
+        self._labels: dict[str, int] = {}
+        self._is_open = True
+        self.current = "entry"
+
+    # -- lines -------------------------------------------------------------------------------------------
+
+    def emit(self, type: Type, text: str) -> Register:
+        """One instruction that gives a value."""
+        name = f"%v{self._count}"
+        self._count += 1
+        self._lines.append(f"  {name} = {text}")
+        return Register(self, type, name)
+
+    def line(self, text: str) -> None:
+        """One instruction that gives none."""
+        self._lines.append(f"  {text}")
+
+    def constant(self, type: Type, number: Number) -> Register:
+        """A number in all lanes."""
+        return Register(self, type, type.literal(number))
+
+    def vector(self, type: Type, numbers: Sequence[Number]) -> Register:
+        """A constant vector, a number a lane."""
+        element = type.element
+        if type.lanes == 1:
+            return self.constant(type, numbers[0])
+        return Register(self, type, f"<{', '.join([f'{element} {element.literal(number)}' for number in numbers])}>")
+
+    def undefined(self, type: Type) -> Register:
+        """A value that nobody may look at."""
+        return Register(self, type, "poison")
+
+    # -- regions -----------------------------------------------------------------------------------------
+
+    def region(self) -> Region:
+        """A place before everything that follows, where code can be put later with ``at``."""
+        region = Region(self.current)
+        following = self.label("after")
+        self._lines += [region.lines, f"  br label %{following}", f"{following}:"]
+        self.current = following
+        return region
+
+    @contextmanager
+    def at(self, region: Region) -> Iterator[None]:
+        """What is built inside goes to a region."""
+        here = self._lines, self.current
+        self._lines, self.current = region.lines, region.current
+        yield
+        region.current = self.current
+        self._lines, self.current = here
+
+    # -- calls -------------------------------------------------------------------------------------------
+
+    def call(self, name: str, result: Type | None, *arguments: Register) -> Register:
+        """A call of a function by name, which is declared."""
+        returned = "void" if result is None else result.text
+        self.declarations[name] = f"declare {returned} @{name}({', '.join([entry.type.text for entry in arguments])})"
+        text = f"call {returned} @{name}({', '.join([f'{entry.type} {entry.text}' for entry in arguments])})"
+        if result is not None:
+            return self.emit(result, text)
+        self.line(text)
+        return Register(self, I1, "poison")
+
+    def call_pointer(self, function: Register, result: Type | None, *arguments: Register) -> Register:
+        """A call of a function by address."""
+        returned = "void" if result is None else result.text
+        text = f"call {returned} {function.text}({', '.join([f'{entry.type} {entry.text}' for entry in arguments])})"
+        if result is not None:
+            return self.emit(result, text)
+        self.line(text)
+        return Register(self, I1, "poison")
+
+    def intrinsic(self, name: str, x: Register, *rest: Operand) -> Register:
+        """An intrinsic over operands of one type: ``intrinsic("floor", x)``, ``intrinsic("maxnum", x, y)``."""
+        operands = [x, *[x._as(entry) for entry in rest]]
+        return self.call(f"llvm.{name}.{x.type.suffix}", x.type, *operands)
+
+    def define(self, function: Builder) -> None:
+        """Puts a function that this one calls into the module, once."""
+        self.declarations.update(function.declarations)
+        self.declarations[function.name] = function.text()
+
+    def table(self, name: str, content: bytes) -> Register:
+        """The address of constant bytes, which are put into the module once."""
+        text = "".join([f"\\{byte:02X}" for byte in content])
+        self.declarations[name] = f'@{name} = internal constant [{len(content)} x i8] c"{text}", align 64'
+        return Register(self, PTR, f"@{name}")
+
+    def fma(self, x: Register, y: Operand, z: Operand) -> Register:
+        """x * y + z, rounded once."""
+        return self.intrinsic("fma", x, y, z)
+
+    def where(self, condition: Register, x: Operand, y: Operand) -> Register:
+        """x where the condition holds, else y; the condition may be one for all lanes."""
+        if not isinstance(x, Register):
+            if not isinstance(y, Register):
+                raise InternalError("where needs a register on one side")
+            x = y._as(x)
+        y = x._as(y)
+        return self.emit(x.type, f"select {condition.type} {condition.text}, {x.type} {x.text}, {y.type} {y.text}")
+
+    # -- lanes -------------------------------------------------------------------------------------------
+
+    def splat(self, x: Register, lanes: int) -> Register:
+        """A scalar in all lanes."""
+        if lanes == 1:
+            return x
+        type = x.type.vector(lanes)
+        first = self.emit(type, f"insertelement {type} poison, {x.type} {x.text}, i64 0")
+        return self.shuffle(first, first, [0] * lanes)
+
+    def extract(self, x: Register, lane: int | Register) -> Register:
+        """One lane."""
+        if x.type.lanes == 1:
+            return x
+        place = lane.text if isinstance(lane, Register) else str(lane)
+        return self.emit(x.type.element, f"extractelement {x.type} {x.text}, i64 {place}")
+
+    def insert(self, x: Register, element: Register, lane: int | Register) -> Register:
+        """x with one lane replaced."""
+        if x.type.lanes == 1:
+            return element
+        place = lane.text if isinstance(lane, Register) else str(lane)
+        return self.emit(x.type, f"insertelement {x.type} {x.text}, {element.type} {element.text}, i64 {place}")
+
+    def shuffle(self, x: Register, y: Register, lanes: Sequence[int]) -> Register:
+        """Lanes chosen from x and then y, by number; -1 is any."""
+        type = x.type.vector(len(lanes))
+        listed = ", ".join([f"i32 {lane}" if lane >= 0 else "i32 poison" for lane in lanes])
+        chosen = f"<{listed}>" if any(lanes) else "zeroinitializer"
+        if len(lanes) == 1:
+            return self.extract(x if lanes[0] < x.type.lanes else y, lanes[0] % x.type.lanes)
+        return self.emit(type, f"shufflevector {x.type} {x.text}, {y.type} {y.text}, <{len(lanes)} x i32> {chosen}")
+
+    def any_lane(self, condition: Register) -> Register:
+        """Whether a condition holds in some lane."""
+        if condition.type.lanes == 1:
+            return condition
+        return self.call(f"llvm.vector.reduce.or.v{condition.type.lanes}i1", I1, condition)
+
+    # -- memory ------------------------------------------------------------------------------------------
+
+    def allocate(self, type: Type, count: int = 1, align: int = 64) -> Register:
+        """Memory on the stack of the function, made once on entry."""
+        name = f"%m{len(self._allocations)}"
+        self._allocations.append(f"  {name} = alloca [{count} x {type}], align {align}")
+        return Register(self, PTR, name)
+
+    def offset(self, pointer: Register, index: Operand, element: Type) -> Register:
+        """The address ``index`` elements further."""
+        index = index if isinstance(index, Register) else self.constant(I64, index)
+        return self.emit(PTR, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
+
+    def load(self, pointer: Register, type: Type, align: int | None = None) -> Register:
+        """What lies at an address; by default aligned to its element."""
+        return self.emit(type, f"load {type}, ptr {pointer.text}, align {align or max(type.bits // 8, 1)}")
+
+    def opaque(self, x: Register) -> Register:
+        """The same value, of which no use sees that it was loaded: "store what a condition selects, or else what was
+        there" would become a masked store, which takes many times as long on some processors.
+        """
+        return self.emit(x.type, f"freeze {x.type} {x.text}")
+
+    def store(self, x: Register, pointer: Register, align: int | None = None, streaming: bool = False) -> None:
+        """Writes to an address; ``streaming`` past the caches, in no order with other stores."""
+        how = ", !nontemporal !{i32 1}" if streaming else ""
+        self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
+
+    def fetch(self, pointer: Register) -> None:
+        """Asks for the cache line of an address, which may be any, to be brought into the caches meanwhile."""
+        self.declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+        self.line(f"call void @llvm.prefetch.p0(ptr {pointer.text}, i32 0, i32 3, i32 1)")
+
+    # -- control -----------------------------------------------------------------------------------------
+
+    def label(self, hint: str = "block") -> str:
+        """A new label."""
+        number = self._labels.get(hint, 0)
+        self._labels[hint] = number + 1
+        return f"{hint}{number}"
+
+    def block(self, label: str) -> None:
+        """The block of this label starts here."""
+        if self._is_open:
+            self.line(f"br label %{label}")
+        self._lines.append(f"{label}:")
+        self._is_open, self.current = True, label
+
+    def jump(self, label: str) -> None:
+        """Ends the block."""
+        self.line(f"br label %{label}")
+        self._is_open = False
+
+    def branch(self, condition: Register, yes: str, no: str, unlikely: bool = False) -> None:
+        """Ends the block by a choice. Registers are spilled in the ``unlikely`` branch rather than before it."""
+        weights = ', !prof !{!"branch_weights", i32 1, i32 4095}' if unlikely else ""
+        self.line(f"br i1 {condition.text}, label %{yes}, label %{no}{weights}")
+        self._is_open = False
+
+    def ret(self, x: Register | None = None) -> None:
+        """Returns."""
+        self.line("ret void" if x is None else f"ret {x.type} {x.text}")
+        self._is_open = False
+
+    def phi(self, type: Type, *sources: tuple[Register, str]) -> Register:
+        """The value that belongs to the block one comes from."""
+        pairs = ", ".join([f"[ {value.text}, %{label} ]" for value, label in sources])
+        return self.emit(type, f"phi {type} {pairs}")
+
+    @contextmanager
+    def if_(self, condition: Register, unlikely: bool = False) -> Iterator[None]:
+        """What is built inside runs where a condition (one lane) holds."""
+        yes, done = self.label("then"), self.label("done")
+        self.branch(condition, yes, done, unlikely)
+        self.block(yes)
+        yield
+        self.block(done)
+
+    def choose(self, condition: Register, yes: Callable[[], Register], no: Callable[[], Register],
+               unlikely: bool = False) -> Register:
+        """The value of one of two pieces of code, of which one runs; ``unlikely`` the first."""
+        first, second, done = self.label("then"), self.label("else"), self.label("done")
+        self.branch(condition, first, second, unlikely)
+        self.block(first)
+        left = yes()
+        left_end = self.current
+        self.jump(done)
+        self.block(second)
+        right = no()
+        right_end = self.current
+        self.block(done)
+        return self.phi(left.type, (left, left_end), (right, right_end))
+
+    @contextmanager
+    def while_(self, condition: Callable[[], Register]) -> Iterator[None]:
+        """What is built inside runs again and again, as long as the condition, asked before each turn, holds."""
+        head, body, done = self.label("while"), self.label("turn"), self.label("end")
+        self.block(head)
+        self.branch(condition(), body, done)
+        self.block(body)
+        yield
+        if self._is_open:
+            self.jump(head)
+        self.block(done)
+
+    @contextmanager
+    def loop(self, start: Operand, end: Operand, step: Operand = 1,
+             carried: Sequence[Register] = ()) -> Iterator[Loop]:
+        """``for (index = start; index < end; index += step)``; zero turns where start >= end.
+
+        ``carried`` are the starting values of what changes from turn to turn; set ``loop.carried`` to the new ones
+        in the body, and read ``loop.results`` after it.
+        """
+        loop = Loop(self, start, end, step, carried)
+        yield loop
+        loop.close()
+
+    # -- text --------------------------------------------------------------------------------------------
+
+    @property
+    def declaration(self) -> str:
+        """What another module says that calls it."""
+        types = ", ".join([str(entry.type) for entry in self.arguments])
+        return f"declare {'void' if self.result is None else self.result} @{self.name}({types})"
+
+    def text(self) -> str:
+        """The definition."""
+        arguments = ", ".join([f"{entry.type} {entry.text}" for entry in self.arguments])
+        linkage = f"{self.linkage} " if self.linkage else ""
+        head = f"define {linkage}{'void' if self.result is None else self.result} @{self.name}({arguments})"
+        body = "\n".join(["entry:", *self._allocations, *_flattened(self._lines)])
+        return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
+
+
+class Region:
+    """A place in a function that stays open; see :meth:`Builder.region`."""
+
+    __slots__ = ("current", "lines")
+
+    def __init__(self, current: str) -> None:
+        self.current, self.lines = current, list[Any]()
+
+
+class Loop:
+    """A counted loop that is being built; see :meth:`Builder.loop`."""
+
+    def __init__(self, builder: Builder, start: Operand, end: Operand, step: Operand,
+                 carried: Sequence[Register]) -> None:
+        b = self._builder = builder
+        first, last = _as_index(b, start), _as_index(b, end)
+        self._step = step
+        self._head, self._body, self._done = b.label("loop"), b.label("turn"), b.label("end")
+        before = b.current
+        b.block(self._head)
+        self._phis = len(b._lines)
+        types = [I64, *[entry.type for entry in carried]]
+        names = [b.emit(type, "") for type in types]
+        self._pending = list(zip(names, [first, *carried], strict=True))
+        self._before = before
+        self.index = names[0]
+        self.carried: list[Register] = names[1:]
+        self.results: list[Register] = names[1:]
+        b.branch(self.index < last, self._body, self._done)
+        b.block(self._body)
+
+    def close(self) -> None:
+        """Ends the body."""
+        b = self._builder
+        following = [self.index + self._step, *self.carried]
+        end = b.current
+        b.jump(self._head)
+        for number, ((name, start), value) in enumerate(zip(self._pending, following, strict=True)):
+            b._lines[self._phis + number] = (f"  {name.text} = phi {name.type} [ {start.text}, %{self._before} ], "
+                                             f"[ {value.text}, %{end} ]")
+        b.block(self._done)
+
+
+def _flattened(lines: Sequence[Any]) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, str):
+            yield line
+        else:
+            yield from _flattened(line)
+
+
+def _as_index(builder: Builder, x: Operand) -> Register:
+    return x if isinstance(x, Register) else builder.constant(I64, x)
+
+
+def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:
+    """A module: what the functions need declared, global data, the functions themselves.
+
+    ``elsewhere`` are the declarations of functions that another module defines, where only their address is used.
+    """
+    defined = {function.name for function in functions}
+    declared: dict[str, Any] = {}
+    for function in functions:
+        declared.update({name: line for name, line in function.declarations.items() if name not in defined})
+    lines = sorted({*declared.values(), *elsewhere})
+    return "\n".join([*lines, *globals, "", *[function.text() for function in functions]])

@@ -1,0 +1,169 @@
+"""The report of a plan: which ops each kernel computes, what it moves and why, where temporary values lie.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4, 8))
+>>> with nv.transformers.make_transformer("cpu") as cpu:
+...     report = cpu.compile(nv.Function([nv.ops.Sum(nv.ops.Exp(x), [1])], [x])).report()
+>>> step, = report.steps
+>>> step.name, [line.op for line in step.ops], step.bytes, step.writes[0].reasons
+('rows', ['Exp', 'Sum'], 144, ('result 0',))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from nervure.ir.leaves import Leaf
+from nervure.ir.op import Op, Value
+from nervure.ir.traverse import postorder
+from nervure.kernel.cluster import Copy
+from nervure.kernel.cluster import Step as Cluster
+from nervure.kernel.cluster.reasons import Reason, reasons, root_name
+from nervure.kernel.plan import KernelStep
+from nervure.kernel.printer import print_kernel
+from nervure.kernel.producers import dense_base
+from nervure.kernel.work import work
+from nervure.memory.storage import Storage, StorageKind
+from nervure.transformers.binding import Bindings
+from nervure.transformers.cpu.compile.codegen.generate import Code
+from nervure.transformers.cpu.compile.compilation import Compilation
+from nervure.transformers.cpu.compile.jit import assembly
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.report import CompilationReport, Line, Place, Step, Temporary, count, line_of, total
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dim import DimLike, evaluate
+
+
+def report_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> CompilationReport:
+    """The report of a compiled function; ``target`` is what it was compiled for."""
+    return _Reporting(compilation, target, bindings).report()
+
+
+class _Reporting:
+    def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None) -> None:
+        self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
+        self._target, self._bindings = target, bindings
+        self._plan = plan = compilation.plan
+        self._function = plan.function
+        self._stored = {value for cluster in plan.clusters for value in cluster.stored}
+        found = reasons(plan.function, plan.clusters)
+        self._apart = found.apart
+        self._reasons = self._numbered(found.stored)
+
+    def report(self) -> CompilationReport:
+        bindings, plan = self._bindings, self._plan
+        temporaries = self._temporaries()
+        return CompilationReport(
+            self._function.name, "cpu", tuple((bindings or {}).items()),
+            tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
+            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings)[1],
+            tuple([self._variable(variable.number) for variable in plan.in_place.values()]))
+
+    def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
+        """Why values are in memory; steps are named by the first of their kernels, those without one by nothing."""
+        first: dict[int, str] = {}
+        for number, step in enumerate(self._plan.steps):
+            first.setdefault(id(step.cluster), f"step {number}: ")
+        return {value: [first.get(id(reason.step), "") + reason.text for reason in listed]
+                for value, listed in stored.items()}
+
+    # -- steps -------------------------------------------------------------------------------------------
+
+    def _step(self, number: int) -> Step:
+        step, code = self._plan.steps[number], self._texts[number]
+        if isinstance(step, KernelStep) and code is not None:
+            return self._kernel(number, step, code)
+        reads, writes = self._places(step.read), self._places(step.written, step.cluster)
+        return Step(number, "host", str(step).removeprefix("host "), self._lines(step.cluster), reads, writes,
+                    total([*reads, *writes]))
+
+    def _kernel(self, number: int, step: KernelStep, code: Code) -> Step:
+        kernel, bindings = step.lowered.kernel, self._bindings
+        launch = self._compiled.kernels[number].launch
+        done = None if bindings is None else work(kernel, bindings)
+        estimate = None if bindings is None else max(evaluate(launch.points, bindings), 0) * launch.nanoseconds * 1e-9
+        texts: Mapping[str, Callable[[], str]] = {
+            "loops": lambda: print_kernel(kernel), "llvm": lambda: code.text,
+            "assembly": lambda: assembly(code.text, self._target)}
+        return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
+                    self._places(step.read), self._places(step.written, step.cluster),
+                    done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
+                    texts=texts)
+
+    def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
+        """The ops of a step that a kernel comes from, those that are computed inside of them included."""
+        own = [op for op in cluster.ops if origins is None or op in origins]
+        known: set[Op] = {*[value.op for value in self._stored], *cluster.ops}.difference(own)
+        roots = [cluster.value.op] if isinstance(cluster, Copy) else own
+        return tuple([line_of(op, self._apart.get(op) if op in own else None)
+                      for op in postorder(roots, known) if not isinstance(op, Leaf)])
+
+    # -- memory ------------------------------------------------------------------------------------------
+
+    def _places(self, storages: list[Storage], maker: Cluster | None = None) -> tuple[Place, ...]:
+        """Memory as a step sees it; with reasons if ``maker`` is what made the step."""
+        return tuple([self._place(storage, maker) for storage in dict.fromkeys(storages)])
+
+    def _place(self, storage: Storage, maker: Cluster | None) -> Place:
+        kind, name, value = self._named(storage)
+        why: Sequence[str] = ()
+        if maker is not None and value is not None:
+            if not _holds(storage, value):
+                why = [f"{type(value.op).__name__} is made from it"]
+            elif value in maker.stored:
+                why = self._reasons.get(value, ())
+        return Place(kind, name, _type_of(storage, value), count(byte_count(storage), self._bindings), tuple(why))
+
+    def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
+        """Kind and name of memory, and the value that it holds."""
+        function, number = self._function, storage.number
+        if storage.kind is StorageKind.ARGUMENT:
+            op = function.parameters[number]
+            return "argument", op.name or str(number), op.value
+        if storage.kind is StorageKind.VARIABLE:
+            return "variable", self._variable(number), None
+        if storage.kind is StorageKind.ROOT:
+            kind = "result" if number < len(function.results) else "update"
+            return kind, root_name(function, number), dense_base(function.roots[number])
+        if storage.is_of_call:
+            return str(storage.kind), self._name(storage), self._plan.held[storage]
+        return "constant", "constant", None
+
+    def _name(self, storage: Storage) -> str:
+        """What is called a temporary, or a derived storage."""
+        source = storage.variable
+        return f"t{storage.number}" + ("" if source is None else f" of {self._variable(source)}")
+
+    def _variable(self, number: int) -> str:
+        return self._function.variables[number].name or "unnamed"
+
+    def _temporaries(self) -> tuple[Temporary, ...]:
+        compiled, bindings = self._compiled, self._bindings
+        offsets = {} if bindings is None else compiled.arena(bindings)[0]
+        lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()]
+        return tuple([Temporary(self._name(storage), _type_of(storage, self._plan.held[storage]),
+                                count(byte_count(storage), bindings), first, last, offsets.get(number))
+                      for number, storage, (first, last) in lives])
+
+
+def byte_count(storage: Storage) -> DimLike:
+    """The bytes that a storage takes."""
+    return storage.size * storage.dtype.itemsize
+
+
+def _type_of(storage: Storage, value: Value | None) -> str:
+    """A type with the labels of the value that the memory holds, if it is that."""
+    type = BasicTensorDescription(storage.dtype, storage.shape)
+    text = type.describe(value.labels if value is not None and value.shape == storage.shape else None)
+    return text if storage.layout is None else f"{text} {storage.layout}"
+
+
+def _holds(storage: Storage, value: Value) -> bool:
+    """Whether memory holds a value itself, and not what it is made from."""
+    return storage.kind is StorageKind.ROOT or (storage.dtype is value.dtype and storage.shape == value.shape)
+
+
+def _sum(temporaries: Sequence[Temporary]) -> int | str:
+    """The bytes of all temporaries."""
+    known = total(temporaries)
+    return " + ".join([str(entry.bytes) for entry in temporaries]) if known is None else known

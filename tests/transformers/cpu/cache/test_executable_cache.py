@@ -1,0 +1,351 @@
+"""Whole executables out of the cache: no pass runs, the bits are the same, and nothing that lies there is trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import flags
+from nervure.errors import IndexOutOfRange, InvalidArgument, NumericError
+from nervure.ir.kinds import FLOATS, Elementwise
+from nervure.passes import pipelines
+from nervure.transformers.cpu.cache import executable_cache, library_cache
+from nervure.transformers.cpu.cache.code_cache import user_cache
+from nervure.transformers.cpu.compile import compilation, compiler
+from nervure.transformers.cpu.machine import Target
+
+N = nv.dim("N", min=1)
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """An empty cache, and a process that has loaded nothing: what other tests hold is not found."""
+    monkeypatch.setattr(library_cache, "_loaded", WeakValueDictionary())
+    with flags.overriding(cache_directory=str(tmp_path / "kept"), cache_executables=True):
+        yield tmp_path / "kept"
+
+
+@pytest.fixture
+def only_warm(monkeypatch):
+    """From when it is called on, nothing is compiled."""
+    def begin():
+        for module, name in ((pipelines, "standard"), (compilation, "make_plan"), (compiler, "_compile")):
+            monkeypatch.setattr(module, name, lambda *_, name=name, **__: pytest.fail(f"{name} runs"))
+    begin.undo = monkeypatch.undo
+    return begin
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+
+
+def cross_entropy():
+    x, t = nv.placeholder({"N": N, "C": 10}), nv.placeholder({"N": N, "C": 10})
+    loss = nv.sum(nv.cross_entropy_multi(nv.softmax(x, axis=1), t), out_axes=())
+    return [loss, nv.deriv(loss, x)], [x, t], [numbers(7, 10), np.eye(7, 10, dtype=np.float32)]
+
+
+def training_step():
+    x, w = nv.placeholder((4, 3)), nv.variable((4, 3), numbers(4, 3))
+    step = nv.assign(w, w - 0.1 * nv.deriv(nv.sum(nv.square(w * x)), w))
+    return [nv.sum(w * x), step, w * 2.0], [x], [numbers(4, 3)]
+
+
+def constants():
+    x, table = nv.placeholder((64,)), nv.constant(numbers(64))
+    folded = nv.exp(nv.constant(np.arange(64, dtype=np.float32) / 64))
+    return [x * table + folded, nv.where(x > 0, 1.5, x)], [x], [numbers(64)]
+
+
+def random_numbers():
+    x = nv.placeholder({"N": N})
+    return [nv.normal((8,)) + nv.sum(x, out_axes=()), nv.uniform((4,))], [x], [numbers(9)]
+
+
+def views():
+    x = nv.placeholder({"N": N, "C": 6})
+    results = [nv.concatenate([x, x], axis=1), x[:, ::-1] + 1.0, nv.sum(x, axis=0), nv.argmax(x, axis=1)]
+    return results, [x], [numbers(5, 6)]
+
+
+GRAPHS = [cross_entropy, training_step, constants, random_numbers, views]
+
+
+def made(graph):
+    """A computation on a new transformer, and what two calls of it give."""
+    transformer = nv.transformers.make_transformer("cpu")
+    nv.seed(7, transformer)  # random ops are numbered anew, too
+    returns, parameters, arguments = graph()
+    computation = transformer.computation(returns, *parameters)
+    return computation, [[None if each is None else each.tobytes() for each in computation(*arguments)]
+                         for _ in range(2)]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_a_warm_start_runs_no_pass_and_gives_the_same_bits(graph, only_warm):
+    _, cold = made(graph)
+    only_warm()
+    computation, warm = made(graph)
+    assert warm == cold
+    only_warm.undo()
+    text = str(computation.optimised)
+    with flags.overriding(cache=False):
+        fresh, _ = made(graph)
+    assert text == str(fresh.optimised)
+    assert [str(step) for step in computation.executable.compilation.plan.steps] == [
+        str(step) for step in fresh.executable.compilation.plan.steps]
+
+
+def test_names_do_not_count_and_structure_does(only_warm):
+    def double(name: str, factor: float):
+        x = nv.placeholder((4,)).named(name)
+        return nv.transformers.make_transformer("cpu").computation(x * factor, x)
+    double("x", 2.0), double("x", 3.0)
+    only_warm()
+    assert double("y", 2.0)(np.ones(4, np.float32)).tolist() == [2, 2, 2, 2]
+    assert double("y", 3.0)(np.ones(4, np.float32)).tolist() == [3, 3, 3, 3]
+    with pytest.raises(pytest.fail.Exception):
+        double("x", 4.0)
+
+
+def test_sizes_that_were_not_called_before(only_warm):
+    def total():
+        x = nv.placeholder({"N": N, "M": nv.dim("M")})
+        return nv.transformers.make_transformer("cpu").computation(nv.sum(nv.exp(x), axis=1), x)
+    total()(numbers(3, 4))
+    only_warm()
+    warm = total()
+    for shape in ((1, 1), (17, 257), (2, 0), (300, 5)):
+        np.testing.assert_allclose(warm(numbers(*shape)), np.exp(numbers(*shape)).sum(axis=1), rtol=1e-5)
+    with pytest.raises(InvalidArgument, match="bounds"):
+        warm(numbers(0, 4))
+
+
+# -- what is rare in a call ------------------------------------------------------------------------------------
+
+
+def twice(build):
+    """The same computation as compiled and as found."""
+    return [nv.transformers.make_transformer("cpu").computation(*build()) for _ in range(2)]
+
+
+def messages(computations, *arguments, kind):
+    found = []
+    for computation in computations:
+        with pytest.raises(kind) as error:
+            computation(*arguments)
+        found.append(str(error.value))
+    return found
+
+
+def test_errors_of_a_call_are_the_same():
+    def gather():
+        table, index = nv.placeholder((5, 2)), nv.placeholder((3,), dtype=nv.int32)
+        return nv.gather(table, index, 0), table, index
+    both = twice(gather)
+    cold, warm = messages(both, numbers(5, 2), np.int32([0, 7, 1]), kind=IndexOutOfRange)
+    assert cold == warm and "7 at position (1,)" in warm
+    assert both[1](numbers(5, 2), np.int32([0, 4, 1])).tobytes() == numbers(5, 2)[[0, 4, 1]].tobytes()
+
+
+def test_calls_that_need_too_much_memory():
+    def product():
+        x = nv.placeholder({"N": N})
+        return nv.concatenate([nv.exp(x) * nv.sum(x), x], axis=0), x
+    cold, warm = twice(product)
+    with flags.overriding(memory_limit=50_000):
+        assert len(set(messages([cold, warm], numbers(100_000), kind=InvalidArgument))) == 1
+        assert warm(numbers(1_000)).shape == (2_000,)
+
+
+def test_nan_are_found():
+    both = twice(lambda: (nv.log(x := nv.placeholder((2,))) * 2.0, x))
+    with flags.overriding(check_nan=True):
+        cold, warm = messages(both, np.float32([1, -1]), kind=NumericError)
+    assert cold.splitlines()[0] == warm.splitlines()[0]
+
+
+def test_it_is_explained():
+    build = lambda: (nv.softmax(x := nv.placeholder((4, 8)), axis=1), x)  # noqa: E731
+    cold, warm = twice(build)
+    assert len(warm.executable.report().steps) == len(cold.executable.report().steps) == 1
+    assert len(warm.executable.measure([numbers(4, 8)], 1).steps) == 1
+
+
+# -- what is not kept ------------------------------------------------------------------------------------------
+
+
+class Triple(Elementwise):
+    """3 x, an op of a user's."""
+
+    operand_names = "x"
+    admits = FLOATS
+
+    def evaluate(self, s, x):
+        return s.add(s.add(x, x), x)
+
+
+def compiled_again(build) -> bool:
+    cold, warm = twice(build)
+    return not warm.executable.is_from_cache
+
+
+def test_what_python_runs_is_not_kept():
+    x = nv.Parameter(nv.float32, (2,))
+    called = nv.ops.HostCall(x, function=np.sin, types=(x.value.type,), effectful=False)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        for result, is_kept in ((Triple(x), False), (called.outputs[0], False), (nv.ops.Exp(x), True)):
+            function = nv.Function([result], [x])
+            cpu.build(function)
+            assert (executable_cache.find(function, cpu.target) is not None) is is_kept
+        function = nv.Function([x], [x], effects=[nv.ops.PrintOp(x)])
+        cpu.build(function)
+        assert executable_cache.find(function, cpu.target) is None
+
+
+def test_large_folded_constants_are_not_kept():
+    def large():
+        x = nv.placeholder((30_000,))
+        return x + nv.exp(nv.constant(numbers(30_000))), x
+
+    def given():
+        x = nv.placeholder((30_000,))
+        return x + nv.constant(numbers(30_000)), x
+    assert compiled_again(large) and not compiled_again(given)
+
+
+def test_the_switches_turn_it_off():
+    build = lambda: (nv.exp(x := nv.placeholder((4,))), x)  # noqa: E731
+    with flags.overriding(cache_executables=False):
+        assert compiled_again(build)
+    with flags.overriding(debug="passes"):
+        assert compiled_again(build)
+    assert not compiled_again(build)
+
+
+# -- what lies in the cache ------------------------------------------------------------------------------------
+
+
+def function_and_content():
+    x, w = nv.Parameter(nv.float32, (N, 6)), nv.ops.Constant(numbers(6))
+    total = nv.ops.Sum(nv.ops.Exp(x * nv.ops.Broadcast(w, x.shape, [0])), [1])
+    function = nv.Function([total, nv.ops.Negative(total)], [x])
+    executable = nv.transformers.make_transformer("cpu").build(function)
+    return function, executable_cache.describe(function, executable.compilation)
+
+
+def test_another_target_and_another_package_do_not_find_it(monkeypatch):
+    function, _ = function_and_content()
+    target = Target.host()
+    assert executable_cache.find(function, target) is not None
+    assert executable_cache.find(function, target._replace(features=target.features[1:])) is None
+    monkeypatch.setattr(executable_cache, "package_fingerprint", lambda: "another")
+    assert executable_cache.find(function, target) is None
+
+
+def test_it_is_made_again_when_damaged(own_cache):
+    build = lambda: (nv.exp(x := nv.placeholder((40,))), x)  # noqa: E731
+    for damage in (lambda data: data[:-1], lambda data: data[:60], lambda data: b"",
+                   lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:]):
+        twice(build)
+        for file in own_cache.glob("*.code"):
+            file.write_bytes(damage(file.read_bytes()))
+        assert compiled_again(build) is False
+        np.testing.assert_allclose(twice(build)[1](numbers(40)), np.exp(numbers(40)), rtol=1e-6)
+
+
+def test_it_is_made_again_without_its_kernels(own_cache):
+    build = lambda: (nv.exp(x := nv.placeholder((40,))), x)  # noqa: E731
+    nv.transformers.make_transformer("cpu").computation(*build())
+    for file in own_cache.glob("*.code"):
+        if b"\x7fELF" in file.read_bytes()[:100]:
+            file.unlink()
+    again = nv.transformers.make_transformer("cpu").computation(*build())
+    assert not again.executable.is_from_cache
+    assert nv.transformers.make_transformer("cpu").computation(*build()).executable.is_from_cache
+
+
+def changed(value, chance):
+    """A JSON value with some leaf replaced by one of another kind or size."""
+    if isinstance(value, dict):
+        return {name: changed(entry, chance) for name, entry in value.items()}
+    if isinstance(value, list):
+        kept = [changed(entry, chance) for entry in value]
+        return kept[:-1] if chance.random() < 0.01 else kept
+    others = [-1, 1 << 70, 7, None, "N", "M", "constant", "", "9**9", 0.5, [], True]
+    return chance.choice(others) if chance.random() < 0.02 else value
+
+
+def test_numbers_that_cannot_be_are_refused_and_nothing_else_happens():
+    function, content = function_and_content()
+    size = executable_cache._LENGTH.size
+    length, = executable_cache._LENGTH.unpack_from(content)
+    parts, rest = json.loads(content[size:size + length]), content[size + length:]
+    chance, refused = random.Random(0), 0
+    for _ in range(3_000 if os.environ.get("DEEP_TESTS") == "1" else 300):
+        text = json.dumps(changed(parts, chance)).encode()
+        refused += executable_cache.read(executable_cache._LENGTH.pack(len(text)) + text + rest, function) is None
+    assert refused > 100
+    for end in range(0, len(content), 7):
+        assert executable_cache.read(content[:end], function) is None
+    assert executable_cache.read(content, function) is not None
+    other = nv.Function([nv.ops.Exp(x := nv.Parameter(nv.float32, (3,)))], [x])
+    assert executable_cache.read(content, other) is None
+
+
+PROGRAM = """
+import numpy as np, nervure as nv
+total = 0.0
+for k in range(3):
+    x = nv.placeholder((8, 4))
+    step = nv.transformers.make_transformer("cpu").computation(nv.sum(nv.exp(x * (k + 1.0)), axis=1), x)
+    total += float(step(np.ones((8, 4), np.float32)).sum())
+print(total, "libllvmlite" in open("/proc/self/maps").read())
+"""
+
+
+LOADED = """
+import sys
+import numpy as np, nervure as nv
+x, t = nv.placeholder({"N": nv.dim("N", min=1), "C": 10}), nv.placeholder({"N": nv.dim("N", min=1), "C": 10})
+loss = nv.sum(nv.cross_entropy_multi(nv.softmax(x, axis=1), t), out_axes=())
+step = nv.computation([loss, nv.deriv(loss, x)], x, t)
+step(np.ones((7, 10), np.float32), np.eye(7, 10, dtype=np.float32))
+print(*[f"{name}." for name in sys.modules])
+"""
+COMPILING = ("nervure.kernel.", "nervure.passes.", "nervure.transformers.interpreter.", "llvmlite.", *[
+    f"nervure.transformers.cpu.{name}." for name in ("compile", "math")])
+
+
+def environment_with(cache: Path) -> dict[str, str]:
+    return {**os.environ, "NERVURE_CACHE_DIRECTORY": str(cache), "NERVURE_CACHE_EXECUTABLES": "1"}
+
+
+def test_a_warm_start_loads_nothing_that_compiles(own_cache):
+    cold, warm = [subprocess.run([sys.executable, "-c", LOADED], env=environment_with(own_cache), cwd=ROOT, text=True,
+                                 check=True, capture_output=True).stdout.split() for _ in range(2)]
+    assert [name for name in warm if name.startswith(COMPILING)] == []
+    assert len([name for name in cold if name.startswith(COMPILING)]) > 100
+
+
+def test_eight_processes_share_a_cache(own_cache):
+    environment = environment_with(own_cache)
+    running = [subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, cwd=ROOT, text=True,
+                                stdout=subprocess.PIPE) for _ in range(8)]
+    answers = {process.communicate(timeout=300)[0].split()[0] for process in running}
+    assert len(answers) == 1 and all([process.returncode == 0 for process in running])
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, cwd=ROOT, text=True, check=True,
+                          capture_output=True)
+    assert done.stdout.split() == [*answers, "False"]
+    kernels, runtime, executables = 3, 2, 3  # a factor is part of a kernel's text
+    assert user_cache().entries() == kernels + runtime + executables

@@ -1,0 +1,297 @@
+"""Kernels as machine code: every element type and step, checks, guarded reads, scattered writes, the text itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nervure.kernel.ir import (
+    Address,
+    Apply,
+    Buffer,
+    Check,
+    For,
+    Index,
+    Kernel,
+    Literal,
+    Load,
+    Reduce,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen.checks import FAILED
+from nervure.transformers.cpu.compile.codegen.generate import generate
+from nervure.transformers.cpu.compile.compiler import assembly, compile_object
+from nervure.transformers.cpu.machine import Target
+from nervure.types.dim import DimLike, dim, evaluate, index
+from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
+from tests.kernel.block import I, J
+from tests.transformers.cpu.running import check, least_bytes, run
+
+SIZES = (0, 1, 7, 8, 9, 31, 33, 63, 64, 65, 300)
+WIDTHS = (4, 8, 16, 32, 64)
+N, M = dim("N"), dim("M")
+
+
+def at(*steps: tuple[LoopIndex, DimLike], base: DimLike = 0) -> Address:
+    return Address(base, steps)
+
+
+def some(dtype: DType, size: int, seed: int = 0) -> np.ndarray:
+    """Random bits of any type."""
+    random = np.random.default_rng(seed)
+    if dtype is bool_:
+        return random.integers(0, 2, size).astype(bool)
+    if dtype.bits == 4:
+        return random.integers(0, 7, size).astype(dtype.numpy)
+    if dtype.itemsize <= 2 or dtype.is_integer:
+        return random.integers(0, 256, size * dtype.itemsize, np.uint8).view(dtype.numpy)
+    numbers = random.standard_normal(size)
+    return (numbers + 1j * random.standard_normal(size) if dtype.is_complex else numbers).astype(dtype.numpy)
+
+
+def loop(extent: DimLike, *body: Statement, index: LoopIndex = I, vector: bool = True, parallel: bool = True) -> For:
+    return For(index, extent, body, parallel=parallel, vector=vector)
+
+
+def copy(dtype: DType, step: int, size: DimLike = N) -> Kernel:
+    """y[step * k] = x[step * k], from the end where the step is negative."""
+    reach = abs(step) * (size - 1) + 1
+    x, y, element = Buffer("x", dtype, reach, "in"), Buffer("y", dtype, reach, "inout"), Variable(dtype)
+    place = at((I, step), base=reach - 1 if step < 0 else 0)
+    return Kernel("copy", (x, y), (loop(size, Load(element, x, place), Store(y, place, element)),))
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_every_type_moves_at_every_step(dtype: DType) -> None:
+    for number, step in enumerate((1, -1, 2, 3, 4, 5, -3)):
+        for size in SIZES[1:]:
+            reach = abs(step) * (size - 1) + 1
+            arrays = {"x": some(dtype, reach), "y": some(dtype, reach, 1)}
+            check(copy(dtype, step), arrays, {"N": size}, WIDTHS[(number + size) % len(WIDTHS)], (64,))
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_every_type_goes_past_the_caches(dtype: DType) -> None:
+    """Where the size is one of a large result, whole rows that are aligned; cuts make rows that are not."""
+    for step in (1, -1):
+        kernel = copy(dtype, step)
+        for number, size in enumerate(SIZES):
+            arrays = {"x": some(dtype, size), "y": some(dtype, size, 1)}
+            check(kernel, arrays, {"N": size}, (32, 64)[number % 2], ((), (1, 64), (64,))[number % 3], past=150)
+        text = generate(kernel, Target.avx2(), least_bytes(kernel, 150)).text
+        assert "select i1" in text and "i64 -1, i64 31" in text and "nontemporal" in text and "sfence" in text
+
+
+def test_whether_memory_is_large_is_known_of_a_number() -> None:
+    small, large = copy(float32, 1, 100), copy(float32, 1, 101)
+    texts = [generate(kernel, Target.avx2(), least_bytes(kernel, 401)).text for kernel in (small, large)]
+    assert ["nontemporal" in text for text in texts] == [False, True]
+    assert texts[0] == generate(small, Target.avx2()).text
+
+
+def test_what_a_kernel_reads_again_stays_in_the_caches() -> None:
+    x, y, element, again = Buffer("x", float32, 99, "in"), Buffer("y", float32, 99, "inout"), *[
+        Variable(float32) for _ in range(2)]
+    place = at((I, 1))
+    kernel = Kernel("again", (x, y), (loop(
+        99, Load(element, x, place), Store(y, place, element), Load(again, y, place)),))
+    assert "nontemporal" not in generate(kernel, Target.avx2(), {y: 0}).text
+
+
+@pytest.mark.parametrize("dtype", all_dtypes, ids=str)
+def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType) -> None:
+    """A row with two more elements at each end: what lies outside of the buffer is neither read nor seen."""
+    x, y = Buffer("x", dtype, N, "in"), Buffer("y", dtype, N + 4, "out")
+    low, high, inside = Variable(bool_), Variable(bool_), Variable(bool_)
+    place, size, element = Variable(int64), Variable(int64), Variable(dtype)
+    kernel = Kernel("pad", (x, y), (loop(
+        N + 4, Index(place, index(0) - 2), Index(size, N),
+        Apply(low, "less_equal", (Literal(0, int64), place)), Apply(high, "less", (place, size)),
+        Apply(inside, "bitwise_and", (low, high)),
+        Load(element, x, at((I, 1), base=-2), inside, Literal(1, dtype)),
+        Store(y, at((I, 1)), element)),))
+    for number in SIZES:
+        check(kernel, {"x": some(dtype, number), "y": some(dtype, number + 4, 1)}, {"N": number}, WIDTHS[number % 5])
+
+
+def gather(check_rows: bool) -> Kernel:
+    """y[i, j] = x[rows[i], j] where the row exists, else 0."""
+    x, rows = Buffer("x", float32, N * M, "in"), Buffer("rows", int32, 50, "in")
+    y, row, element = Buffer("y", float32, 50 * M, "out"), Variable(int32), Variable(float32)
+    last, above, below, inside = Variable(int64), Variable(bool_), Variable(bool_), Variable(bool_)
+    wide = Variable(int64)
+    checks: tuple[Statement, ...] = (Check(inside, 7, row),) if check_rows else ()
+    return Kernel("gather", (x, rows, y), (loop(
+        50, Load(row, rows, at((I, 1))), Apply(wide, "convert", (row,)), Index(last, N),
+        Apply(above, "less_equal", (Literal(0, int64), wide)), Apply(below, "less", (wide, last)),
+        Apply(inside, "bitwise_and", (above, below)), *checks,
+        loop(M, Load(element, x, Address(0, ((J, 1),), ((M, row),)), inside, Literal(0.0, float32)),
+             Store(y, at((I, M), (J, 1)), element), index=J, parallel=False), vector=False),))
+
+
+def gather_arrays(*wrong: tuple[int, int]) -> dict[str, np.ndarray]:
+    rows = np.arange(50, dtype=np.int32) % 20
+    for place, row in wrong:
+        rows[place] = row
+    return {"x": some(float32, 20 * 13), "rows": rows, "y": some(float32, 50 * 13, 1)}
+
+
+def test_gathered_rows() -> None:
+    for width in WIDTHS:
+        check(gather(False), gather_arrays((3, 10**9), (44, -1)), {"N": 20, "M": 13}, width, (7, 8))
+
+
+def test_a_check_reports_the_first_failure_and_the_kernel_goes_on() -> None:
+    arrays = gather_arrays((31, 20), (44, -5))
+    status = run(gather(True), arrays, {"N": 20, "M": 13}, 32, (40,))
+    assert (status.code, status.op, status.position, status.value) == (FAILED, 7, 31, 20)
+    assert not arrays["y"][31 * 13:32 * 13].any() and arrays["y"][30 * 13:31 * 13].all()
+    assert run(gather(True), gather_arrays(), {"N": 20, "M": 13}).code == 0
+
+
+def positive() -> Kernel:
+    x, element, holds = Buffer("x", int32, N * M, "in"), Variable(int32), Variable(bool_)
+    return Kernel("positive", (x,), (loop(N, loop(
+        M, Load(element, x, at((I, M), (J, 1))), Apply(holds, "less", (Literal(-1, int32), element)),
+        Check(holds, 3, element), index=J, parallel=False), vector=False),))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_checks_in_lanes_fail_where_the_first_lane_does(width: int) -> None:
+    for place in (0, 5, 38, 39, 76):
+        numbers = np.arange(77, dtype=np.int32)
+        numbers[place], numbers[76] = -1 - place, -77
+        status = run(positive(), {"x": numbers}, {"N": 7, "M": 11}, width)
+        assert (status.code, status.op, status.position, status.value) == (FAILED, 3, place, -1 - place)
+    # Lanes past the end of a row see zeros, or the next row, and must not fail for it.
+    assert run(positive(), {"x": np.arange(77, dtype=np.int32)}, {"N": 7, "M": 11}, width).code == 0
+
+
+@pytest.mark.parametrize("dtype", [float32, int32, uint32], ids=str)
+def test_scattered_sums_take_every_lane_in_order(dtype: DType) -> None:
+    """Sixteen places take 300 numbers, many of them from one register."""
+    x, places, y = Buffer("x", dtype, N, "in"), Buffer("places", int64, N, "in"), Buffer("y", dtype, 16, "inout")
+    element, place = Variable(dtype), Variable(int64)
+    kernel = Kernel("scatter", (x, places, y), (loop(
+        N, Load(element, x, at((I, 1))), Load(place, places, at((I, 1))),
+        Store(y, Address(0, (), ((1, place),)), element, combine="add")),))
+    for size in SIZES:
+        arrays = {"x": some(dtype, size), "places": np.random.default_rng(size).integers(0, 16, size),
+                  "y": some(dtype, 16)}
+        for width in WIDTHS:
+            check(kernel, arrays, {"N": size}, width)
+
+
+def test_a_loaded_number_is_read_again_after_a_store_into_its_buffer() -> None:
+    """total[0] grows in the inner loop and is read there: the read may not move in front of the loop."""
+    x, total, y = Buffer("x", float32, 30, "in"), Buffer("total", float32, 1, "inout"), Buffer("y", float32, 30, "out")
+    element, before, after = Variable(float32), Variable(float32), Variable(float32)
+    kernel = Kernel("running", (x, total, y), (loop(5, loop(
+        6, Load(element, x, at((I, 6), (J, 1))), Load(before, total, at()),
+        Apply(after, "add", (before, element)), Store(total, at(), after),
+        Store(y, at((I, 6), (J, 1)), after), index=J, parallel=False, vector=False),
+        vector=False, parallel=False),))
+    check(kernel, {"x": some(float32, 30), "total": np.ones(1, np.float32), "y": some(float32, 30)})
+
+
+def test_nothing_is_read_for_loops_without_turns() -> None:
+    """The inner loop's buffer is empty: its element 0, which the loop would read in each turn, is not there."""
+    x, y, z = Buffer("x", float32, M, "in"), Buffer("y", float32, N, "inout"), Buffer("z", float32, N * M, "out")
+    element, other = Variable(float32), Variable(float32)
+    kernel = Kernel("empty", (x, y, z), (loop(
+        N, loop(M, Load(element, x, at()), Store(z, at((I, M), (J, 1)), element), index=J, parallel=False),
+        Load(other, y, at((I, 1))), Store(y, at((I, 1)), other), vector=False),))
+    arrays = {"x": np.empty(0, np.float32), "y": some(float32, 5), "z": np.empty(0, np.float32)}
+    check(kernel, arrays, {"N": 5, "M": 0})
+    null = {**arrays, "x": np.frombuffer(b"", np.float32)}
+    assert run(kernel, null, {"N": 5, "M": 0}).code == 0
+
+
+def rows(sizes: tuple[DimLike, DimLike], names: str = "xys") -> Kernel:
+    """Each row doubled into scratch memory, its sum, and the row over that."""
+    n, m = sizes
+    x, y = Buffer(names[0], float32, n * m, "in"), Buffer(names[1], float32, n * m, "out")
+    row = Buffer(names[2], float32, m, "scratch")
+    first, double, one, total, two, quotient = [Variable(float32) for _ in range(6)]
+    place, here = at((I, m), (J, 1)), at((J, 1))
+    return Kernel("rows", (x, y, row), (loop(
+        n, loop(m, Load(first, x, place), Apply(double, "add", (first, first)), Store(row, here, double), index=J,
+                parallel=False),
+        Reduce((total,), ("add",), ((J, m),), (Load(one, row, here),), (one,)),
+        loop(m, Load(two, row, here), Apply(quotient, "divide", (two, total)), Store(y, place, quotient), index=J,
+             parallel=False), vector=False),))
+
+
+def test_rows_pass_through_scratch_memory() -> None:
+    for n, m in ((3, 1), (4, 9), (5, 70), (2, 5000)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in WIDTHS[:2 if m > 100 else None]:
+            check(rows((N, M), "xys"), arrays | {"s": np.empty(0, np.float32)}, {"N": n, "M": m}, width, (1, 2))
+
+
+def test_short_rows_go_past_the_caches_where_they_share_no_line() -> None:
+    """The answer is known when the kernel runs: rows of 16 floats end where a line does, rows of 17 do not."""
+    kernel = Kernel("copies", *copies_of_rows())
+    for n, m in ((5, 16), (5, 17), (9, 100), (3, 1024), (2, 1031)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in (32, 64):
+            check(kernel, arrays, {"N": n, "M": m}, width, (1, 2), past=0)
+    condition = generate(kernel, Target.avx2(), least_bytes(kernel, 0)).sizes[-1]
+    assert [evaluate(condition, {"N": 9, "M": m}) for m in (16, 17, 48, 1023, 1024, 1031)] == [1, 0, 1, 0, 1, 1]
+
+
+def copies_of_rows() -> tuple[tuple[Buffer, ...], tuple[Statement, ...]]:
+    x, y, element = Buffer("x", float32, N * M, "in"), Buffer("y", float32, N * M, "out"), Variable(float32)
+    place = at((I, M), (J, 1))
+    body = loop(M, Load(element, x, place), Store(y, place, element), index=J, parallel=False)
+    return (x, y), (loop(N, body, vector=False),)
+
+
+def columns(n: DimLike, m: DimLike) -> Kernel:
+    """y[i, j] = x[i, j] - the greatest of column j, row after row of a tile."""
+    x, y = Buffer("x", float32, n * m, "in"), Buffer("y", float32, n * m, "out")
+    first, most, again, difference = [Variable(float32) for _ in range(4)]
+    place = at((J, m), (I, 1))
+    rows = For(J, n, (
+        Load(again, x, place), Apply(difference, "subtract", (again, most)), Store(y, place, difference)))
+    reduce = Reduce((most,), ("maximum",), ((J, n),), (Load(first, x, place),), (first,))
+    return Kernel("columns", (x, y), (loop(m, reduce, rows),))
+
+
+def test_loops_over_rows_inside_of_a_tile() -> None:
+    for n, m in ((1, 5), (0, 5), (70, 1), (5, 33), (17, 5000), (4100, 3)):
+        arrays = {"x": some(float32, n * m), "y": some(float32, n * m, 1)}
+        for width in (8, 32, 64):
+            check(columns(N, M), arrays, {"N": n, "M": m}, width, (2, 40))
+
+
+def test_no_store_is_masked_where_all_lanes_are_written() -> None:
+    """"The greater of what is there and x" would become a masked store: slow on some processors."""
+    text = assembly(generate(columns(N, M), Target.avx2()).text)
+    end = text[text.index("end_maximum"):text.index(".Lfunc_end1")]
+    assert "vmaxps" in end and "vmaskmov" not in end
+
+
+def test_the_text_tells_structure_alone() -> None:
+    codes = [generate(rows(sizes, names), Target.avx2())
+             for sizes, names in (((20, 130), "xys"), ((N, M), "abc"), ((1000, dim("K", min=1) * 3), "xyz"))]
+    assert codes[0].text == codes[1].text == codes[2].text
+    assert [code.sizes for code in codes[:2]] == [(130,), (M,)]
+    assert codes[1].scratch_bytes == ((M + 64) * 4 + 63) // 64 * 64
+    assert [buffer.name for buffer in codes[1].buffers] == ["a", "b"]
+    assert generate(rows((130, 130)), Target.avx2()).text == codes[0].text
+    assert generate(rows((20, 1)), Target.avx2()).text != codes[0].text
+    assert generate(rows((20, 130)), Target.avx512()).text != codes[0].text
+
+
+def test_the_text_tells_how_long_short_rows_are() -> None:
+    texts = [generate(rows(sizes), Target.avx2()).text for sizes in ((20, 30), (30, 30), (20, 31))]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_avx512_kernels_compile_to_full_vectors() -> None:
+    code = generate(rows((N, M)), Target.avx512())
+    assert "%zmm" in assembly(code.text, Target.avx512()) and compile_object(code.text, Target.avx512())
