@@ -12,7 +12,7 @@ from importlib import metadata
 
 from nervure import flags, transformers
 
-_LIBRARIES = ("numpy", "ml_dtypes", "safetensors", "llvmlite", "jax", "torch", "onnx")
+_LIBRARIES = ("numpy", "ml_dtypes", "llvmlite", "jax", "torch", "onnx")
 
 
 def config_text() -> str:

@@ -12,7 +12,8 @@ size, and gives the arrays that were written or a FormatError: a digest over eve
 (array([0., 1., 2.], dtype=float32), 'hand')
 
 Types that the format lacks (complex numbers, 4-bit integers, most of float8) are bytes there, and a table among the
-strings says what they are.
+strings says what they are. The package ``safetensors`` reads these files; ARCHITECTURE.md says why it does not write
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from io import BufferedReader
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -32,6 +34,9 @@ from nervure.errors import FormatError, InvalidArgument
 from nervure.types.dtype import DType, as_dtype, uint8
 from nervure.types.shape import MAX_RANK
 from nervure.whole_file import open_regular, write_whole
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Digest
 
 MAX_HEADER = 100_000_000  # bytes; safetensors itself reads no longer ones
 DIGEST = "nervure.sha256"
@@ -66,22 +71,23 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
     cannot be written; InvalidArgument for more than 100 MB of names and strings.
     """
     arrays = {name: _contiguous(array) for name, array in tensors.items()}
-    header = _header(arrays, strings)
-    digest = _digest(header)
-    order = [name for name in header if name != "__metadata__"]
-    for name in order:
+    entries, foreign = _described(arrays)
+    strings = {**strings, TYPES: json.dumps(foreign, sort_keys=True)} if foreign else strings
+    digest = _digest(entries, strings)
+    for name in entries:
         digest.update(_bytes(arrays[name]))
-    header["__metadata__"][DIGEST] = digest.hexdigest()
+    header = {"__metadata__": {**strings, DIGEST: digest.hexdigest()}, **entries}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MAX_HEADER:
         raise InvalidArgument("there is too much text to save", op="save", got=f"{len(text)} bytes",
                               expected=f"at most {MAX_HEADER} bytes of names, types and strings")
-    write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in order]])
+    write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in entries]])
 
 
-def _header(arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> dict[str, Any]:
-    entries: dict[str, Any] = {}
+def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dict[str, str]]:
+    """The entries of a header, in the order of their bytes, and the types that the format lacks."""
+    entries: dict[str, object] = {}
     foreign: dict[str, str] = {}
     position = 0
     for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])):  # so all are aligned
@@ -92,8 +98,7 @@ def _header(arrays: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> dic
         end = position + array.nbytes
         entries[name] = {"dtype": _CODES[dtype.name], "shape": shape, "data_offsets": [position, end]}
         position = end
-    table = {TYPES: json.dumps(foreign, sort_keys=True)} if foreign else {}
-    return {"__metadata__": {**strings, **table}, **entries}
+    return entries, foreign
 
 
 def _contiguous(array: np.ndarray) -> np.ndarray:
@@ -101,22 +106,20 @@ def _contiguous(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=as_dtype(array.dtype).numpy).reshape(array.shape)
 
 
-def _bytes(array: np.ndarray) -> np.ndarray:
+def _bytes(array: np.ndarray) -> memoryview:
     """The bytes of a contiguous array, the least significant of each number first."""
-    return _little_endian(array).reshape(-1).view(np.uint8)
+    return _little_endian(array).reshape(-1).view(np.uint8).data
 
 
 def _little_endian(array: np.ndarray) -> np.ndarray:
     return array if sys.byteorder == "little" or array.itemsize == 1 else array.byteswap()
 
 
-def _digest(header: Mapping[str, Any]) -> Any:
-    """The digest of a header, its digest left out, to which the bytes of the arrays are to be added."""
-    strings = {key: text for key, text in header["__metadata__"].items() if key != DIGEST}
-    canonical = json.dumps({**header, "__metadata__": strings}, sort_keys=True, separators=(",", ":"))
+def _digest(entries: Mapping[str, object], strings: Mapping[str, str]) -> Digest:
+    """The digest of a header, its own left out, to which the bytes of the arrays are to be added."""
+    strings = {key: text for key, text in strings.items() if key != DIGEST}
+    canonical = json.dumps({**entries, "__metadata__": strings}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode())
-
-
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -131,10 +134,9 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     name = os.fspath(path)
     with open_regular(name) as file:
         size = os.fstat(file.fileno()).st_size
-        header = _read_header(file, name, size)
+        header, strings = _read_header(file, name, size)
+        digest = _digest(header, strings)
         entries = _entries(header, name, size - file.tell())
-        strings = header["__metadata__"]
-        digest = _digest(header)
         arrays = {entry.name: _read_array(file, name, entry, digest) for entry in entries}
     if DIGEST in strings and strings[DIGEST] != digest.hexdigest():
         _refuse("the file is damaged: its content has another digest than it says", name, got=digest.hexdigest(),
@@ -142,27 +144,32 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], d
     return _typed(arrays, strings, name), strings
 
 
-def _refuse(problem: str, name: str, **parts: Any) -> NoReturn:
-    raise FormatError(problem, op="load", operand=name, **parts)
+def _refuse(problem: str, name: str, got: object = None, expected: object = None, help: str | None = None) -> NoReturn:
+    raise FormatError(problem, op="load", operand=name, got=got, expected=expected, help=help)
 
 
-def _read_header(file: BinaryIO, name: str, size: int) -> dict[str, Any]:
+def _read_header(file: BufferedReader, name: str, size: int) -> tuple[dict[str, object], dict[str, str]]:
+    """The entries of a header, none of them looked at, and its strings."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, MAX_HEADER):
         _refuse("the file is too short for its header", name, got=f"{size} bytes, a header of {length}",
                 expected=f"a header of at most {min(max(size - 8, 0), MAX_HEADER)} bytes")
     try:
-        header = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_without_repeats, parse_int=_integer,
-                            parse_float=_no_number, parse_constant=_no_number)
+        header: object = json.loads(file.read(length).decode("utf-8"), object_pairs_hook=_without_repeats,
+                                    parse_int=_integer, parse_float=_no_number, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         _refuse("the header is malformed", name, got=str(error)[:200], expected="JSON as safetensors has it")
-    strings = header.setdefault("__metadata__", {}) if isinstance(header, dict) else None
-    if not isinstance(strings, dict) or not all(isinstance(text, str) for text in strings.values()):
+    strings = header.pop("__metadata__", {}) if isinstance(header, dict) else None
+    if not isinstance(header, dict) or not _are_strings(strings):
         _refuse("the header is no table", name, expected="arrays by name, and strings under __metadata__")
-    return header
+    return header, strings
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _are_strings(table: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(table, dict) and all(isinstance(text, str) for text in table.values())
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     table = dict(pairs)
     if len(table) != len(pairs):
         raise ValueError("a name occurs twice")
@@ -179,9 +186,9 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text[:40]} is no whole number")
 
 
-def _entries(header: Mapping[str, Any], name: str, size: int) -> list[_Entry]:
+def _entries(header: Mapping[str, object], name: str, size: int) -> list[_Entry]:
     """The arrays in the order of their bytes, which must fill the rest of the file without gap or overlap."""
-    entries = [_entry(key, value, name) for key, value in header.items() if key != "__metadata__"]
+    entries = [_entry(key, value, name) for key, value in header.items()]
     entries.sort(key=lambda entry: (entry.begin, entry.end))
     position = 0
     for entry in entries:
@@ -195,7 +202,7 @@ def _entries(header: Mapping[str, Any], name: str, size: int) -> list[_Entry]:
     return entries
 
 
-def _entry(key: str, value: Any, name: str) -> _Entry:
+def _entry(key: str, value: object, name: str) -> _Entry:
     if not isinstance(value, dict) or set(value) != {"dtype", "shape", "data_offsets"}:
         _refuse(f"the entry of {key} is malformed", name, got=str(value)[:80], expected="dtype, shape and data_offsets")
     dtype = _DTYPES.get(value["dtype"]) if isinstance(value["dtype"], str) else None
@@ -213,15 +220,15 @@ def _entry(key: str, value: Any, name: str) -> _Entry:
     return _Entry(key, dtype, tuple(shape), *offsets)
 
 
-def _are_lengths(value: Any) -> bool:
+def _are_lengths(value: object) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(entry) is int and entry >= 0 for entry in value)
 
 
-def _read_array(file: BinaryIO, name: str, entry: _Entry, digest: Any) -> np.ndarray:
+def _read_array(file: BufferedReader, name: str, entry: _Entry, digest: Digest) -> np.ndarray:
     data = np.empty(entry.end - entry.begin, np.uint8)
     for start in range(0, len(data), _CHUNK):
-        piece = data[start:start + _CHUNK]
-        if file.readinto(piece) != len(piece):  # type: ignore[attr-defined]  # files opened "rb" have it
+        piece = data[start:start + _CHUNK].data
+        if file.readinto(piece) != len(piece):
             _refuse("the file has become shorter", name, got=f"{entry.name} ends early")
         digest.update(piece)
     return _shaped(data, entry.dtype, entry.shape, name)

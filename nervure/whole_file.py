@@ -21,7 +21,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterable
-from typing import Any, BinaryIO
+from io import BufferedReader
 
 from nervure.errors import FormatError, InvalidArgument
 
@@ -34,7 +34,7 @@ _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a de
 _TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.tmp")
 
 
-def write_whole(path: str, pieces: Iterable[Any]) -> None:
+def write_whole(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes pieces of bytes to a file, which takes its name when all of it is on disk.
 
     Until then, and when anything fails, whatever had the name before is as it was. A symbolic link of that name is
@@ -52,7 +52,7 @@ def write_whole(path: str, pieces: Iterable[Any]) -> None:
         _sync(directory)
 
 
-def open_regular(path: str) -> BinaryIO:
+def open_regular(path: str) -> BufferedReader:
     """A file to be read. FormatError at once for what is none: a pipe would be waited for, a device has no end.
 
     OSError where it cannot be opened, or is a directory.
@@ -91,7 +91,7 @@ def _check_replaceable(path: str) -> None:
                               help="save under another name")
 
 
-def _replace(path: str, directory: str, pieces: Iterable[Any]) -> None:
+def _replace(path: str, directory: str, pieces: Iterable[bytes | memoryview]) -> None:
     temporary, descriptor = _create(directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
