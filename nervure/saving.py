@@ -32,6 +32,7 @@ from nervure.errors import (
     ShapeMismatch,
     did_you_mean,
 )
+from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
 from nervure.ir.op import registry
 from nervure.ir.parser import parse_function
@@ -114,7 +115,7 @@ def _refuse_host_functions(function: Function) -> None:
     for entry in nested_functions(function):
         for op in entry.operations:
             for name, field in type(op).fields.items():
-                if field.kind == "callable" and getattr(op, name) is not None:
+                if field.kind is function_of_host and getattr(op, name) is not None:
                     raise op.fail(NotSupported, "a function of the host program cannot be saved", operand=name,
                                   got=getattr(getattr(op, name), "__qualname__", None),
                                   help="save what stands before and after the host call as functions of their own")

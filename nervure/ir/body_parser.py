@@ -26,12 +26,12 @@ from typing import Any, Protocol
 from nervure.errors import FormatError, Location, NervureError, did_you_mean
 from nervure.ir.function import Assumption, Function, is_effect
 from nervure.ir.leaves import Parameter
-from nervure.ir.notation import Reader, parse_attribute, parse_type
-from nervure.ir.op import Labels, Op, Value, registry
+from nervure.ir.notation import Reader, parse_type
+from nervure.ir.op import Op, Value, registry
 from nervure.ir.provenance import Provenance, set_override
 from nervure.ir.scanner import NAME, REFERENCE, Scanner, token
 from nervure.ir.variable import Variable
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import equal
 
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
@@ -228,7 +228,7 @@ class Body:
             if field is None or name in attributes:
                 raise line.error(f"no attribute {name} is due here", op=cls.__name__, got=name,
                                  expected=", ".join(cls.fields) or "none", help=did_you_mean(name, cls.fields))
-            attributes[name] = parse_attribute(line, field.kind, field.optional, self.parser)
+            attributes[name] = field.parse(line, self.parser)
             if not line.accept(","):
                 line.expect(")")
                 break

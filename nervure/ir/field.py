@@ -1,52 +1,108 @@
 """The attributes of an op class, declared as typed fields.
 
-A field says what it admits once; construction, printing, parsing and structural equality read the declaration:
+A kind of attribute says once what is done with a value: its normal form, its text, when two are equal. Called, it
+declares a field:
 
->>> ints = Field("ints")
->>> ints.check([0, 2], "Sum", "axes")
+>>> axes = ints()
+>>> axes.check([0, 2], "Sum", "axes")
 (0, 2)
->>> ints.check("ab", "Sum", "axes")                                          # doctest: +ELLIPSIS
+>>> axes.check("ab", "Sum", "axes")                                          # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
 nervure.errors.WrongKind: Sum: attribute axes has the wrong kind
 ...
+>>> axes.format((0, 2), None), axes.parse(Scanner("(0, 2)", 1), None)
+('(0, 2)', (0, 2))
 """
 
 from __future__ import annotations
 
+import json
 import operator
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.ir import notation
+from nervure.ir.notation import Number, Reader, Writer
+from nervure.ir.scanner import Scanner
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype
+from nervure.types.dim import Dim, DimLike
+from nervure.types.dtype import as_dtype
 from nervure.types.index_map import IndexMap
 
-REQUIRED: Any = object()
+REQUIRED = object()
+T = TypeVar("T")
 
 
-class Field:
+def _itself(value: Hashable) -> Hashable:
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind(Generic[T]):
+    """One kind of attribute; a field of it is declared by a call.
+
+    ``words`` and an ``example`` tell people what it admits. ``check`` gives a value its normal form (TypeError or
+    ValueError if it is of another kind), ``format`` writes it, ``parse`` reads it back. ``key`` stands for it in a
+    table: equal for values that are equal in structure, bit for bit. ``dimensions`` are those that it holds.
+    """
+
+    name: str
+    words: str
+    example: str
+    check: Callable[[Any], T]
+    format: Callable[[T, Writer], str]
+    parse: Callable[[Scanner, Reader], T]
+    key: Callable[[T], Hashable] = _itself
+    dimensions: Callable[[T], Iterable[DimLike]] = lambda value: ()
+
+    @overload
+    def __call__(self, default: object = REQUIRED) -> Field[T]: ...
+
+    @overload
+    def __call__(self, default: object, optional: Literal[True]) -> Field[T | None]: ...
+
+    def __call__(self, default: object = REQUIRED, optional: bool = False) -> Field[Any]:
+        """A field of this kind, which may have a default; ``optional`` admits None."""
+        return Field(self, default, optional)
+
+    def same(self, left: T, right: T) -> bool:
+        """Whether two values are equal in structure."""
+        return left is right or (type(left) is type(right) and self.key(left) == self.key(right))
+
+
+class Field(Generic[T]):
     """One declared attribute: its kind, its default, whether None is admitted, and its choices if it has some."""
 
     __slots__ = ("kind", "default", "optional", "choices")
 
-    def __init__(self, kind: str, default: Any = REQUIRED, optional: bool = False,
+    def __init__(self, kind: Kind[Any], default: object = REQUIRED, optional: bool = False,
                  choices: tuple[str, ...] = ()) -> None:
         self.kind, self.default, self.optional, self.choices = kind, default, optional, choices
 
-    def check(self, value: Any, op: str, name: str) -> Any:
+    if TYPE_CHECKING:  # the class of the op turns it into a slot
+
+        @overload
+        def __get__(self, op: None, cls: type) -> Field[T]: ...
+
+        @overload
+        def __get__(self, op: object, cls: type) -> T: ...
+
+        def __get__(self, op: object, cls: type) -> Field[T] | T: ...
+
+    def check(self, value: object, op: str, name: str) -> object:
         """The value in its normal form; WrongKind or InvalidArgument if it is not of this field's kind."""
         if value is None and self.optional:
             return None
         try:
-            normal = _NORMAL[self.kind](value)
+            normal = self.kind.check(value)
         except (TypeError, ValueError, OverflowError) as error:
-            example = getattr(error, "help", None) or f"for example {name}={_SPELLED[self.kind][1]}"
+            example = getattr(error, "help", None) or f"for example {name}={self.kind.example}"
             raise WrongKind(f"attribute {name} has the wrong kind", op=op, operand=name,
                             got=f"{type(value).__name__} {value!r:.60}", expected=self.expected,
                             help=example) from None
@@ -61,34 +117,38 @@ class Field:
         """What the field admits, in words."""
         if self.choices:
             return " or ".join(map(repr, self.choices))
-        return _SPELLED[self.kind][0] + (" or None" if self.optional else "")
+        return self.kind.words + (" or None" if self.optional else "")
+
+    def format(self, value: object, writer: Writer) -> str:
+        """The text of a value."""
+        return "None" if value is None else self.kind.format(value, writer)
+
+    def parse(self, line: Scanner, reader: Reader) -> object:
+        """The inverse of ``format``."""
+        return None if self.optional and line.accept("None") else self.kind.parse(line, reader)
 
 
-def _exact(kind: type) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if not isinstance(value, kind):
+# -- normal forms --------------------------------------------------------------------------------------------------
+
+
+def exact(cls: type[T]) -> Callable[[object], T]:
+    """The check of what is an instance of a class, and stays as it is."""
+    def check(value: object) -> T:
+        if not isinstance(value, cls):
             raise TypeError
         return value
     return check
 
 
-def _integer(value: Any) -> int:
+def _whole(value: Any) -> int:
     return int(operator.index(value))  # a bool counts as 0 or 1
 
 
-def _dim(value: Any) -> Any:
-    return value if isinstance(value, Dim) else _integer(value)
+def _dim(value: Any) -> DimLike:
+    return value if isinstance(value, Dim) else _whole(value)
 
 
-def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    def check(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        return tuple([item(entry) for entry in value])
-    return check
-
-
-def _number(value: Any) -> Any:
+def _scalar(value: object) -> Number:
     """A Python scalar: what NumPy scalars and 0-d arrays hold counts too."""
     value = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
     if not isinstance(value, (bool, int, float, complex)):
@@ -96,7 +156,7 @@ def _number(value: Any) -> Any:
     return value
 
 
-def _array(value: Any) -> np.ndarray:
+def _plain_array(value: object) -> np.ndarray:
     """The array itself, read-only from now on for everyone who comes through the graph.
 
     In a foreign byte order it is copied; subclasses, whose operators may mean something else, are seen as plain arrays.
@@ -104,162 +164,99 @@ def _array(value: Any) -> np.ndarray:
     if not isinstance(value, np.ndarray):
         raise TypeError
     native = as_dtype(value.dtype).numpy
-    view = np.asarray(value) if value.dtype == native else value.astype(native)
-    view = view.view()
+    view = (np.asarray(value) if value.dtype == native else value.astype(native)).view()
     view.flags.writeable = False
     return view
 
 
-def _callable(value: Any) -> Any:
+def _callable(value: object) -> Callable[..., Any]:
     if not callable(value):
         raise TypeError
     return value
 
 
-def _function(value: Any) -> Any:
-    from nervure.ir.function import Function  # which is made of ops, and so of fields
-    return _exact(Function)(value)
+# -- keys ----------------------------------------------------------------------------------------------------------
 
 
-_NORMAL: dict[str, Callable[[Any], Any]] = {
-    "int": _integer, "float": float, "bool": _exact(bool), "str": _exact(str), "number": _number,
-    "dtype": as_dtype, "dim": _dim, "shape": _sequence(_dim), "ints": _sequence(_integer),
-    "pairs": _sequence(_sequence(_integer)), "dims": _sequence(_dim), "dim_pairs": _sequence(_sequence(_dim)),
-    "slices": _sequence(_sequence(_dim)),
-    "array": _array, "callable": _callable, "strs": _sequence(_exact(str)),
-    "function": _function, "variable": _exact(Variable), "index_map": _exact(IndexMap),
-    "types": _sequence(_exact(BasicTensorDescription)),
-}
-
-WITH_DIMENSIONS = frozenset(["dim", "dims", "shape", "dim_pairs", "slices", "index_map"])
-"""The kinds whose values hold dimensions."""
-
-_SPELLED: dict[str, tuple[str, str]] = {
-    "int": ("an integer", "0"), "float": ("a number", "0.5"), "bool": ("True or False", "True"),
-    "str": ("a string", "'text'"),
-    "number": ("a Python number", "0.5"), "dtype": ("an element type", "nv.float32"),
-    "dim": ("an integer or a symbolic dimension", "nv.dim('n')"),
-    "shape": ("integers and symbolic dimensions", "(2, 3)"), "ints": ("integers", "(0, 1)"),
-    "pairs": ("pairs of integers", "((1, 0),)"), "dims": ("integers and symbolic dimensions", "(2, 3)"),
-    "dim_pairs": ("pairs of integers or symbolic dimensions", "((1, 1), (0, 0))"),
-    "slices": ("triples (start, extent, step)", "((0, 2, 1),)"), "array": ("a NumPy array", "np.zeros(3)"),
-    "callable": ("a Python function", "lambda x: x"), "strs": ("strings", "('a', 'b')"),
-    "function": ("a Function", "nv.Function([result], [parameter])"), "variable": ("a Variable", "Variable(type)"),
-    "index_map": ("an IndexMap", "IndexMap.identity((2, 3))"), "types": ("types of tensors", "(x.type,)"),
-}
-"""How errors say what a kind admits: in words, and by an example."""
+def _bits(value: Number) -> Hashable:
+    """Numbers by bits: -0.0 is not 0.0, and a NaN is itself."""
+    return type(value), repr(value)
 
 
-def integer(default: Any = REQUIRED, optional: bool = False) -> int:
-    """An int."""
-    return Field("int", default, optional)  # type: ignore[return-value]  # the class turns it into a slot
+class _ArrayKey:
+    """An array in a key: equal by type, shape and bits, of which the hash looks at the first few."""
+
+    __slots__ = ("array", "_hash")
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self._hash = hash((array.dtype.num, array.shape, array.flat[:16].tobytes()))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ArrayKey):
+            return False
+        mine, theirs = self.array, other.array
+        return (mine.dtype == theirs.dtype and mine.shape == theirs.shape
+                and (mine is theirs or np.ascontiguousarray(mine).tobytes() == np.ascontiguousarray(theirs).tobytes()))
 
 
-def real(default: Any = REQUIRED) -> float:
-    """A float."""
-    return Field("float", default)  # type: ignore[return-value]
+# -- the kinds -----------------------------------------------------------------------------------------------------
 
 
-def boolean(default: Any = REQUIRED) -> bool:
-    """A bool."""
-    return Field("bool", default)  # type: ignore[return-value]
+def several(item: Kind[Any], name: str, words: str, example: str) -> Kind[Any]:
+    """Tuples of values of one kind."""
+    def check(value: Iterable[object]) -> tuple[object, ...]:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return tuple([item.check(entry) for entry in value])
+
+    return Kind(name, words, example, check,
+                lambda value, writer: notation.sequence_text([item.format(entry, writer) for entry in value]),
+                lambda line, reader: notation.parse_sequence(line, lambda: item.parse(line, reader)),
+                dimensions=lambda value: [length for entry in value for length in item.dimensions(entry)])
 
 
-def string(default: Any = REQUIRED, optional: bool = False) -> str:
-    """A string."""
-    return Field("str", default, optional)  # type: ignore[return-value]
+integer = Kind("int", "an integer", "0", _whole, lambda value, writer: str(value), lambda line, reader: line.integer())
+real = Kind("float", "a number", "0.5", float, notation.float_text, notation.parse_float, key=_bits)
+boolean = Kind("bool", "True or False", "True", exact(bool), lambda value, writer: repr(value), notation.parse_bool)
+string = Kind("str", "a string", "'text'", exact(str), lambda value, writer: json.dumps(value), notation.parse_string)
+number = Kind("number", "a Python number", "0.5", _scalar, notation.number_text, notation.parse_number, key=_bits)
+dtype = Kind("dtype", "an element type", "nv.float32", as_dtype, lambda value, writer: value.short,
+             notation.parse_dtype)
+dimension = Kind("dim", "an integer or a symbolic dimension", "nv.dim('n')", _dim, notation.dim_text,
+                 notation.parse_dim, dimensions=lambda value: (value,))
+shape: Kind[tuple[DimLike, ...]] = several(dimension, "shape", "integers and symbolic dimensions", "(2, 3)")
+ints: Kind[tuple[int, ...]] = several(integer, "ints", "integers", "(0, 1)")
+pairs: Kind[tuple[tuple[int, int], ...]] = several(ints, "pairs", "pairs of integers", "((1, 0),)")
+dim_pairs: Kind[tuple[tuple[DimLike, DimLike], ...]] = several(
+    shape, "dim_pairs", "pairs of integers or symbolic dimensions", "((1, 1), (0, 0))")
+slices: Kind[tuple[tuple[DimLike, DimLike, DimLike], ...]] = several(
+    shape, "slices", "triples (start, extent, step)", "((0, 2, 1),)")
+strings: Kind[tuple[str, ...]] = several(string, "strs", "strings", "('a', 'b')")
+array = Kind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda value, writer: writer.array(value),
+             notation.parse_array, key=_ArrayKey)
+# An op holds what its attributes are, so that identities stay good as long as a key is in use.
+variable = Kind("variable", "a Variable", "Variable(type)", exact(Variable),
+                lambda value, writer: writer.variable(value), notation.parse_variable, key=id)
+index_map = Kind("index_map", "an IndexMap", "IndexMap.identity((2, 3))", exact(IndexMap), notation.map_text,
+                 notation.parse_map, dimensions=lambda value: (*value.shape, *value.coordinates))
+types: Kind[tuple[BasicTensorDescription, ...]] = several(
+    Kind("type", "the type of a tensor", "x.type", exact(BasicTensorDescription),
+         lambda value, writer: notation.type_text(value, None, writer),
+         lambda line, reader: notation.parse_type(line, reader)[0]), "types", "types of tensors", "(x.type,)")
+function_of_host = Kind("callable", "a Python function", "lambda x: x", _callable,
+                        lambda value, writer: writer.host_function(value), notation.refuse_callable, key=id)
+"""A Python callable: it has no text, so what holds it cannot be saved."""
 
 
-def choice(*choices: str, default: Any = REQUIRED) -> str:
+def choice(*choices: str, default: object = REQUIRED) -> Field[str]:
     """One of a few strings."""
-    return Field("str", default, choices=choices)  # type: ignore[return-value]
+    return Field(string, default, choices=choices)
 
 
-def number(default: Any = REQUIRED) -> Any:
-    """A Python scalar: bool, int, float or complex."""
-    return Field("number", default)
-
-
-def dtype(default: Any = REQUIRED) -> DType:
-    """An element type."""
-    return Field("dtype", default)  # type: ignore[return-value]
-
-
-def shape() -> tuple[Any, ...]:
-    """A tuple of dimensions."""
-    return Field("shape")  # type: ignore[return-value]
-
-
-def ints(default: Any = REQUIRED) -> tuple[int, ...]:
-    """A tuple of ints."""
-    return Field("ints", default)  # type: ignore[return-value]
-
-
-def pairs(default: Any = REQUIRED) -> tuple[tuple[int, int], ...]:
-    """A tuple of pairs of ints."""
-    return Field("pairs", default)  # type: ignore[return-value]
-
-
-def dimension() -> Any:
-    """One dimension: an int or an expression over symbols."""
-    return Field("dim")
-
-
-def dim_pairs(default: Any = REQUIRED) -> tuple[tuple[Any, Any], ...]:
-    """A tuple of pairs of dimensions."""
-    return Field("dim_pairs", default)  # type: ignore[return-value]
-
-
-def slices() -> tuple[tuple[Any, Any, Any], ...]:
-    """A tuple of (start, extent, step), each a dimension."""
-    return Field("slices")  # type: ignore[return-value]
-
-
-def strings(default: Any = REQUIRED) -> tuple[str, ...]:
-    """A tuple of strings."""
-    return Field("strs", default)  # type: ignore[return-value]
-
-
-def array() -> np.ndarray:
-    """A NumPy array, held by reference."""
-    return Field("array")  # type: ignore[return-value]
-
-
-def function() -> Any:
-    """A region: a Function."""
-    return Field("function")
-
-
-def variable() -> Any:
-    """A Variable, by identity."""
-    return Field("variable")
-
-
-def index_map() -> Any:
-    """An IndexMap."""
-    return Field("index_map")
-
-
-def optional_index_map() -> Any:
+def optional_index_map() -> Field[IndexMap | None]:
     """An IndexMap or None."""
-    return Field("index_map", None, optional=True)
-
-
-def types() -> tuple[Any, ...]:
-    """A tuple of tensor descriptions."""
-    return Field("types")  # type: ignore[return-value]
-
-
-def function_of_host() -> Callable[..., Any]:
-    """A Python callable: it has no text, so what holds it cannot be saved."""
-    return Field("callable")  # type: ignore[return-value]
-
-
-def same_attribute(kind: str, left: Any, right: Any) -> bool:
-    """Whether two attribute values are equal in structure: arrays by bits, floats by bits, the rest by ``==``."""
-    if kind == "array":
-        return (left.dtype == right.dtype and left.shape == right.shape
-                and (left is right or np.ascontiguousarray(left).tobytes() == np.ascontiguousarray(right).tobytes()))
-    if kind in ("number", "float"):
-        return type(left) is type(right) and repr(left) == repr(right)
-    return left is right or (type(left) is type(right) and left == right)
+    return index_map(None, optional=True)

@@ -16,10 +16,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
+from nervure.ir import field
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.names import find_operation
+from nervure.ir.notation import Reader
 from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.printer import print_function
+from nervure.ir.scanner import Scanner
 from nervure.ir.traverse import postorder, rebuild
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, symbols
@@ -141,13 +145,24 @@ class Function(Frozen, Identity):
         return found
 
     def __str__(self) -> str:
-        from nervure.ir.printer import print_function  # the printer stands on this file
         return print_function(self, elide=True)
 
     def __repr__(self) -> str:
         parameters = ", ".join(str(op.value.type) for op in self.parameters)
         results = ", ".join(str(value.type) for value in self.results)
         return f"Function {self.name}({parameters}) -> ({results}), {len(self.operations)} ops"
+
+
+_exact = field.exact(Function)
+function_attribute = field.Kind(
+    "function", "a Function", "nv.Function([result], [parameter])", _exact,
+    lambda value, writer: writer.function(value), lambda line, reader: _parse_function(line, reader), key=id)
+"""The kind of attribute that is a function; called, it declares a field, as the kinds of ``nervure.ir.field`` do."""
+
+
+def _parse_function(line: Scanner, reader: Reader) -> Function:
+    line.expect("@")
+    return _exact(reader.function(line, line.name("the name of a function")))
 
 
 def is_effect(op: Op) -> bool:

@@ -24,8 +24,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
-from nervure.ir.op import Labels, Op, Value, as_value, same_types
-from nervure.types.description import BasicTensorDescription
+from nervure.ir.op import Op, Value, as_value, same_types
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType, all_dtypes
 from nervure.types.frozen import frozen_dataclass

@@ -1,33 +1,35 @@
-"""How attributes and types are written: for each kind of field one row, which formats a value and reads it back.
+"""Text of numbers, dimensions, types, arrays and index maps: a function that writes each, and one that reads it back.
 
 The two are inverse: what is read equals what was written, bit for bit. Floats are hexadecimal, arrays the bits of
 their elements, most significant digit first.
 
->>> ROWS["float"].format(0.1, None), ROWS["pairs"].format(((0, 1), (2, 3)), None)
-('0x1.999999999999ap-4', '((0, 1), (2, 3))')
+>>> float_text(0.1), sequence_text(["0", "N + 1"]), sequence_text(["2"])
+('0x1.999999999999ap-4', '(0, N + 1)', '(2,)')
 >>> array_text(np.array([1.0, -0.0], np.float32))
 'array(f32[2], 3f800000 80000000)'
->>> ROWS["slices"].parse(Scanner("((0, 5, 2),)", 1), None)
-((0, 5, 2),)
+>>> parse_float(Scanner("0x1.8p+1", 1))
+3.0
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
 from nervure.errors import NervureError
-from nervure.ir.op import Labels
 from nervure.ir.scanner import QUOTED, Scanner, name_text, token
-from nervure.types.description import BasicTensorDescription
+from nervure.ir.variable import Variable
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.index_map import IndexMap
+
+Number = bool | int | float | complex
+Item = TypeVar("Item")
 
 
 class Writer(Protocol):
@@ -35,9 +37,9 @@ class Writer(Protocol):
 
     def dim(self, x: DimLike) -> str: ...
     def array(self, array: np.ndarray) -> str: ...
-    def variable(self, variable: Any) -> str: ...
+    def variable(self, variable: Variable) -> str: ...
     def function(self, function: Any) -> str: ...
-    def host_function(self, function: Any) -> str: ...
+    def host_function(self, function: Callable[..., Any]) -> str: ...
 
 
 class Reader(Protocol):
@@ -45,15 +47,8 @@ class Reader(Protocol):
 
     def dim(self, line: Scanner, text: str, may_index: bool = False) -> DimLike: ...
     def array(self, line: Scanner, name: str) -> np.ndarray: ...
-    def variable(self, line: Scanner, name: str) -> Any: ...
-    def function(self, line: Scanner, name: str) -> Any: ...
-
-
-class Row(NamedTuple):
-    """One kind of field: value to text, text to value."""
-
-    format: Callable[[Any, Any], str]
-    parse: Callable[[Scanner, Any], Any]
+    def variable(self, line: Scanner, name: str) -> Variable: ...
+    def function(self, line: Scanner, name: str) -> object: ...
 
 
 # -- sequences and dimensions --------------------------------------------------------------------------------------
@@ -64,34 +59,28 @@ def sequence_text(entries: Sequence[str]) -> str:
     return f"({entries[0]},)" if len(entries) == 1 else f"({', '.join(entries)})"
 
 
-def _sequence(item: Row) -> Row:
-    format_item, parse_item = item
-
-    def format(value: Any, writer: Any) -> str:
-        return sequence_text([format_item(entry, writer) for entry in value])
-
-    def parse(line: Scanner, reader: Any) -> tuple[Any, ...]:
-        line.expect("(")
-        entries = []
-        while not line.accept(")"):
-            entries.append(parse_item(line, reader))
-            if not line.accept(","):
-                line.expect(")")
-                break
-        return tuple(entries)
-
-    return Row(format, parse)
+def parse_sequence(line: Scanner, item: Callable[[], Item]) -> tuple[Item, ...]:
+    """The inverse of ``sequence_text``; ``item`` reads one entry."""
+    line.expect("(")
+    entries = []
+    while not line.accept(")"):
+        entries.append(item())
+        if not line.accept(","):
+            line.expect(")")
+            break
+    return tuple(entries)
 
 
 _PLAIN_LENGTH = re.compile(r" *(-?[0-9]{1,19})(?= *[,)\]])", re.ASCII)
 _DIM_PIECE = re.compile(r"[^(),\]]*")
 
 
-def _format_dim(x: DimLike, writer: Writer) -> str:
+def dim_text(x: DimLike, writer: Writer) -> str:
+    """A dimension; the text as a whole will declare its symbols."""
     return str(x) if type(x) is int else writer.dim(x)
 
 
-def _parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLike:
+def parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLike:
     """A dimension: up to a comma or bracket that is not its own."""
     number = line.match(_PLAIN_LENGTH)
     if number is not None:
@@ -107,10 +96,6 @@ def _parse_dim(line: Scanner, reader: Reader, may_index: bool = False) -> DimLik
     if not text[start:line.position].strip():
         raise line.error("a dimension is missing", expected="a dimension such as 32 or 2*N + 1")
     return reader.dim(line, text[start:line.position], may_index)
-
-
-def _parse_coordinate(line: Scanner, reader: Reader) -> DimLike:
-    return _parse_dim(line, reader, may_index=True)
 
 
 # -- types ---------------------------------------------------------------------------------------------------------
@@ -130,14 +115,14 @@ def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Write
 
 def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
     """A type and its labels, None where it has none."""
-    dtype = _parse_dtype(line, reader)
+    dtype = parse_dtype(line, reader)
     line.expect("[")
     shape: list[DimLike] = []
     labels: list[str | None] = []
     while not line.accept("]"):
         label = line.match(_LABEL)
         labels.append(None if label is None else line.unquoted(label))
-        shape.append(_parse_dim(line, reader))
+        shape.append(parse_dim(line, reader))
         if not line.accept(","):
             line.expect("]")
             break
@@ -147,7 +132,8 @@ def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, L
         raise line.wrapped(error) from error
 
 
-def _parse_dtype(line: Scanner, reader: Any) -> DType:
+def parse_dtype(line: Scanner, reader: Reader) -> DType:
+    """An element type, by its name."""
     name = line.take(_DTYPE, "an element type")
     try:
         return as_dtype(name)
@@ -161,14 +147,15 @@ _FLOAT = token(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}|-?inf|nan")
 _CONSTANT = token(r"True|False")
 
 
-def float_text(value: float) -> str:
+def float_text(value: float, writer: Writer | None = None) -> str:
     """A float as hexadecimal digits: every bit of it, but for the payload of a NaN."""
     mantissa, p, exponent = float(value).hex().partition("p")
     whole, point, fraction = mantissa.partition(".")
     return f"{whole}{point}{fraction.rstrip('0') or '0'}{p}{exponent}" if p else mantissa
 
 
-def _parse_float(line: Scanner, reader: Any) -> float:
+def parse_float(line: Scanner, reader: Reader | None = None) -> float:
+    """The inverse of ``float_text``."""
     digits = line.take(_FLOAT, "a hexadecimal float such as 0x1.8p+1, inf or nan")
     try:
         return float.fromhex(digits)
@@ -176,31 +163,35 @@ def _parse_float(line: Scanner, reader: Any) -> float:
         raise line.error("a float is out of range", got=digits) from None
 
 
-def _parse_bool(line: Scanner, reader: Any) -> bool:
+def parse_bool(line: Scanner, reader: Reader) -> bool:
+    """True or False."""
     return line.take(_CONSTANT, "True or False") == "True"
 
 
-def _number_text(value: Any, writer: Any) -> str:
+def number_text(value: Number, writer: Writer) -> str:
+    """A Python scalar, bit for bit."""
     if isinstance(value, complex):
         return f"complex({float_text(value.real)}, {float_text(value.imag)})"
     return float_text(value) if isinstance(value, float) else repr(value)
 
 
-def _parse_number(line: Scanner, reader: Any) -> bool | int | float | complex:
+def parse_number(line: Scanner, reader: Reader) -> Number:
+    """The inverse of ``number_text``."""
     constant = line.match(_CONSTANT)
     if constant is not None:
         return constant == "True"
     if line.accept("complex("):
-        real = _parse_float(line, reader)
+        real = parse_float(line)
         line.expect(",")
-        imaginary = _parse_float(line, reader)
+        imaginary = parse_float(line)
         line.expect(")")
         return complex(real, imaginary)
     is_float = _FLOAT.match(line.text, line.position)
-    return _parse_float(line, reader) if is_float else line.integer("a number")
+    return parse_float(line) if is_float else line.integer("a number")
 
 
-def _parse_string(line: Scanner, reader: Any) -> str:
+def parse_string(line: Scanner, reader: Reader) -> str:
+    """A string in quotes."""
     return line.unquoted(line.take(QUOTED, "a quoted string"))
 
 
@@ -232,7 +223,8 @@ def _bits(array: np.ndarray, dtype: DType) -> str:
     return words.astype(f">u{size}").tobytes().hex(" ", size)
 
 
-def _parse_array(line: Scanner, reader: Reader) -> np.ndarray:
+def parse_array(line: Scanner, reader: Reader) -> np.ndarray:
+    """The inverse of ``array_text``, or the name of an array that stands beside the text."""
     if line.accept("@"):
         return reader.array(line, line.name("the name of an array"))
     line.expect("array(")
@@ -262,73 +254,31 @@ def _parse_array(line: Scanner, reader: Reader) -> np.ndarray:
 # -- what stands elsewhere -----------------------------------------------------------------------------------------
 
 
-def _parse_variable(line: Scanner, reader: Reader) -> Any:
+def parse_variable(line: Scanner, reader: Reader) -> Variable:
+    """A reference to a declared variable."""
     line.expect("$")
     return reader.variable(line, line.name("the name of a variable"))
 
 
-def _parse_function(line: Scanner, reader: Reader) -> Any:
-    line.expect("@")
-    return reader.function(line, line.name("the name of a function"))
-
-
-def _parse_callable(line: Scanner, reader: Any) -> Any:
+def refuse_callable(line: Scanner, reader: Reader) -> NoReturn:
+    """FormatError: functions of the host program have no text."""
     raise line.error("a function of the host program has no text", expected="an op without host functions",
                      help="save what stands before and after the host call, and call it from the host program")
 
 
-def _format_map(value: IndexMap, writer: Writer) -> str:
-    return f"{_DIMS.format(value.shape, writer)} -> {_DIMS.format(value.coordinates, writer)}"
+def map_text(value: IndexMap, writer: Writer) -> str:
+    """``(N, 3) -> (%0, %1 + 2)``."""
+    shape, coordinates = [sequence_text([dim_text(x, writer) for x in part])
+                          for part in (value.shape, value.coordinates)]
+    return f"{shape} -> {coordinates}"
 
 
-def _parse_map(line: Scanner, reader: Reader) -> IndexMap:
-    shape = _DIMS.parse(line, reader)
+def parse_map(line: Scanner, reader: Reader) -> IndexMap:
+    """The inverse of ``map_text``."""
+    shape = parse_sequence(line, lambda: parse_dim(line, reader))
     line.expect("->")
-    coordinates = _COORDINATES.parse(line, reader)
+    coordinates = parse_sequence(line, lambda: parse_dim(line, reader, may_index=True))
     try:
         return IndexMap(shape, coordinates)
     except NervureError as error:
         raise line.wrapped(error) from error
-
-
-_INT = Row(lambda value, writer: str(value), lambda line, reader: line.integer())
-_STRING = Row(lambda value, writer: json.dumps(value), _parse_string)
-_DIM = Row(_format_dim, _parse_dim)
-_TYPE = Row(lambda value, writer: type_text(value, None, writer), lambda line, reader: parse_type(line, reader)[0])
-_DIMS = _sequence(_DIM)
-_COORDINATES = _sequence(Row(_format_dim, _parse_coordinate))
-
-ROWS: dict[str, Row] = {
-    "int": _INT,
-    "float": Row(lambda value, writer: float_text(value), _parse_float),
-    "bool": Row(lambda value, writer: repr(value), _parse_bool),
-    "str": _STRING,
-    "number": Row(_number_text, _parse_number),
-    "dtype": Row(lambda value, writer: value.short, _parse_dtype),
-    "dim": _DIM,
-    "dims": _DIMS,
-    "shape": _DIMS,
-    "dim_pairs": _sequence(_DIMS),
-    "slices": _sequence(_DIMS),
-    "ints": _sequence(_INT),
-    "pairs": _sequence(_sequence(_INT)),
-    "strs": _sequence(_STRING),
-    "types": _sequence(_TYPE),
-    "array": Row(lambda value, writer: writer.array(value), _parse_array),
-    "index_map": Row(_format_map, _parse_map),
-    "variable": Row(lambda value, writer: writer.variable(value), _parse_variable),
-    "function": Row(lambda value, writer: writer.function(value), _parse_function),
-    "callable": Row(lambda value, writer: writer.host_function(value), _parse_callable),
-}
-
-
-def parse_attribute(line: Scanner, kind: str, optional: bool, reader: Reader) -> Any:
-    """The value of a field of this kind, None where it is optional and says so."""
-    return None if optional and line.accept("None") else ROWS[kind].parse(line, reader)
-
-
-def format_attribute(value: Any, kind: str, writer: Writer) -> str:
-    """The inverse of ``parse_attribute``."""
-    return "None" if value is None else ROWS[kind].format(value, writer)
-
-

@@ -28,15 +28,14 @@ from nervure.errors import (
     WrongKind,
     did_you_mean,
 )
+from nervure.ir import field
 from nervure.ir.field import REQUIRED, Field
 from nervure.ir.identity import Identity
 from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dtype import DType
 from nervure.types.frozen import Frozen, put, slot_writers
-
-Labels = tuple["str | None", ...]
 
 registry: dict[str, type[Op]] = {}
 """The op classes by name. Classes alone: nodes are in no table."""
@@ -95,6 +94,10 @@ class Operand(Frozen, Identity):
     def full(self, number: Any) -> Value:
         """A tensor of one number with the type and shape of this."""
         return registry["Full"](number, self.dtype, self.shape).outputs[0]
+
+    def sum(self, axes: Sequence[int]) -> Value:
+        """The sum over some axes, which the result lacks."""
+        return registry["Sum"](self, axes).outputs[0]
 
     def _binary(self, name: str, other: Any, swap: bool = False) -> Value:
         if isinstance(other, (bool, int, float, complex, np.generic)):
@@ -246,7 +249,7 @@ class OpMeta(type):
 
 def _declare_signature(cls: Any, namespace: dict[str, Any]) -> None:
     """Compiles the where string of a class: its type rule, unless it has ``infer``, and the names of its operands."""
-    integers = [name for name, entry in cls.fields.items() if entry.kind in ("int", "dim")]
+    integers = [name for name, entry in cls.fields.items() if entry.kind in (field.integer, field.dimension)]
     cls.type_rule = rule = Signature.parse(cls.signature, integers)
     if "operand_names" not in namespace:
         cls.operand_names, cls.variadic = rule.operand_names, rule.variadic
@@ -281,7 +284,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     """
 
     __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
-    fields: ClassVar[dict[str, Field]] = {}
+    fields: ClassVar[dict[str, Field[Any]]] = {}
     operand_names: Any = ()
     signature: ClassVar[str | None] = None
     type_rule: ClassVar[Signature | None] = None
@@ -364,12 +367,12 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
                                   got=len(arguments), expected=f"{count} operands and {len(cls.fields)} attributes",
                                   help=f"write {cls.usage()}")
         given = {**dict(zip(cls.fields, rest, strict=False)), **attributes}
-        for name, field in cls.fields.items():
-            value = given.pop(name, field.default)
+        for name, declared in cls.fields.items():
+            value = given.pop(name, declared.default)
             if value is REQUIRED:
                 raise InvalidArgument(f"attribute {name} is missing", op=cls.__name__, operand=name, got="nothing",
-                                      expected=field.expected, help=f"write {cls.usage()}")
-            put(self, name, field.check(value, cls.__name__, name) if value is not field.default else value)
+                                      expected=declared.expected, help=f"write {cls.usage()}")
+            put(self, name, value if value is declared.default else declared.check(value, cls.__name__, name))
         if given:
             unknown = next(iter(given))
             raise InvalidArgument(f"no attribute {unknown}", op=cls.__name__, operand=unknown,

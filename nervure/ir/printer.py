@@ -1,6 +1,7 @@
 """Functions as text: one op a line, its type on the left, attributes by name. :mod:`nervure.ir.parser` is the inverse.
 
 >>> import nervure as nv
+>>> from nervure.ir.function import Function
 >>> a, b = nv.ops.Parameter(nv.float32, (2, 3)), nv.ops.Parameter(nv.float32, (2, 3))
 >>> a.name = "a"
 >>> f = Function([nv.ops.Add(nv.ops.Multiply(a, b), nv.ops.Full(0.5, nv.float32, (2, 3)))], [a, b], name="f")
@@ -20,19 +21,21 @@ uses them, and arrays that are kept beside the text. A name is the op's label, m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.names import Names, operation_names
-from nervure.ir.notation import ROWS, array_text, format_attribute, type_text
+from nervure.ir.notation import array_text, dim_text, type_text
 from nervure.ir.op import Op, Value
 from nervure.ir.provenance import Provenance
 from nervure.ir.scanner import name_text
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols
+
+if TYPE_CHECKING:
+    from nervure.ir.function import Function
 
 FORMAT = 1
 INLINE = 16  # elements of an array that stands in the text although there is another place for it
@@ -70,7 +73,6 @@ class Printer:
         self._types: dict[tuple[int, Any], str] = {}
         self._variable_names: dict[Variable, str] = {}
         self._variable_table = Names()
-        self._operations: dict[type[Op], list[tuple[str, str]]] = {}
         functions = Names()
         self._function_names = {entry: functions.choose(self._label(entry.name)) for entry in self.functions}
 
@@ -139,7 +141,7 @@ class Printer:
         yield f"function {self._function_names[function]}({', '.join(parameters)}) {{"
         for assumption in function.assumptions:
             by = "" if self.anonymous else f" in {name_text(assumption.op)}"
-            yield f"  assume {self._dim(assumption.left)} = {self._dim(assumption.right)}{by}"
+            yield f"  assume {dim_text(assumption.left, self)} = {dim_text(assumption.right, self)}{by}"
         for op in function.operations:
             if type(op) is not Parameter:
                 yield self._operation(op, f"%{names[op]}", references)
@@ -159,19 +161,11 @@ class Printer:
             references.update({value: f"{name}:{value.index}" for value in outputs})
         types = ", ".join([self._type(value) for value in outputs]) or "()"
         arguments = [references[operand] for operand in op.operands]
-        for attribute, kind in self._attributes(type(op)):
-            arguments.append(f"{attribute}={format_attribute(getattr(op, attribute), kind, self)}")
+        for attribute, field in type(op).fields.items():
+            arguments.append(f"{attribute}={field.format(getattr(op, attribute), self)}")
         comment = _comment(op.provenance) if self.locations else ""
         return f"  {types} {name} = {type(op).__name__}({', '.join(arguments)}){comment}"
 
-    def _attributes(self, cls: type[Op]) -> list[tuple[str, str]]:
-        known = self._operations.get(cls)
-        if known is None:
-            known = self._operations[cls] = [(name, field.kind) for name, field in cls.fields.items()]
-        return known
-
-    def _dim(self, x: DimLike) -> str:
-        return ROWS["dim"].format(x, self)
 
 
 def nested_functions(function: Function) -> list[Function]:
@@ -194,7 +188,7 @@ def _held(function: Function) -> list[Function]:
     for op in function.operations:
         cls = type(op)
         if cls not in held:
-            held[cls] = [name for name, field in cls.fields.items() if field.kind == "function"]
+            held[cls] = [name for name, field in cls.fields.items() if field.kind.name == "function"]
         found.extend([getattr(op, name) for name in held[cls]])
     return [entry for entry in found if entry is not None]
 

@@ -30,11 +30,9 @@ from nervure.ir.signature_mismatch import (
     shape_problems,
 )
 from nervure.ir.signature_reading import Pattern, Reading, read
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, equal, substitute, symbols
 from nervure.types.dtype import DType
-
-Labels = tuple["str | None", ...]
 
 
 class Signature:

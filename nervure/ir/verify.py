@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from nervure.errors import InternalError
-from nervure.ir.field import Field, same_attribute
+from nervure.ir.field import Field, array
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
@@ -29,7 +29,6 @@ from nervure.ir.printer import nested_functions
 from nervure.ir.provenance import Provenance
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
-from nervure.types.index_map import IndexMap
 
 
 def verify(function: Function, known: Set[Op] = frozenset()) -> None:
@@ -111,20 +110,17 @@ def _check_fields(function: Function, op: Op) -> None:
     for name, field in type(op).fields.items():
         value = getattr(op, name, _ABSENT)
         if not (value is None and field.optional) and not _is_normal(field, value):
-            _fail(function, op, f"its attribute {name} is {value!r:.80}, not a normal {field.kind}")
+            _fail(function, op, f"its attribute {name} is {value!r:.80}, not a normal {field.kind.name}")
 
 
 _ABSENT = object()
 
-_CLASSES: dict[str, type[Any]] = {"function": Function, "variable": Variable, "index_map": IndexMap,
-                                  "array": np.ndarray}
 
-
-def _is_normal(field: Field, value: Any) -> bool:
-    if field.kind in _CLASSES:
-        return isinstance(value, _CLASSES[field.kind]) and not (field.kind == "array" and value.flags.writeable)
+def _is_normal(field: Field[Any], value: object) -> bool:
+    if isinstance(value, np.ndarray):  # too large to be compared with its normal form
+        return field.kind is array and not value.flags.writeable
     try:
-        return same_attribute(field.kind, field.check(value, "verify", field.kind), value)
+        return field.kind.same(field.check(value, "verify", field.kind.name), value)
     except (TypeError, ValueError):
         return False
 
@@ -136,7 +132,7 @@ def _check_types(function: Function, op: Op) -> None:
     except Exception as error:  # whatever a rule raises, the op at fault must be named
         raise InternalError(_text(function, op, f"its type rule fails: {error}")) from error
     for name, value in normal.items():
-        if not same_attribute(type(op).fields[name].kind, value, getattr(op, name)):
+        if not type(op).fields[name].kind.same(value, getattr(op, name)):
             _fail(function, op, f"its attribute {name} is {getattr(op, name)!r:.80}, and should be {value!r:.80}")
     results = inferred if isinstance(inferred, tuple) else (inferred,)
     if results != tuple([value.type for value in op.outputs]):

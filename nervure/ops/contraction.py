@@ -18,9 +18,9 @@ from typing import Any
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY, Access, Structure, Structured, multiply_body
-from nervure.ir.op import Labels, Op, Value
+from nervure.ir.op import Op, Value
 from nervure.ops.checking import require_admitted, require_equal, require_same_dtype
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 
 Indices = tuple[int, ...]

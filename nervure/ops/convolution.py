@@ -22,7 +22,7 @@ from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
-from nervure.ir.op import Labels, Op, Operand, Value
+from nervure.ir.op import Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
     require_admitted,
@@ -31,7 +31,7 @@ from nervure.ops.checking import (
     window_attributes,
     window_extent,
 )
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices

@@ -16,8 +16,8 @@ from typing import Any
 
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
-from nervure.ir.op import Labels, Op, Value
-from nervure.types.description import BasicTensorDescription
+from nervure.ir.op import Op, Value
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dtype import bool_
 
 

@@ -21,14 +21,14 @@ from typing import Any
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY
-from nervure.ir.op import Labels, Operand, Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.checking import checked_axis, require_admitted, require_rank, require_same_dtype
 from nervure.ops.composite import InComputeType
 from nervure.ops.contraction import Contract, Indices, contraction_extents, labels_by_index
 from nervure.ops.reductions import Sum
 from nervure.ops.update import IndexView
 from nervure.ops.views import Permute, Reshape
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.index_map import IndexMap
 

@@ -17,11 +17,11 @@ from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
 from nervure.ir.leaves import Full
-from nervure.ir.op import Labels, Operand, Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.checking import checked_axis, require_index, require_rank
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap, indices
 

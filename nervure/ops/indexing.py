@@ -35,7 +35,7 @@ from nervure.ir.kinds import (
     identity_body,
 )
 from nervure.ir.leaves import Full
-from nervure.ir.op import Labels, Op, Value
+from nervure.ir.op import Op, Value
 from nervure.ops.checking import (
     checked_axis,
     require_admitted,
@@ -49,7 +49,7 @@ from nervure.ops.comparison import Equal
 from nervure.ops.conversion import Convert
 from nervure.ops.positions import Iota
 from nervure.ops.selection import Maximum, Where
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
 

@@ -24,7 +24,7 @@ from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import FLOATS, REALS, Composite
 from nervure.ir.leaves import Full
-from nervure.ir.op import Labels, Op, Value
+from nervure.ir.op import Op, Value
 from nervure.ops.checking import (
     checked_axes,
     fitting_windows,
@@ -38,7 +38,7 @@ from nervure.ops.selection import Maximum
 from nervure.ops.update import MappedView
 from nervure.ops.views import Broadcast, Pad
 from nervure.types import view as views
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap, indices

@@ -15,12 +15,12 @@ from typing import Any
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
-from nervure.ir.op import Labels, Operand, Value
+from nervure.ir.op import Operand, Value
 from nervure.ops.checking import checked_axis, require_rank
 from nervure.ops.comparison import Equal, LessEqual
 from nervure.ops.conversion import Convert
 from nervure.ops.selection import Where
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
 

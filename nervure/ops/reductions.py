@@ -28,14 +28,14 @@ from nervure.ir.kinds import (
     identity_body,
     require_admitted,
 )
-from nervure.ir.op import Labels, Op, Value, same_types
+from nervure.ir.op import Op, Value, same_types
 from nervure.ops.checking import checked_axes
 from nervure.ops.comparison import Equal
 from nervure.ops.conversion import converted
 from nervure.ops.product_gradient import product_gradient
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType, int64
 

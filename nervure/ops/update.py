@@ -20,10 +20,10 @@ from typing import Any
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY, Access, Structure, Structured, View, identity_access, identity_body
-from nervure.ir.op import Labels, Op, Value
+from nervure.ir.op import Op, Value
 from nervure.ops.checking import require_admitted, require_same_dtype, require_shape
 from nervure.types import view as views
-from nervure.types.description import BasicTensorDescription
+from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, bounds
 from nervure.types.index_map import IndexMap, affine_form, indices
 

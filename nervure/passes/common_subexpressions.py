@@ -20,9 +20,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from nervure.ir.field import same_attribute
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
@@ -71,35 +68,5 @@ def _representatives(function: Function) -> dict[Value, Value]:
 @cache
 def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[Any], Any]], ...]]:
     """Whether operands may be swapped, and for each attribute how it becomes part of a key."""
-    readers = [(name, _READERS.get(field.kind, _itself)) for name, field in op_class.fields.items()]
+    readers = [(name, field.kind.key) for name, field in op_class.fields.items()]
     return op_class.commutative, tuple(readers)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _number_key(number: Any) -> tuple[type, str]:
-    """Numbers by bits: -0.0 is not 0.0, and a NaN is itself."""
-    return type(number), repr(number)
-
-
-class _ArrayKey:
-    """An array in a key: equal by type, shape and bits, of which the hash looks at the first few."""
-
-    __slots__ = ("array", "_hash")
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-        self._hash = hash((array.dtype.num, array.shape, array.flat[:16].tobytes()))
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ArrayKey) and same_attribute("array", self.array, other.array)
-
-
-# The op holds what its attributes are, so that identities stay good as long as the key is in use.
-_READERS: dict[str, Callable[[Any], Any]] = {"number": _number_key, "float": _number_key, "array": _ArrayKey,
-                                             "callable": id, "function": id, "variable": id}

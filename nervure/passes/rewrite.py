@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 from nervure.errors import InternalError, InvalidArgument, did_you_mean
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Labels, Op, Value, as_value
+from nervure.ir.op import Op, Value, as_value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder
 from nervure.passes.pattern import Matcher, Node, Pattern, is_kind
+from nervure.types.description import Labels
 
 VISITS = 8
 """The fuel of a rewrite: so many visits for each op of the function."""

@@ -30,7 +30,7 @@ __all__ = ["default", "make_transformer", "register", "transformer_choices"]
 # Where each transformer's class is; its module is imported at the first use.
 _TABLE: dict[str, str] = {
     "cpu": "nervure.transformers.cpu.transformer:CpuTransformer",
-    "interpreter": "nervure.transformers.interpreter:Interpreter",
+    "interpreter": "nervure.transformers.interpreter.transformer:Interpreter",
     "null": "nervure.transformers.null:NullTransformer",
 }
 
@@ -41,7 +41,7 @@ _default: Transformer | None = None
 def register(name: str, where: str) -> None:
     """Makes a transformer known: ``register("mine", "my_package.module:MyTransformer")``.
 
-    >>> nv.transformers.register("interpreter", "nervure.transformers.interpreter:Interpreter")
+    >>> nv.transformers.register("interpreter", "nervure.transformers.interpreter.transformer:Interpreter")
     >>> "interpreter" in nv.transformers.transformer_choices()
     True
     """

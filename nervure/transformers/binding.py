@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
-from nervure.ir.field import WITH_DIMENSIONS
 from nervure.ir.function import Assumption, Function
 from nervure.transformers.arguments import as_array
 from nervure.types.dim import (
@@ -35,7 +34,6 @@ from nervure.types.dim import (
     less_equal,
     symbols,
 )
-from nervure.types.index_map import IndexMap
 
 Bindings = dict[str, int]
 
@@ -205,18 +203,8 @@ def _dims(function: Function) -> Iterator[DimLike]:
         for value in op.outputs:
             yield from value._type.shape
         for name, field in type(op).fields.items():
-            if field.kind in WITH_DIMENSIONS:
-                yield from _flat(getattr(op, name))
+            value = getattr(op, name)
+            if value is not None:
+                yield from field.kind.dimensions(value)
     for assumption in function.assumptions:
         yield from (assumption.left, assumption.right)
-
-
-def _flat(value: Any) -> Iterator[DimLike]:
-    """The dimensions in the value of an attribute, however deep it holds them."""
-    if isinstance(value, IndexMap):
-        yield from (*value.shape, *value.coordinates)
-    elif isinstance(value, tuple):
-        for entry in value:
-            yield from _flat(entry)
-    elif value is not None:
-        yield value

@@ -24,7 +24,10 @@ from nervure.types.frozen import Frozen, put
 from nervure.types.layout import Layout
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
 
-__all__ = ["LIMIT", "BasicTensorDescription", "TensorDescription", "check_index"]
+__all__ = ["LIMIT", "BasicTensorDescription", "Labels", "TensorDescription", "check_index"]
+
+Labels = tuple["str | None", ...]
+"""A name or None for each dimension: for people to read, without a meaning."""
 
 _UNCHANGED: Any = object()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nervure as nv
 from nervure import ops
 from nervure.ir import field
-from nervure.ir.function import Assumption, Function
+from nervure.ir.function import Assumption, Function, function_attribute
 from nervure.ir.op import Op
 from nervure.ir.provenance import name_scope
 from nervure.ir.variable import Variable
@@ -53,7 +53,7 @@ class Apply(Op):
     """Calls a function that it holds, if it holds one."""
 
     operand_names = "*xs"
-    body = field.function()
+    body = function_attribute()
     count = field.integer(1)
 
     def infer(self, *types: Any) -> Any:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from nervure import ops
-from nervure.ir.field import _NORMAL
 from nervure.ir.function import Function
-from nervure.ir.notation import ROWS, array_text, float_text
+from nervure.ir.notation import array_text, float_text
 from nervure.ir.printer import Names, print_function
 from nervure.types.dim import dim
 from nervure.types.dtype import float32
@@ -24,10 +23,6 @@ def test_golden(name):
 def test_the_text_of_a_function_is_the_same_each_time():
     function = EXAMPLES["training_step"]()
     assert print_function(function) == print_function(function) == print_function(EXAMPLES["training_step"]())
-
-
-def test_every_kind_of_field_has_a_row():
-    assert set(ROWS) == set(_NORMAL)
 
 
 def test_names_are_unique():

@@ -27,7 +27,7 @@ from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
 from nervure.passes.pipelines import minimal, native, standard
 from nervure.passes.positions import positions
-from nervure.transformers.interpreter import evaluate
+from nervure.transformers.interpreter.steps import evaluate
 from tests.ir.golden import check_golden
 from tests.passes.agreement import assert_agree, classes, special_values, twice_negated
 

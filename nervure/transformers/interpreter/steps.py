@@ -51,6 +51,19 @@ def make_step(op: Op, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step
                   help="give the op a decomposition, or write it as a HostCall")
 
 
+def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The results of one op of a supported class, without symbols, from the arrays of its operands.
+
+    The arrays are not written; a result may be a view of one.
+    """
+    count = len(arrays)
+    values = [*arrays, *[None] * len(op.outputs)]
+    step = make_step(op, range(count), range(count, len(values)), {})
+    with np.errstate(all="ignore"):
+        step(values)
+    return [np.asarray(value) for value in values[count:]]
+
+
 def supports(op_class: type[Op]) -> bool:
     """Whether there is a step for the ops of a class."""
     return issubclass(op_class, tuple(_MAKERS))

@@ -30,6 +30,7 @@ import numpy as np
 
 from nervure import flags
 from nervure.errors import NervureError
+from nervure.ir.field import function_of_host
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant
 from nervure.ir.printer import nested_functions
@@ -78,7 +79,7 @@ def _cache_for(function: Function) -> CodeCache | None:
         return None
     classes = {type(op) for each in nested_functions(function) for op in each.operations}
     is_ours = all([cls.__module__.startswith("nervure.") for cls in classes])
-    has_text = not any([field.kind == "callable" for cls in classes for field in cls.fields.values()])
+    has_text = not any([field.kind is function_of_host for cls in classes for field in cls.fields.values()])
     return user_cache() if is_ours and has_text else None
 
 
