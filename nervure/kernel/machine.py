@@ -25,5 +25,10 @@ class Machine(NamedTuple):
     byte_from_cache: float = 0.01
     element_apart: float = 5.0          # nanoseconds of an element whose line holds nothing else that is read
 
+    @property
+    def vector_bytes(self) -> int:
+        """The bytes of a vector register."""
+        return self.lanes * 4
+
 
 GENERIC = Machine()

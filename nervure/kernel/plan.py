@@ -155,7 +155,7 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
-    steps = [_planned(lowered, step) for step in clusters for lowered in step.lower(memory)]
+    steps = [_planned(lowered, step, machine) for step in clusters for lowered in step.lower(memory)]
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
@@ -171,13 +171,15 @@ def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> No
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
-def _planned(lowered: Lowered | HostCall, step: Step) -> PlanStep:
-    return HostStep(*lowered, step) if isinstance(lowered, HostCall) else KernelStep(_simplified(lowered), step)
+def _planned(lowered: Lowered | HostCall, step: Step, machine: Machine) -> PlanStep:
+    if isinstance(lowered, HostCall):
+        return HostStep(*lowered, step)
+    return KernelStep(_scheduled(lowered, machine), step)
 
 
-def _simplified(lowered: Lowered) -> Lowered:
-    """The kernel in its simplest form, with the memory of the buffers that are left."""
-    kernel = schedule_kernel(simplify_kernel(lowered.kernel))
+def _scheduled(lowered: Lowered, machine: Machine) -> Lowered:
+    """The kernel in its simplest form, its loops in order, with the memory of the buffers that are left."""
+    kernel = schedule_kernel(simplify_kernel(lowered.kernel), machine)
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
                         lowered.storages, strict=True))
     kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])

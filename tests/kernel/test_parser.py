@@ -8,10 +8,10 @@ import pytest
 
 from nervure.errors import FormatError
 from nervure.kernel.ir import Address, Buffer, For, Kernel, Literal, Load, Store, Variable
+from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import MAX_DEPTH, parse_kernel
 from nervure.kernel.printer import print_kernel
-from nervure.kernel.schedule import schedule_kernel
-from nervure.kernel.schedule.vectors import with_vectors
+from nervure.kernel.schedule import schedule_kernel, vectorise_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.types.dim import dim, dim_max, dim_min, index
@@ -42,9 +42,10 @@ def test_kernels_are_read_back(name):
 @pytest.mark.parametrize("seed", range(150))
 def test_random_kernels_are_read_back(seed):
     kernel = random_case(seed).kernel
-    for changed in (kernel, simple := simplify_kernel(kernel), schedule_kernel(simple), with_vectors(simple, 8)):
+    for changed in (kernel, simple := simplify_kernel(kernel), schedule_kernel(simple, GENERIC),
+                    vectorise_kernel(simple, GENERIC)):
         read_back(changed)
-    read_back(with_vectors(random_kernel(seed)[0], 4))
+    read_back(vectorise_kernel(random_kernel(seed)[0], GENERIC._replace(lanes=4)))
 
 
 def test_differences_are_seen():

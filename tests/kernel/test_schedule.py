@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 import pytest
 
-from nervure.kernel.ir import walk
-from nervure.kernel.schedule import REWRITES, schedule_kernel
-from nervure.kernel.schedule.interleaving import with_interleaved_stores
+from nervure.kernel.ir import Kernel, walk
+from nervure.kernel.machine import GENERIC
+from nervure.kernel.schedule import LOOP_ORDER, REWRITES, VECTORISATION, schedule_kernel, vectorise_kernel
 from nervure.kernel.schedule.streaming import with_streaming_stores
-from nervure.kernel.schedule.vectors import with_vectors
 from nervure.kernel.simplify import simplify_kernel
+from nervure.kernel.verify import verify_kernel
+from tests.ir.golden import GOLDEN
 from tests.kernel.before_after import check_file
 from tests.kernel.random_kernels import random_case
 from tests.kernel.running import run
@@ -20,38 +20,51 @@ from tests.kernel.running import run
 SEEDS = 2_000 if os.environ.get("DEEP_TESTS") else 200
 
 
+def name_of(rewrite) -> str:
+    """The file of a rewrite, as a module and as a golden file."""
+    return rewrite.__module__.rpartition(".")[2]
+
+
+def vectorised(kernel: Kernel) -> Kernel:
+    """A kernel after all rewrites, large results among its stores, for registers of eight lanes."""
+    return vectorise_kernel(schedule_kernel(kernel, GENERIC), GENERIC, dict.fromkeys(kernel.buffers, 8))
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_kernels_give_the_same_bits(seed):
     case = random_case(seed)
     kernel = simplify_kernel(case.kernel)
     before, failures = run(kernel, case.bindings, **case.arrays)
-    after, found = run(schedule_kernel(kernel), case.bindings, **case.arrays)
-    assert set(failures) == set(found)
-    assert all([array.tobytes() == after[name].tobytes() for name, array in before.items()])
+    for changed in (schedule_kernel(kernel, GENERIC), vectorised(kernel)):
+        verify_kernel(changed, [])
+        after, found = run(changed, case.bindings, **case.arrays)
+        assert set(failures) == set(found)
+        assert all([array.tobytes() == after[name].tobytes() for name, array in before.items()])
 
 
 def test_every_rewrite_keeps_what_it_does_not_know():
     for seed in range(SEEDS // 10):
         kernel = simplify_kernel(random_case(seed).kernel)
-        for rewrite in REWRITES:
-            assert len(list(walk(rewrite(kernel.body)))) <= len(list(walk(kernel.body))) + 1
+        for rewrite in LOOP_ORDER:
+            assert len(list(walk(rewrite(kernel, GENERIC).body))) <= len(list(walk(kernel.body))) + 1
 
 
-@pytest.mark.parametrize("name", ["tiles", "lanes", "short_rows"])
-def test_golden_kernels(name):
-    check_file(f"kernel/schedule/{name}.txt", schedule_kernel)
+@pytest.mark.parametrize("rewrite", LOOP_ORDER, ids=name_of)
+def test_loops_walk_memory_as_it_lies(rewrite):
+    check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: schedule_kernel(kernel, GENERIC))
 
 
-def test_vector_loops_and_reductions_say_how_they_run():
-    """For registers of eight lanes."""
-    check_file("kernel/schedule/vectors.txt", lambda kernel: with_vectors(kernel, 8))
-
-
-def test_stores_are_interleaved():
-    check_file("kernel/schedule/interleaving.txt",
-               lambda kernel: replace(kernel, body=with_interleaved_stores(kernel.body)))
+@pytest.mark.parametrize("rewrite", VECTORISATION, ids=name_of)
+def test_a_kernel_says_how_it_runs(rewrite):
+    """On a machine with registers of eight lanes."""
+    check_file(f"kernel/schedule/{name_of(rewrite)}.txt", lambda kernel: rewrite(kernel, GENERIC))
 
 
 def test_large_results_are_stored_past_the_caches():
     check_file("kernel/schedule/streaming.txt", lambda kernel: with_streaming_stores(
-        kernel, {buffer: 1024 for buffer in kernel.buffers if buffer.role in ("out", "inout")}))
+        kernel, GENERIC, {buffer: 1024 for buffer in kernel.buffers if buffer.role in ("out", "inout")}))
+
+
+def test_every_rewrite_has_its_examples():
+    files = {path.stem for path in (GOLDEN / "kernel/schedule").iterdir()}
+    assert files == {name_of(rewrite) for rewrite in (*REWRITES, with_streaming_stores)}

@@ -1,5 +1,6 @@
-"""Kernels whose loops walk through memory as it lies: a list of rewrites that change no result and no bit of it.
+"""Scheduling: kernels whose loops suit a machine. A list of rewrites that change no result and no bit of it.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -9,36 +10,61 @@
 ...       v0 = x[i + 1024*j]
 ...       y[1024*i + j] = v0
 ... ''')
->>> print(print_kernel(schedule_kernel(kernel)), end="")
+>>> print(print_kernel(schedule_kernel(kernel, GENERIC)), end="")
 kernel transpose(in x: f32[1048576], out y: f32[1048576]):
   for i < 32 parallel:
     for j < 1024:
       for k < 32 vector:
         v0 = x[32768*i + j + 1024*k]
         y[32*i + 1024*j + k] = v0
+
+What runs in lanes is settled for one processor, when code is made for it:
+
+>>> print(print_kernel(vectorise_kernel(schedule_kernel(kernel, GENERIC), GENERIC)).splitlines()[3])
+      for k < 32 vector lanes 8 masked 8 unrolled:
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 
-from nervure.kernel.ir import Kernel
+from nervure.kernel.ir import Buffer, Kernel
+from nervure.kernel.machine import Machine
+from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
+from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
+from nervure.kernel.schedule.vectors import with_vectors
 
-__all__ = ["REWRITES", "schedule_kernel"]
+__all__ = ["REWRITES", "schedule_kernel", "vectorise_kernel"]
 
-REWRITES = (
-    with_lanes_along_memory,
-    with_short_rows_joined,
-    with_tiled_transposes,
+LOOP_ORDER = (
+    with_lanes_along_memory,  # a reduction across memory takes a line for each element; its neighbours share them
+    with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
+    with_tiled_transposes,    # lines that lie across the result are in the cache until the next row needs them
 )
+"""Which loops walk through memory, and in which order: part of the plan, and the same for all processors."""
+
+VECTORISATION = (
+    with_interleaved_stores,  # two stores to every second place are one to a row
+    with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
+)
+"""What depends on how wide a register is, after streaming stores, which need to know what else the buffer is for."""
+
+REWRITES = (*LOOP_ORDER, *VECTORISATION)
 
 
-def schedule_kernel(kernel: Kernel) -> Kernel:
-    """The kernel after all rewrites."""
-    body = kernel.body
-    for rewrite in REWRITES:
-        body = rewrite(body)
-    return replace(kernel, body=body)
+def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel whose loops walk through memory as it lies."""
+    for rewrite in LOOP_ORDER:
+        kernel = rewrite(kernel, machine)
+    return kernel
+
+
+def vectorise_kernel(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int] | None = None) -> Kernel:
+    """The kernel that says how it runs on a machine. These buffers are stored past the caches from a size on."""
+    kernel = with_streaming_stores(kernel, machine, least_bytes or {})
+    for rewrite in VECTORISATION:
+        kernel = rewrite(kernel, machine)
+    return kernel

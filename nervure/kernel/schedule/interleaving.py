@@ -2,6 +2,7 @@
 
 A counter-based generator makes two words an iteration; stored lane by lane they would cost more than they take to make.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel words(out words: u32[64]):
@@ -9,22 +10,25 @@ A counter-based generator makes two words an iteration; stored lane by lane they
 ...     words[2*i + 1] = 7_u32
 ...     words[2*i] = 8_u32
 ... ''')
->>> loop, = with_interleaved_stores(kernel.body)
+>>> loop, = with_interleaved_stores(kernel, GENERIC).body
 >>> [(type(entry).__name__, [value.value for value in entry.values]) for entry in loop.body]
 [('StorePair', [8, 7])]
 """
 
 from __future__ import annotations
 
-from nervure.kernel.ir import Body, Definition, For, Load, Loop, Reduce, Statement, Store, StorePair
+from dataclasses import replace
+
+from nervure.kernel.ir import Body, Definition, For, Kernel, Load, Loop, Reduce, Statement, Store, StorePair
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import DimLike
 
 
-def with_interleaved_stores(body: Body) -> Body:
+def with_interleaved_stores(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel with one store for each two that are half a row along the index that runs in lanes."""
-    return _Interleaving().block(body)
+    return replace(kernel, body=_Interleaving().block(kernel.body))
 
 
 class _Interleaving(Rewrite):

@@ -3,6 +3,7 @@
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel sums(in x: f32[96], out y: f32[8]):
@@ -12,7 +13,7 @@ each element. So the loop over its neighbours runs in lanes, each of which has a
 ...       give v1
 ...     y[i] = v0
 ... ''')
->>> loop, = with_lanes_along_memory(kernel.body)
+>>> loop, = with_lanes_along_memory(kernel, GENERIC).body
 >>> loop.parallel, loop.vector
 (True, True)
 """
@@ -21,13 +22,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Body, Fold, For, Reduce
+from nervure.kernel.ir import Fold, For, Kernel, Reduce
+from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 
 
-def with_lanes_along_memory(body: Body) -> Body:
+def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel with the loop in lanes that goes along more of what is reduced than the reduction itself does."""
-    return rewritten(body, _with_lanes)
+    return rewritten(kernel, _with_lanes)
 
 
 def _with_lanes(nest: Nest) -> For | None:

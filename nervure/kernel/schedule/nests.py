@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_written
-from nervure.kernel.ir import Access, Body, For, Statement
+from nervure.kernel.ir import Access, Body, For, Kernel, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.simplify.loops import has_independent_turns
 from nervure.types.dim import bounds, index_symbols
@@ -91,7 +91,7 @@ def is_row(access: Access, index: LoopIndex) -> bool:
     return not index.occurs_in(access.address.base) and access.address.step(index) in (1, -1)
 
 
-def rewritten(body: Body, rewrite: Callable[[Nest], For | None]) -> Body:
-    """A kernel's body with what ``rewrite`` makes of its nests of loops, where it makes something."""
-    return tuple([rewrite(nest_of(entry)) or entry if isinstance(entry, For) else entry for entry in body])
-
+def rewritten(kernel: Kernel, rewrite: Callable[[Nest], For | None]) -> Kernel:
+    """A kernel with what ``rewrite`` makes of its nests of loops, where it makes something."""
+    return replace(kernel, body=tuple([rewrite(nest_of(entry)) or entry if isinstance(entry, For) else entry
+                                       for entry in kernel.body]))

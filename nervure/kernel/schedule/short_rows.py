@@ -4,6 +4,7 @@ Three channels of a pixel fill less than half of a register, and storing less th
 follow each other in memory, and what else is read is the same for all of them (a scale for each channel), a turn takes
 as many rows as make a multiple of eight elements.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel repeat(in x: f32[3], out y: f32[48]):
@@ -12,7 +13,7 @@ as many rows as make a multiple of eight elements.
 ...       v0 = x[j]
 ...       y[3*i + j] = v0
 ... ''')
->>> rows, = with_short_rows_joined(kernel.body)
+>>> rows, = with_short_rows_joined(kernel, GENERIC).body
 >>> rows.extent, rows.body[0].extent, rows.body[0].body[0].address.base
 (2, 24, %1 % 3)
 """
@@ -22,8 +23,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import gcd
 
-from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Statement, walk
+from nervure.kernel.ir import LANES, Access, Apply, Body, For, Index, Kernel, Statement, walk
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, nested, rewritten
 from nervure.kernel.tuning import COPIED_STATEMENTS, JOINED_ROWS, LONG_FUNCTION, MOST_COPIES
 from nervure.ops.scalar import SCALAR_FUNCTIONS
@@ -36,9 +38,9 @@ def most_copies(body: Body) -> int:
     return max(COPIED_STATEMENTS // max(count, 1), MOST_COPIES)
 
 
-def with_short_rows_joined(body: Body) -> Body:
+def with_short_rows_joined(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel with short rows taken a few at a time."""
-    return rewritten(body, _joined)
+    return rewritten(kernel, _joined)
 
 
 def _joined(nest: Nest) -> For | None:

@@ -5,6 +5,7 @@ third of all traffic, and what is stored is gone from the caches before anybody 
 neither, but they want whole lines: short rows go past the caches only where none of them shares a line with the next.
 
 >>> from nervure.kernel.ir import walk
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel ones(out x: f32[N]):
@@ -12,7 +13,7 @@ neither, but they want whole lines: short rows go past the caches only where non
 ...   for i < N parallel vector:
 ...     x[i] = 1.0_f32
 ... ''')
->>> streaming = with_streaming_stores(kernel, {kernel.buffers[0]: 1 << 20})
+>>> streaming = with_streaming_stores(kernel, GENERIC, {kernel.buffers[0]: 1 << 20})
 >>> [entry.streaming for entry in walk(streaming.body) if isinstance(entry, Store)]
 [min(N//262144, 1)]
 """
@@ -23,17 +24,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from nervure.kernel.ir import Body, Buffer, For, Kernel, Load, Loop, Reduce, Simple, Statement, Store, walk
-from nervure.kernel.machine import GENERIC
+from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.tuning import STREAMED_ROW
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols
 
 
-def with_streaming_stores(kernel: Kernel, least_bytes: Mapping[Buffer, int]) -> Kernel:
+def with_streaming_stores(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int]) -> Kernel:
     """The kernel whose stores into these buffers are streaming where the buffer has so many bytes, and is not read."""
     read = {entry.buffer for entry in walk(kernel.body)
             if isinstance(entry, Load) or (isinstance(entry, Store) and entry.combine is not None)}
-    conditions = {buffer: _condition(kernel, buffer, least) for buffer, least in least_bytes.items()
+    conditions = {buffer: _condition(kernel, machine, buffer, least) for buffer, least in least_bytes.items()
                   if buffer not in read}
     return replace(kernel, body=_Streaming(conditions).block(kernel.body)) if conditions else kernel
 
@@ -57,11 +58,11 @@ class _Streaming(Rewrite):
         out.append(statement)
 
 
-def _condition(kernel: Kernel, buffer: Buffer, least: int) -> DimLike:
+def _condition(kernel: Kernel, machine: Machine, buffer: Buffer, least: int) -> DimLike:
     """1 where a buffer is large and its rows are whole lines, else 0."""
     condition = dim_min(buffer.size // max(-(-least // buffer.dtype.itemsize), 1), 1)
     for length, distance in dict.fromkeys(_rows(kernel.body, buffer)):
-        condition = condition * _is_whole(length * buffer.dtype.itemsize, distance * buffer.dtype.itemsize)
+        condition = condition * _is_whole(length * buffer.dtype.itemsize, distance * buffer.dtype.itemsize, machine)
     return condition
 
 
@@ -75,6 +76,6 @@ def _rows(body: Body, buffer: Buffer) -> Iterator[tuple[DimLike, DimLike]]:
                 yield length, distance
 
 
-def _is_whole(length: DimLike, distance: DimLike) -> DimLike:
+def _is_whole(length: DimLike, distance: DimLike, machine: Machine) -> DimLike:
     """1 where rows of so many bytes share no line, or hardly any of theirs."""
-    return dim_max(1 - dim_min(distance % GENERIC.line, 1), dim_min(length // STREAMED_ROW, 1))
+    return dim_max(1 - dim_min(distance % machine.line, 1), dim_min(length // STREAMED_ROW, 1))

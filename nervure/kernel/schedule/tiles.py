@@ -4,6 +4,7 @@ Where one operand lies across the result, each element of a row of the result is
 needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
 power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel transpose(in x: f32[1048576], out y: f32[1048576]):
@@ -12,7 +13,7 @@ power of two apart, much sooner than one would think. Where other loops stand be
 ...       v0 = x[i + 1024*j]
 ...       y[1024*i + j] = v0
 ... ''')
->>> loop, = with_tiled_transposes(kernel.body)
+>>> loop, = with_tiled_transposes(kernel, GENERIC).body
 >>> loop.extent, loop.body[0].extent, loop.body[0].body[0].extent
 (32, 1024, 32)
 """
@@ -21,16 +22,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Body, For, Loop, substituted
+from nervure.kernel.ir import For, Kernel, Loop, substituted
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS
 from nervure.types.dim import Dim, DimLike, dim_min
 
 
-def with_tiled_transposes(body: Body) -> Body:
+def with_tiled_transposes(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel with tiles of columns where an access goes along memory in another loop than the innermost one."""
-    return rewritten(body, _tiled)
+    return rewritten(kernel, _tiled)
 
 
 def _tiled(nest: Nest) -> For | None:

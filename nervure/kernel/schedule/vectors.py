@@ -1,5 +1,6 @@
 """Vectorisation: how many iterations of vector loops and points of reductions run at once, and which take no loop.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
@@ -10,7 +11,7 @@
 ...     v1 = negative(v0)
 ...     y[i] = v1
 ... ''')
->>> print(print_kernel(with_vectors(kernel, lanes=8)).splitlines()[2])
+>>> print(print_kernel(with_vectors(kernel, GENERIC)).splitlines()[2])
   for i < N parallel vector lanes 32, 8 masked 8:
 """
 
@@ -22,6 +23,7 @@ from dataclasses import replace
 from math import gcd
 
 from nervure.kernel.ir import LANES, For, Kernel, Reduce, Statement, Widths, substituted
+from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite
 from nervure.kernel.schedule.reduce_across_rows import tile_of
 from nervure.kernel.schedule.reduction_strategy import strategy_of, without_ones
@@ -29,12 +31,18 @@ from nervure.kernel.schedule.short_rows import most_copies
 from nervure.kernel.schedule.vector_width import vector_widths
 
 
-def with_vectors(kernel: Kernel, lanes: int) -> Kernel:
-    """The kernel all of whose vector loops and reductions say how they run, where a register has so many lanes.
+def register_lanes(kernel: Kernel, machine: Machine) -> int:
+    """How many iterations fill a register: its lanes of four bytes, or half as many where all memory is wider."""
+    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
+    return max(machine.lanes // (1 if is_narrow else 2), 1)
+
+
+def with_vectors(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel all of whose vector loops and reductions say how they run.
 
     Loops of one iteration are gone, but for the one whose iterations are taken in slices.
     """
-    return replace(kernel, body=_Vectors(kernel, lanes).block(kernel.body))
+    return replace(kernel, body=_Vectors(kernel, register_lanes(kernel, machine)).block(kernel.body))
 
 
 class _Vectors(Rewrite):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import schedule_kernel
 from nervure.types.dtype import DType
@@ -50,7 +51,7 @@ def test_rows_with_a_scale_and_a_shift_for_each_column(cpu, dtype: DType, column
 def test_joined_rows_on_every_width(columns: int) -> None:
     rng = np.random.default_rng(0)
     for rows in (8, 16, 80):
-        kernel = schedule_kernel(parse_kernel(SCALED.format(rows=rows, columns=columns, size=rows * columns)))
+        kernel = schedule_kernel(parse_kernel(SCALED.format(rows=rows, columns=columns, size=rows * columns)), GENERIC)
         arrays = {name: rng.standard_normal(size).astype(np.float32)
                   for name, size in (("x", rows * columns), ("y", rows * columns), ("scale", columns))}
         for width in (8, 16, 32, 64):

@@ -3,10 +3,11 @@
 Sums and products are computed as far out as their parts are known. Division rounds down and gives 0 where the divisor
 is 0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dim import dim
->>> frame = Frame(Builder("kernel", ARGUMENTS), vector_bytes=32, is_narrow=True, build=print)
+>>> frame = Frame(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8, build=print)
 >>> dimension(frame, dim("N") * 2).register, frame.sizes.table        # without an index: the caller computes it
 (i64 %v1, (2*N,))
 """

@@ -8,8 +8,9 @@ level has computed, under a key that says what it is, is found again by all that
 Inside a vector loop the values that depend on its index have as many lanes as turns are run at once; the others have
 one lane, and are repeated in all lanes where they meet them.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame = Frame(b, vector_bytes=32, is_narrow=True, build=print)
+>>> frame = Frame(b, GENERIC, register_lanes=8, build=print)
 >>> n = frame.size(1000)
 >>> front = Front(b.region(), frozenset(), is_certain=False)
 >>> with b.loop(0, 8) as loop, frame.inside(front):
@@ -29,6 +30,7 @@ from dataclasses import dataclass, field
 from nervure.errors import InternalError
 from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
 from nervure.transformers.cpu.compile.codegen.sizes import Sizes
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
@@ -100,14 +102,13 @@ class Level:
 class Frame:
     """A kernel that is being built."""
 
-    def __init__(self, b: Builder, vector_bytes: int, is_narrow: bool,
+    def __init__(self, b: Builder, machine: Machine, register_lanes: int,
                  build: Callable[[Frame, Sequence[Statement]], None]) -> None:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.next_rows: dict[For, list[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
-        self.vector_bytes = vector_bytes
-        self.register_lanes = max(vector_bytes // (4 if is_narrow else 8), 1)
+        self.machine, self.register_lanes = machine, register_lanes
         self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None

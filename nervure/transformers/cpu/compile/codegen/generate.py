@@ -27,13 +27,13 @@ Equal texts are equal kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
-from nervure.kernel.schedule.interleaving import with_interleaved_stores
-from nervure.kernel.schedule.streaming import with_streaming_stores
-from nervure.kernel.schedule.vectors import with_vectors
+from nervure.kernel.machine import GENERIC
+from nervure.kernel.schedule import vectorise_kernel
+from nervure.kernel.schedule.vectors import register_lanes
 from nervure.transformers.cpu.compile.codegen.for_loops import build_slice
 from nervure.transformers.cpu.compile.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
 from nervure.transformers.cpu.compile.codegen.places import address_of
@@ -68,13 +68,11 @@ class Code:
 
 def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
     """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
-    kernel = with_streaming_stores(kernel, least_bytes or {})
-    kernel = replace(kernel, body=with_interleaved_stores(kernel.body))
-    is_narrow = any([buffer.dtype.itemsize < 8 for buffer in kernel.buffers])
+    machine = GENERIC._replace(lanes=target.vector_bytes // 4)
+    kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
-    frame = Frame(b, target.vector_bytes, is_narrow, build)
-    kernel = with_vectors(kernel, frame.register_lanes)
+    frame = Frame(b, machine, register_lanes(kernel, machine), build)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)

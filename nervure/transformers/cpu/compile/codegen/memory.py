@@ -126,13 +126,13 @@ def _streaming(frame: Frame, statement: Write) -> access.Streaming | None:
     """How a row is stored past the caches."""
     if statement.streaming == 0:
         return None
-    low = frame.integer(frame.vector_bytes - 1)
+    low = frame.integer(frame.machine.vector_bytes - 1)
     if isinstance(statement.streaming, int):
-        return access.Streaming(low.register, frame.vector_bytes)
+        return access.Streaming(low.register, frame.machine.vector_bytes)
     chosen = frame.size(statement.streaming)
     bits = frame.compute(("streaming", chosen.register.text), [chosen, low],
                          lambda x, aligned: x.builder.where(x.equal(0), -1, aligned))
-    return access.Streaming(bits.register, frame.vector_bytes)
+    return access.Streaming(bits.register, frame.machine.vector_bytes)
 
 
 def store_pair(frame: Frame, statement: StorePair) -> None:

@@ -1,10 +1,11 @@
 """Where loads and stores go: the address of lane 0, computed as far out as possible, and how other lanes follow it.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import float32
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame, x = Frame(b, vector_bytes=32, is_narrow=True, build=print), Buffer("x", float32, 100, "in")
+>>> frame, x = Frame(b, GENERIC, register_lanes=8, build=print), Buffer("x", float32, 100, "in")
 >>> frame.pointers[x] = b.arguments[0]
 >>> locate(frame, x, Address(1)).pointer.register
 ptr %v0
