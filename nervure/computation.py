@@ -34,11 +34,13 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
+from nervure.ir.variable import Variable
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
+    from nervure.transformers.executable import Executable
 
-Result = TypeVar("Result")
+Result = TypeVar("Result", covariant=True)
 Key = TypeVar("Key")
 
 
@@ -49,10 +51,10 @@ class Results(NamedTuple):
     """
 
     form: str
-    keys: tuple[Any, ...]
+    keys: tuple[object, ...]
     has_value: tuple[bool, ...]
 
-    def __call__(self, values: Sequence[Any]) -> Any:
+    def __call__(self, values: Sequence[np.ndarray]) -> Any:
         remaining = iter(values)
         filled = [next(remaining) if present else None for present in self.has_value]
         if self.form == "one":
@@ -67,8 +69,11 @@ class Results(NamedTuple):
         return tuple if self.form == "tuple" and all(self.has_value) else self
 
 
-Shaper = Callable[[Sequence[Any]], Any] | Results
+Shaper = Callable[[Sequence[np.ndarray]], Any] | Results
 """Makes what a call returns of the values of a Function's results, in order."""
+
+Return = Tensor | Effect | None
+"""What a computation may return: a value, or what is done and gives None."""
 
 
 class Computation(Identity, Generic[Result]):
@@ -88,10 +93,10 @@ class Computation(Identity, Generic[Result]):
         self.transformer, self.function, self.parameters, self.shape = transformer, function, tuple(parameters), shape
         self._finish = shape.simplest if isinstance(shape, Results) else shape
         self._gives_one = isinstance(shape, Results) and shape.form == "one" and shape.has_value == (True,)
-        self._fast: Callable[..., Any] | None = None
+        self._fast: Callable[..., Result] | None = None
 
     @functools.cached_property
-    def executable(self) -> Any:
+    def executable(self) -> Executable:
         """What the transformer has compiled, when it is first asked for."""
         return self.transformer.build(self.function)
 
@@ -103,10 +108,9 @@ class Computation(Identity, Generic[Result]):
     @property
     def optimised(self) -> Function:
         """The function after all passes; where an executable was found in a cache, they run when this is asked."""
-        optimised: Function = self.executable.optimised
-        return optimised
+        return self.executable.optimised
 
-    def __call__(self, *arguments: Any, feed_dict: Mapping[Any, Any] | None = None, **named: Any) -> Result:
+    def __call__(self, *arguments: object, feed_dict: Mapping[Any, object] | None = None, **named: object) -> Result:
         if named or feed_dict is not None:
             return self._finish(self.executable(self.read_arguments(arguments, feed_dict, named)))
         fast = self._fast
@@ -118,7 +122,7 @@ class Computation(Identity, Generic[Result]):
             self._fast = self.executable.single(self._call_slowly)
         return result
 
-    def _call_slowly(self, *arguments: Any) -> Any:
+    def _call_slowly(self, *arguments: object) -> Result:
         call = self.executable.call
         if call is not None and len(arguments) == len(self.parameters):
             for entry in arguments:
@@ -128,8 +132,8 @@ class Computation(Identity, Generic[Result]):
                 return self._finish(call(*arguments))
         return self._finish(self.executable(self.read_arguments(arguments)))
 
-    def read_arguments(self, arguments: tuple[Any, ...], feed_dict: Mapping[Any, Any] | None = None,
-                       named: Mapping[str, Any] | None = None) -> list[Any]:
+    def read_arguments(self, arguments: tuple[object, ...], feed_dict: Mapping[Any, object] | None = None,
+                       named: Mapping[str, object] | None = None) -> list[object]:
         """The arguments of a call in order; tensors as their values, with their axes as the parameters have them."""
         if feed_dict is not None:
             self._check_feed(feed_dict, [*arguments, *(named or {})])
@@ -155,7 +159,7 @@ class Computation(Identity, Generic[Result]):
                             got=f"{type(feed).__name__}",
                             expected=self._names(), help="write feed_dict={parameter: value}")
 
-    def _check_named(self, named: Mapping[str, Any], remaining: Sequence[AssignableTensorOp]) -> None:
+    def _check_named(self, named: Mapping[str, object], remaining: Sequence[AssignableTensorOp]) -> None:
         """WrongKind for a keyword that is the name of no parameter, or of one that has its value by position."""
         names = [str(entry.name) for entry in self.parameters]
         for name in named:
@@ -167,8 +171,8 @@ class Computation(Identity, Generic[Result]):
                                 help="give each value once" if is_given else did_you_mean(
                                     name, [*names, "feed_dict"], 'x.named("x") gives a parameter its name'))
 
-    def _in_order(self, parameters: Sequence[AssignableTensorOp], feed: Mapping[Any, Any],
-                  where: str) -> tuple[Any, ...]:
+    def _in_order(self, parameters: Sequence[AssignableTensorOp], feed: Mapping[Any, object],
+                  where: str) -> tuple[object, ...]:
         """The values of parameters, from a mapping of them or their names: of all that it has."""
         names = [str(entry.name) for entry in parameters]
         for key in feed:
@@ -184,7 +188,7 @@ class Computation(Identity, Generic[Result]):
             raise self._refused(f"{key!r}{where} is given twice", *feed)
         return tuple(ordered)
 
-    def _refused(self, message: str, *keys: Any, help: str | None = None) -> InvalidArgument:
+    def _refused(self, message: str, *keys: object, help: str | None = None) -> InvalidArgument:
         return InvalidArgument(message, op="computation", got=", ".join([f"{key!r:.60}" for key in keys]) or "no keys",
                                expected=self._names(),
                                help=help or 'a key is a parameter, or the name that x.named("x") has given it')
@@ -204,25 +208,26 @@ _NOTHING: Any = object()
 
 
 @overload
-def computation(returns: Tensor, *parameters: Any,
+def computation(returns: Tensor, *parameters: object,
                 transformer: Transformer | None = None) -> Computation[np.ndarray]: ...
 
 
 @overload
-def computation(returns: Sequence[Tensor], *parameters: Any,
+def computation(returns: Sequence[Tensor], *parameters: object,
                 transformer: Transformer | None = None) -> Computation[tuple[np.ndarray, ...]]: ...
 
 
 @overload
-def computation(returns: Mapping[Key, Tensor], *parameters: Any,
+def computation(returns: Mapping[Key, Tensor], *parameters: object,
                 transformer: Transformer | None = None) -> Computation[dict[Key, np.ndarray]]: ...
 
 
 @overload
-def computation(returns: Any, *parameters: Any, transformer: Transformer | None = None) -> Computation[Any]: ...
+def computation(returns: object, *parameters: object,
+                transformer: Transformer | None = None) -> Computation[Any]: ...
 
 
-def computation(returns: Any = _NOTHING, *parameters: Any, transformer: Transformer | None = None,
+def computation(returns: object = _NOTHING, *parameters: object, transformer: Transformer | None = None,
                 **others: Never) -> Computation[Any]:
     """A callable that computes ``returns`` from the values of ``parameters``.
 
@@ -244,7 +249,7 @@ def computation(returns: Any = _NOTHING, *parameters: Any, transformer: Transfor
     return Computation(transformer, function, chosen, shape).compiled()
 
 
-def _misread(given: tuple[str, Any]) -> WrongKind:
+def _misread(given: tuple[str, object]) -> WrongKind:
     """The error of arguments that ``computation`` does not have, or of none at all."""
     name, value = given
     is_missing = name == "returns"
@@ -254,7 +259,7 @@ def _misread(given: tuple[str, Any]) -> WrongKind:
                      help=did_you_mean(name, ["transformer"], "as in nv.computation(y, x), by position"))
 
 
-def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensorOp], together: bool = False,
+def build_function(returns: Sequence[Return], parameters: Sequence[AssignableTensorOp], together: bool = False,
                    name: str = "computation") -> Function:
     """The pure Function of what a user wrote: returns placed in order (or side by side), variables as updates."""
     placement = Placement()
@@ -269,28 +274,24 @@ def build_function(returns: Sequence[Any], parameters: Sequence[AssignableTensor
     values = _placed(placement, returns, together)
     if STEP in placement.entry:
         placement.state[STEP] = placement.current(STEP) + 1
-    results = [placement.current(entry.variable) if _is_place(entry) else values[position]
-               for position, entry in enumerate(returns) if not _is_nothing(entry)]
+    results = [placement.current(place) if (place := _place_of(entry)) is not None else values[position]
+               for position, entry in enumerate(returns) if isinstance(entry, Tensor)]
     _check_complete(results, placement)
     return Function(results, supplied, placement.updates(), placement.effects, name=name)
 
 
-def _placed(placement: Placement, returns: Sequence[Any], together: bool) -> dict[int, Value]:
+def _placed(placement: Placement, returns: Sequence[Return], together: bool) -> dict[int, Value]:
     """The pure form of each return that is an expression or an effect."""
     wanted = [(position, entry.value) for position, entry in enumerate(returns)
-              if entry is not None and not _is_place(entry)]
+              if entry is not None and _place_of(entry) is None]
     if together:
         placed = placement.place_together([value for _, value in wanted])
         return {position: value for (position, _), value in zip(wanted, placed, strict=True)}
     return {position: placement.place(value) for position, value in wanted}
 
 
-def _is_place(entry: Any) -> bool:
-    return isinstance(entry, AssignableTensorOp) and entry.variable is not None
-
-
-def _is_nothing(entry: Any) -> bool:
-    return entry is None or isinstance(entry, Effect)
+def _place_of(entry: Return) -> Variable | None:
+    return entry.variable if isinstance(entry, AssignableTensorOp) else None
 
 
 def _check_complete(results: Sequence[Value], placement: Placement) -> None:
@@ -302,9 +303,9 @@ def _check_complete(results: Sequence[Value], placement: Placement) -> None:
                                   expected="every placeholder below the returns")
 
 
-def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
+def _read_returns(returns: object) -> tuple[list[Return], Results, bool]:
     """The returns as a list, how the results are shaped, and whether they take place side by side."""
-    form, keys, entries = "one", [], [returns]
+    form, keys, entries = "one", list[object](), [returns]
     if isinstance(returns, (list, tuple)):
         form, entries = "tuple", list(returns)
     elif isinstance(returns, (set, frozenset)):
@@ -313,11 +314,11 @@ def _read_returns(returns: Any) -> tuple[list[Any], Results, bool]:
         form, keys, entries = "dict", list(returns), list(returns.values())
     listed = [entry if entry is None or isinstance(entry, (Tensor, Effect)) else as_tensor(entry, "computation")
               for entry in entries]
-    shape = Results(form, tuple(keys), tuple([not _is_nothing(entry) for entry in listed]))
+    shape = Results(form, tuple(keys), tuple([isinstance(entry, Tensor) for entry in listed]))
     return listed, shape, isinstance(returns, (set, frozenset))
 
 
-def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[AssignableTensorOp]:
+def _read_parameters(parameters: Sequence[Any], returns: Sequence[Return]) -> list[AssignableTensorOp]:
     if len(parameters) == 1 and isinstance(parameters[0], str):
         if parameters[0] != "all":
             raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]),
@@ -341,7 +342,7 @@ def _read_parameters(parameters: Sequence[Any], returns: Sequence[Any]) -> list[
     return list(parameters)
 
 
-def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Sequence[Any]) -> None:
+def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Sequence[Return]) -> None:
     for needed in placeholders_below(returns):
         if needed not in parameters:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
@@ -351,7 +352,7 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
                                   expected="every placeholder below the returns")
 
 
-def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensorOp]:
+def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Every placeholder that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
     found = [op.variable for op in postorder(roots) if type(op) is ReadVariable]
@@ -360,11 +361,12 @@ def placeholders_below(returns: Sequence[Any]) -> list[AssignableTensorOp]:
     return [handle for handle in handles if handle.is_input]
 
 
-def _evaluate(tensors: Sequence[Any]) -> list[np.ndarray]:
+def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Computes tensors on the default transformer: what ``x.numpy()`` and everything lazy calls."""
     transformer = transformers.default()
-    if len(tensors) == 1 and _is_place(tensors[0]) and tensors[0].is_persistent and not tensors[0].is_input:
-        return [transformer.get(tensors[0].variable)]
+    place = _place_of(tensors[0]) if len(tensors) == 1 else None
+    if place is not None and place.persistent:
+        return [transformer.get(place)]
     for needed in placeholders_below(tensors):
         raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
                               got=repr(needed),
@@ -382,7 +384,7 @@ def evaluate(x: Operand) -> np.ndarray: ...
 
 
 @overload
-def evaluate(x: list[Any] | tuple[Any, ...]) -> tuple[np.ndarray, ...]: ...
+def evaluate(x: list[Any] | tuple[object, ...]) -> tuple[np.ndarray, ...]: ...
 
 
 @overload

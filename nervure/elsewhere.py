@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from nervure.errors import UnknownName, WrongKind, did_you_mean
 
@@ -256,7 +256,7 @@ def explains_keywords(function: Function) -> Function:
     known = tuple([name for name in code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if name != "self"])
     known_set, name = frozenset(known), function.__qualname__.removesuffix(".__init__")
 
-    def call(*arguments: Any, **keywords: Any) -> object:
+    def call(*arguments: object, **keywords: object) -> object:
         if keywords and not known_set.issuperset(keywords):
             raise refusal(name, keywords, known)
         return function(*arguments, **keywords)
@@ -267,7 +267,7 @@ def explains_keywords(function: Function) -> Function:
     return update_wrapper(explained, function)  # type: ignore[return-value]  # called as the function is
 
 
-def _unknown_keyword(function: str, keywords: dict[str, Any], known: tuple[str, ...]) -> WrongKind:
+def _unknown_keyword(function: str, keywords: dict[str, object], known: tuple[str, ...]) -> WrongKind:
     """What a keyword raises that a function does not have: the first of them."""
     keyword = next(name for name in keywords if name not in known)
     ours = next((here for here, names in KEYWORDS.items() if here in known and keyword in names.split()), None)
@@ -278,7 +278,7 @@ def _unknown_keyword(function: str, keywords: dict[str, Any], known: tuple[str, 
                      help=advice)
 
 
-def explain_keywords(module: dict[str, Any], names: Iterable[str]) -> None:
+def explain_keywords(module: dict[str, object], names: Iterable[str]) -> None:
     """Makes the public functions of a module explain unknown keywords; the last thing that the module does."""
     for name in names:
         function = module[name]

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean, notice
 
@@ -53,11 +53,11 @@ class Switch(NamedTuple):
             return "an integer of at least 0"
         return ", ".join(map(repr, self.words)) or "a string without null characters"
 
-    def takes(self, value: Any) -> bool:
+    def takes(self, value: bool | int | str) -> bool:
         """Whether a value of the switch's type is one that it takes."""
-        if isinstance(self.default, str):
+        if isinstance(value, str):
             return value in self.words if self.words else "\0" not in value
-        return bool(value >= 0)
+        return value >= 0
 
 
 class UnknownSwitch(InvalidArgument, AttributeError):
@@ -221,7 +221,7 @@ def physical_memory() -> int:
 
 
 @contextmanager
-def overriding(**values: Any) -> Iterator[None]:
+def overriding(**values: object) -> Iterator[None]:
     """Sets switches until the ``with`` block ends; for the whole process, not for one thread.
 
     >>> with nv.flags.overriding(threads=1, check_nan=True):
@@ -254,7 +254,7 @@ def describe() -> str:
 class _Flags(ModuleType):
     """This module, which refuses unknown switches and values of another kind."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not name.startswith("_") and name not in SWITCHES:
             raise _unknown(name)
         if name in SWITCHES:
@@ -263,16 +263,16 @@ class _Flags(ModuleType):
         for tell in _listeners.get(name, ()):
             tell(value)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
             raise AttributeError(name)
         raise _unknown(name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return importlib.import_module, (self.__name__,)  # as cloudpickle keeps plain modules
 
 
-def _check(name: str, value: Any) -> None:
+def _check(name: str, value: object) -> None:
     switch = SWITCHES[name]
     if type(value) is not type(switch.default):
         raise WrongKind(f"the switch {name} has another kind", op="flags", operand=name, got=repr(value),

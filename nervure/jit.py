@@ -18,7 +18,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from nervure.ir.provenance import fresh_scope
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import dim
+from nervure.types.dim import DimLike, dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
 
@@ -59,21 +59,32 @@ class _Call(NamedTuple):
     and which are given as numbers.
     """
 
-    pattern: Any
-    leaves: list[Any]
+    pattern: nesting.Pattern
+    leaves: list[object]
     owners: list[str]
     arrays: list[int]
     numbers: list[int]
 
     @property
-    def static(self) -> list[Any]:
+    def static(self) -> list[object]:
         """What is part of the key as it is."""
         chosen = {*self.arrays, *self.numbers}
         return [leaf for at, leaf in enumerate(self.leaves) if at not in chosen]
 
-    def given(self) -> list[Any]:
+    def given(self) -> list[object]:
         """The numbers."""
         return [self.leaves[at] for at in self.numbers]
+
+
+class _Spec(NamedTuple):
+    """The placeholder of one argument: element type, shape (symbolic where declared), what tells its axes from others,
+    and the axes themselves.
+    """
+
+    dtype: DType
+    shape: tuple[DimLike, ...]
+    labels: tuple[object, ...] | None
+    axes: Axes | None
 
 
 class _Compiled(NamedTuple):
@@ -81,8 +92,8 @@ class _Compiled(NamedTuple):
     the types.
     """
 
-    computation: Computation[Any]
-    shape: Callable[[Sequence[Any], Sequence[Any]], Any]
+    computation: Computation[object]
+    shape: Callable[..., Any]
     ledger: Ledger
     text: str
 
@@ -105,7 +116,7 @@ class Jitted(Generic[Result]):
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., Result], dynamic: Any = (), static: Iterable[str] | str = (),
+    def __init__(self, function: Callable[..., Result], dynamic: object = (), static: Iterable[str] | str = (),
                  transformer: Transformer | None = None) -> None:
         if not callable(function):
             raise WrongKind("jit takes a function", op="jit", got=type(function).__name__, expected="a callable",
@@ -118,7 +129,7 @@ class Jitted(Generic[Result]):
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static, "static"))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
-        self._compiled: dict[Any, list[_Compiled]] = {}
+        self._compiled: dict[object, list[_Compiled]] = {}
         self._lock = threading.RLock()
 
     @property
@@ -133,21 +144,21 @@ class Jitted(Generic[Result]):
     def __call__(self: Jitted[Tensor], *arguments: Concrete, **keywords: Concrete) -> np.ndarray: ...
 
     @overload
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any: ...
+    def __call__(self, *arguments: object, **keywords: object) -> Any: ...
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: object, **keywords: object) -> Any:
         call = self._take_apart(arguments, keywords)
         if is_tracing() or any([_is_open(call.leaves[at]) for at in call.arrays]):
             return self._inline(call)
         found, arrays, values = self._compiled_for(call)
         return found.shape(found.computation.executable(arrays), values)
 
-    def specialised(self, *arguments: Any, **keywords: Any) -> tuple[Computation[Any], list[np.ndarray]]:
+    def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
         """What is compiled for such arguments, and the arrays that a call would pass to it."""
         found, arrays, _ = self._compiled_for(self._take_apart(arguments, keywords))
         return found.computation, arrays
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Jitted[Result] | MethodType:
         """In a class it is a method: the instance is its first argument."""
         return self if instance is None else MethodType(self, instance)
 
@@ -158,10 +169,10 @@ class Jitted(Generic[Result]):
     def __copy__(self) -> Jitted[Result]:
         return self  # as the copy of a function is the function
 
-    def __deepcopy__(self, memo: Any) -> Jitted[Result]:
+    def __deepcopy__(self, memo: object) -> Jitted[Result]:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         """By name where a module has it, else as its function, which is compiled anew where it is read."""
         if is_found_by_name(self):
             return self.__qualname__
@@ -172,7 +183,7 @@ class Jitted(Generic[Result]):
                                  "read")
         return Jitted, (self._function, self._dynamic, self._static)
 
-    def _take_apart(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> _Call:
+    def _take_apart(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> _Call:
         named = self._bind(arguments, keywords)
         leaves, pattern = nesting.flatten(named)
         owners = _owners(named)
@@ -180,7 +191,7 @@ class Jitted(Generic[Result]):
         return _Call(pattern, leaves, owners, *[[at for at, kind in enumerate(kinds) if kind == wanted]
                                                 for wanted in ("array", "number")])
 
-    def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[Any]]:
+    def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[object]]:
         """What is compiled for the types and shapes of a call, now at the latest; its arrays; the values of numbers."""
         arrays = [_read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
@@ -200,7 +211,7 @@ class Jitted(Generic[Result]):
                 variants.append(found)
         return found, [*arrays, *found.ledger.arrays(values)], values
 
-    def _bind(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    def _bind(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> dict[str, object]:
         """Arguments by the names of the function's parameters."""
         try:
             bound = self._signature.bind(*arguments, **keywords)
@@ -212,52 +223,53 @@ class Jitted(Generic[Result]):
                             help="call it as the function is called") from None
         return dict(bound.arguments)
 
-    def _inline(self, call: _Call) -> Any:
+    def _inline(self, call: _Call) -> object:
         """Called while another function is being built: the graph goes on."""
         leaves = list(call.leaves)
         for at in call.arrays:
             leaves[at] = as_tensor(leaves[at], self.__name__)
-        return self._call(nesting.unflatten(call.pattern, leaves))
+        return self._call(call.pattern, leaves)
 
-    def _call(self, named: dict[str, Any]) -> Any:
+    def _call(self, pattern: nesting.Pattern, leaves: Iterable[object]) -> Result:
+        """What the function makes of arguments that are nested so."""
+        named: Any = nesting.unflatten(pattern, leaves)
         bound = self._signature.bind_partial()
         bound.arguments.update(named)
         return self._function(*bound.args, **bound.kwargs)
 
-    def _spec(self, leaf: Any, array: np.ndarray, owner: str) -> tuple[Any, ...]:
-        """Element type, shape (symbolic where declared) and axes' names of a placeholder; the axes themselves."""
+    def _spec(self, leaf: object, array: np.ndarray, owner: str) -> _Spec:
         axes = leaf.axes if isinstance(leaf, Tensor) and leaf.is_named else None
-        shape: list[Any] = list(array.shape)
+        shape: list[DimLike] = list(array.shape)
         for position in range(array.ndim):
             symbol = self._symbol(owner, position, array.ndim, axes)
             if symbol is not None:
                 shape[position] = dim(symbol)
-        labels = axes and tuple([(axis.label, axis.level, axis.axis_class, axis.is_flattened and axis.full_length)
-                                 for axis in axes])
-        return as_dtype(array.dtype), tuple(shape), labels, axes
+        labels = None if axes is None else tuple([
+            (axis.label, axis.level, axis.axis_class, axis.is_flattened and axis.full_length) for axis in axes])
+        return _Spec(as_dtype(array.dtype), tuple(shape), labels, axes)
 
     def _symbol(self, owner: str, position: int, rank: int, axes: Axes | None) -> str | None:
         """The symbol that stands for a length; None where the length is part of the key."""
         name = axes[position].name if axes is not None else None
-        if not isinstance(self._dynamic, Mapping):
+        if not isinstance(self._dynamic, dict):
             return name if name in self._dynamic else None
         table = self._dynamic.get(owner, {})
         return next((table[place] for place in (position, position - rank, name) if place in table), None)
 
-    def _specialise(self, call: _Call, specs: Sequence[Any]) -> _Compiled:
+    def _specialise(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
         ledger = Ledger(self.__name__, call.given())
-        parameters = [placeholder(shape if axes is None else _resized(axes, shape), element)
-                      for element, shape, _, axes in specs]
+        parameters = [placeholder(spec.shape if spec.axes is None else _resized(spec.axes, spec.shape), spec.dtype)
+                      for spec in specs]
         inner = list(call.leaves)
         for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *ledger.given], strict=True):
             inner[at] = stand_in
         with tracing(self.__name__), fresh_scope():
-            outputs, pattern = nesting.flatten(self._call(nesting.unflatten(call.pattern, inner)))
+            outputs, pattern = nesting.flatten(self._call(call.pattern, inner))
         parameters.extend(ledger.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
         function = build_function(tensors, parameters, name=self.__name__)
 
-        def shape(results: Sequence[Any], values: Sequence[Any] = ledger.values) -> Any:
+        def shape(results: Sequence[object], values: Sequence[object] = ledger.values) -> object:
             remaining = iter(results)
             return nesting.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
                                                else ledger.value(entry, values) for entry in outputs])
@@ -275,16 +287,16 @@ class Jitted(Generic[Result]):
 
 
 @overload
-def jit(function: Callable[..., Result], *, dynamic: Any = (), static: Iterable[str] | str = (),
+def jit(function: Callable[..., Result], *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None) -> Jitted[Result]: ...
 
 
 @overload
-def jit(function: None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
+def jit(function: None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None) -> Callable[[Callable[..., Result]], Jitted[Result]]: ...
 
 
-def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static: Iterable[str] | str = (),
+def jit(function: Callable[..., object] | None = None, *, dynamic: object = (), static: Iterable[str] | str = (),
         transformer: Transformer | None = None) -> Any:
     """Compiles a function of tensors once per types and shapes. Also a decorator with options, which ``Jitted`` names.
 
@@ -299,7 +311,7 @@ def jit(function: Callable[..., Any] | None = None, *, dynamic: Any = (), static
     return Jitted(function, dynamic, static, transformer)
 
 
-def grad(function: Callable[..., Any], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
+def grad(function: Callable[..., object], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
     """A function that gives the derivative of a scalar function with respect to one argument (several: a tuple).
 
     Called with arrays it computes; called with tensors it goes on building the graph. Arguments may be nested.
@@ -311,12 +323,13 @@ def grad(function: Callable[..., Any], argument: int | str | Sequence[int | str]
     both = value_and_grad(function, argument)
 
     @functools.wraps(function)
-    def gradient(*arguments: Any, **keywords: Any) -> Any:
+    def gradient(*arguments: object, **keywords: object) -> object:
         return both(*arguments, **keywords)[1]
     return gradient
 
 
-def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
+def value_and_grad(function: Callable[..., object],
+                   argument: int | str | Sequence[int | str] = 0) -> Callable[..., Any]:
     """Like ``grad``, and gives the function's value too: ``(value, gradient)``.
 
     >>> value, gradient = nv.value_and_grad(lambda w: w ** 3)(2.0)
@@ -325,11 +338,11 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
     """
     signature = _signature(function)
     several = isinstance(argument, (list, tuple))
-    listed: Sequence[Any] = argument if isinstance(argument, (list, tuple)) else [argument]
+    listed: Sequence[object] = argument if isinstance(argument, (list, tuple)) else [argument]
     names = [_argument_name(signature, entry, function) for entry in listed]
 
     @functools.wraps(function)
-    def symbolic(*arguments: Any, **keywords: Any) -> Any:
+    def symbolic(*arguments: object, **keywords: object) -> object:
         bound = signature.bind(*arguments, **keywords)
         bound.apply_defaults()
         wanted: list[Tensor] = []
@@ -351,7 +364,7 @@ def value_and_grad(function: Callable[..., Any], argument: int | str | Sequence[
     return Jitted(symbolic)
 
 
-def _fresh(leaf: Any, name: str) -> Tensor:
+def _fresh(leaf: object, name: str) -> Tensor:
     """A node of its own for an argument, so that the derivative is with respect to this mention alone."""
     tensor = as_tensor(leaf, "grad", dtype=_real_type(leaf))
     if not tensor.dtype.is_float:
@@ -360,7 +373,7 @@ def _fresh(leaf: Any, name: str) -> Tensor:
     return Tensor(ops.AssumeShape(tensor.value, tensor.shape), tensor._axes)
 
 
-def _real_type(leaf: Any) -> DType | None:
+def _real_type(leaf: object) -> DType | None:
     """The type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
     example = leaf.example if isinstance(leaf, GivenNumber) else leaf
     if not is_scalar(example):
@@ -368,7 +381,7 @@ def _real_type(leaf: Any) -> DType | None:
     return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
 
 
-def _argument_name(signature: inspect.Signature, argument: int | str, function: Callable[..., Any]) -> str:
+def _argument_name(signature: inspect.Signature, argument: object, function: Callable[..., object]) -> str:
     names = list(signature.parameters)
     if isinstance(argument, str) and argument in names:
         return argument
@@ -379,7 +392,7 @@ def _argument_name(signature: inspect.Signature, argument: int | str, function: 
                           help=did_you_mean(str(argument), names, "an argument is given by its name or position"))
 
 
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
+def _signature(function: Callable[..., object]) -> inspect.Signature:
     try:
         return inspect.signature(function)
     except (ValueError, TypeError):
@@ -387,38 +400,38 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
         return inspect.Signature([parameter])
 
 
-def _owners(named: Mapping[str, Any]) -> list[str]:
+def _owners(named: Mapping[str, object]) -> list[str]:
     """The argument that each leaf belongs to."""
     return [name for name, value in named.items() for _ in nesting.flatten(value)[0]]
 
 
-def _kind(leaf: Any) -> str:
+def _kind(leaf: object) -> str:
     """What becomes of a leaf: an "array" is a placeholder, a "number" is given, all else is "static"."""
     if is_number(leaf):
         return "static" if isinstance(leaf, (bool, np.bool_)) else "number"
     return "array" if isinstance(leaf, Tensor) or is_array(leaf) else "static"
 
 
-def _type_text(stand_in: Any) -> str:
+def _type_text(stand_in: object) -> str:
     """The type of a placeholder, or that which a number has alone."""
-    if isinstance(stand_in, GivenNumber):
-        return str(BasicTensorDescription(type_alone(stand_in), ()))
-    return str(stand_in.type)
+    if isinstance(stand_in, Tensor):
+        return str(stand_in.type)
+    return str(BasicTensorDescription(type_alone(stand_in), ()))
 
 
-def _is_open(leaf: Any) -> bool:
+def _is_open(leaf: object) -> bool:
     """Whether a tensor stands above a placeholder, so that it cannot be computed now."""
     return isinstance(leaf, Tensor) and bool(placeholders_below([leaf]))
 
 
-def _read(leaf: Any) -> np.ndarray:
+def _read(leaf: object) -> np.ndarray:
     """The array of a leaf of an argument."""
     if isinstance(leaf, Tensor):
         return leaf.numpy()
     return leaf if type(leaf) is np.ndarray else numpy_array(leaf, "jit")
 
 
-def _read_dynamic(dynamic: Any) -> Any:
+def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:
     """Axis names as a set; or argument -> {position or axis name: symbol}."""
     if not isinstance(dynamic, Mapping):
         return set(_words(_places(dynamic), "dynamic"))
@@ -438,25 +451,27 @@ def _symbol_name(argument: str, place: int | str) -> str:
     return f"{argument}_{place}" if place >= 0 else f"{argument}_end{-place}"
 
 
-def _places(entry: Any) -> list[Any]:
+def _places(entry: object) -> list[int | str]:
     """One or several axes of an argument: by name, as an Axis, or by position."""
     listed = [entry] if isinstance(entry, (str, int, Axis)) else members(entry, "jit", "dynamic", "axes")
-    return [place.name if isinstance(place, Axis) else place if isinstance(place, str)
+    return [_word(place.name, "dynamic") if isinstance(place, Axis) else place if isinstance(place, str)
             else integer(place, "jit", "dynamic", "an axis, its name or its position") for place in listed]
 
 
-def _words(names: Any, operand: str) -> list[str]:
+def _words(names: object, operand: str) -> list[str]:
     """One name or several."""
-    listed = [names] if isinstance(names, str) else members(names, "jit", operand, "names")
-    for name in listed:
-        if not isinstance(name, str):
-            raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}",
-                            expected="a string",
-                            help="an axis of an array without names is written dynamic={argument: position}")
-    return listed
+    return [_word(name, operand) for name in ([names] if isinstance(names, str)
+                                              else members(names, "jit", operand, "names"))]
 
 
-def _resized(axes: Axes, shape: Sequence[Any]) -> Axes:
+def _word(name: object, operand: str) -> str:
+    if not isinstance(name, str):
+        raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}", expected="a string",
+                        help="an axis of an array without names is written dynamic={argument: position}")
+    return name
+
+
+def _resized(axes: Axes, shape: Sequence[DimLike]) -> Axes:
     """The axes with the lengths of a shape that may be symbolic."""
     return Axes([axis if axis.length is length else axis.resized(length)
                  for axis, length in zip(axes, shape, strict=True)])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _RESULTS = "nervure.results"
 
 
-def save(path: str | os.PathLike[str], computation: Computation[Any] | Function) -> None:
+def save(path: str | os.PathLike[str], computation: Computation[object] | Function) -> None:
     """Writes a computation, or a Function, with the values that its variables have now.
 
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a

@@ -15,7 +15,6 @@ AssertionError: 1 of 3 elements differ (float64, rtol 1e-10, atol 1e-12)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ part in 8.
 """
 
 
-def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+def assert_close(actual: object, expected: object, rtol: float | None = None, atol: float | None = None,
                  check_dtype: bool = False) -> None:
     """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for every element.
 
@@ -56,7 +55,7 @@ def assert_close(actual: Any, expected: Any, rtol: float | None = None, atol: fl
             raise AssertionError(f"{path}: {message}" if path else message)
 
 
-def _pairs(actual: Any, expected: Any) -> list[tuple[str, Any, Any]]:
+def _pairs(actual: object, expected: object) -> list[tuple[str, object, object]]:
     """(where, leaf, leaf) for two values nested alike."""
     if not _is_nest(actual) and not _is_nest(expected):
         return [("", actual, expected)]
@@ -71,7 +70,7 @@ def _pairs(actual: Any, expected: Any) -> list[tuple[str, Any, Any]]:
     return [(f"leaf {at}", left, right) for at, (left, right) in enumerate(zip(mine[0], theirs[0], strict=True))]
 
 
-def _is_nest(value: Any) -> bool:
+def _is_nest(value: object) -> bool:
     """Whether a value holds others, and is not merely an array written as lists of numbers."""
     leaves, pattern = nesting.flatten(value)
     return pattern is not nesting.LEAF and not (
@@ -79,7 +78,7 @@ def _is_nest(value: Any) -> bool:
         and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
 
 
-def _nested_differently(*values: Any) -> AssertionError:
+def _nested_differently(*values: object) -> AssertionError:
     outlines = []
     for value in values:
         keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
@@ -87,7 +86,7 @@ def _nested_differently(*values: Any) -> AssertionError:
     return AssertionError(f"the values are nested differently: {outlines[0]} instead of {outlines[1]}")
 
 
-def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
+def _difference(mine: object, theirs: object, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
     """What a reader needs to know about two tensors that differ; empty where they do not."""
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         try:
@@ -127,13 +126,13 @@ def _difference(mine: Any, theirs: Any, rtol: float | None, atol: float | None, 
     return "\n".join(lines)
 
 
-def _elements(entry: Any) -> np.ndarray:
+def _elements(entry: object) -> np.ndarray:
     if isinstance(entry, np.ndarray):
         return entry
     return entry.numpy() if isinstance(entry, Tensor) else numpy_array(entry, "assert_close")
 
 
-def _tolerances(dtypes: Sequence[Any]) -> tuple[str | None, tuple[float, float]]:
+def _tolerances(dtypes: Sequence[object]) -> tuple[str | None, tuple[float, float]]:
     """The less precise float type of the two and its tolerances; None where both are exact."""
     found = [(TOLERANCES.get(str(dtype), (0.125, 0.125)), str(dtype)) for dtype in dtypes
              if as_dtype(dtype).kind in ("float", "complex")]
@@ -143,12 +142,12 @@ def _tolerances(dtypes: Sequence[Any]) -> tuple[str | None, tuple[float, float]]
     return name, tolerances
 
 
-def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[Any, ...]) -> str:
+def _found(actual: np.ndarray, expected: np.ndarray, place: tuple[np.intp, ...]) -> str:
     index = ", ".join(str(int(entry)) for entry in place)
     return f"at [{index}]: {actual[place]} instead of {expected[place]}"
 
 
-def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: int = 2, step: float = 1e-5,
+def check_grads(function: Callable[..., object], arguments: Sequence[object], order: int = 2, step: float = 1e-5,
                 rtol: float = 1e-6, atol: float = 1e-6, directions: int = 3, seed: int = 0) -> None:
     """AssertionError unless the derivatives of a function of tensors agree with central differences, in float64.
 
@@ -183,7 +182,7 @@ def check_grads(function: Callable[..., Any], arguments: Sequence[Any], order: i
         _compare(computation([total, *outputs], *inputs), points, rng, (level, step, rtol, atol, directions))
 
 
-def _point(argument: Any) -> np.ndarray:
+def _point(argument: object) -> np.ndarray:
     """The values of an argument, in float64."""
     array = argument.numpy() if isinstance(argument, Tensor) else numpy_array(argument, "check_grads")
     if array.dtype.kind == "c":
@@ -201,7 +200,7 @@ def _weighted(outputs: Sequence[Tensor], rng: np.random.Generator) -> Tensor:
     return sum(terms[1:], start=terms[0])
 
 
-def _compare(compute: Callable[..., Any], points: Sequence[np.ndarray], rng: np.random.Generator,
+def _compare(compute: Callable[..., Sequence[np.ndarray]], points: Sequence[np.ndarray], rng: np.random.Generator,
              settings: tuple[int, float, float, float, int]) -> None:
     level, step, rtol, atol, directions = settings
     gradients = compute(*points)[1:]

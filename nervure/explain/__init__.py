@@ -14,6 +14,7 @@ kernel rows(in b0: f32[32], out b1: f32[4]):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from nervure.transformers.base import Executable
 __all__ = ["Explanation", "explain"]
 
 
-def explain(computation: Any, *arguments: Any, repeat: int = 20, **keywords: Any) -> Explanation:
+def explain(computation: object, *arguments: object, repeat: int = 20, **keywords: object) -> Explanation:
     """Explains a computation, a function under ``nv.jit`` (with the arguments of a call) or an executable.
 
     With arguments every size is a number, and the steps are timed: each alone, in order, medians over ``repeat`` runs
@@ -54,7 +55,8 @@ def explain(computation: Any, *arguments: Any, repeat: int = 20, **keywords: Any
     return Explanation(replace(report, steps=tuple(steps)), times.together, times.limits)
 
 
-def _read(computation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Executable, Any]:
+def _read(computation: object, arguments: tuple[object, ...],
+          keywords: dict[str, Any]) -> tuple[Executable, Sequence[object] | None]:
     """What runs, and the arguments it is run with; None where they are to be left open."""
     if isinstance(computation, Jitted):
         compiled, arrays = computation.specialised(*arguments, **keywords)
@@ -75,7 +77,7 @@ def _read(computation: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
                     help="nv.computation(returns, *parameters) and nv.jit(function) make such")
 
 
-def _refuse(keywords: dict[str, Any]) -> None:
+def _refuse(keywords: dict[str, object]) -> None:
     if keywords:
         raise InvalidArgument(f"explain has no option {next(iter(keywords))}", op="explain", got=", ".join(keywords),
                               expected="repeat, feed_dict", help="a jitted function takes its arguments by name, too")

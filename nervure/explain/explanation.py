@@ -47,7 +47,7 @@ class Explanation:
     seconds: float | None = None
     limits: Limits | None = None
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise WrongKind("an explanation belongs to the executable that it explains and cannot be copied", op="pickle",
                         got="an Explanation", expected="a value", help="to_dict() and json() give all of it as values")
 
@@ -101,7 +101,7 @@ class Explanation:
             or "nothing to run"
 
 
-def _plain(entry: Any) -> Any:
+def _plain(entry: object) -> Any:
     """Dataclasses as dicts, tuples as lists; what is not for people (code that makes texts) is left out."""
     if is_dataclass(entry):
         return {field.name: _plain(getattr(entry, field.name)) for field in fields(entry) if field.repr}

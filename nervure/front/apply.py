@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
 
 
 def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], dtype: DType | None = None,
-            **attributes: Any) -> Tensor:
+            **attributes: object) -> Tensor:
     """Applies an elementwise core op to aligned operands, converted to ``dtype`` (absent: the promoted type)."""
     if dtype is None:
         dtype = common_dtype(operands, name)
@@ -63,7 +62,7 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
                         help="convert it first: x.astype(nv.float32)") from None
 
 
-def array_type(operand: Any, op: str, position: int) -> DType:
+def array_type(operand: object, op: str, position: int) -> DType:
     """The element type of an array; WrongKind for what is none, or has elements that are no numbers."""
     if not is_array(operand):
         value_only(operand, op, position)
@@ -80,7 +79,7 @@ def is_weak(operand: object) -> bool:
     return isinstance(operand, Dim) or is_number(operand)
 
 
-def _everywhere(number: Any, dtype: DType, shape: Shape) -> Op | Value:
+def _everywhere(number: object, dtype: DType, shape: Shape) -> Op | Value:
     """A number, also one that a call brings, or a length that is known then, at every index."""
     if isinstance(number, GivenNumber):
         value: Value = number.tensor(dtype).value

@@ -17,10 +17,9 @@ from __future__ import annotations
 import functools
 import random
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from hashlib import blake2b
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class _Itself:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __hash__(self) -> int:
@@ -48,7 +47,7 @@ class _Itself:
         return isinstance(other, _Itself) and self.value is other.value
 
 
-def contents(value: Any, above: tuple[Any, ...] = ()) -> Any:
+def contents(value: object, above: tuple[object, ...] = ()) -> object:
     """The contents of a value, hashable: arrays by their elements, objects by their attributes, and the attributes of
     those.
 
@@ -73,11 +72,11 @@ def contents(value: Any, above: tuple[Any, ...] = ()) -> Any:
         return type(value), frozenset([contents(entry, (*above, value)) for entry in value])
     if is_array(value):
         return type(value), _array(_read(value), above)
-    own_hash: Any = type(value).__hash__
+    own_hash = type(value).__hash__
     return _object(value, above) if own_hash in (object.__hash__, None) else _hashed(value)
 
 
-def _array(value: np.ndarray, above: tuple[Any, ...]) -> Any:
+def _array(value: np.ndarray, above: tuple[object, ...]) -> object:
     if value.dtype.hasobject:
         return type(value), value.shape, *[contents(entry, (*above, value)) for entry in value.ravel().tolist()]
     elements = np.ascontiguousarray(value)
@@ -86,7 +85,7 @@ def _array(value: np.ndarray, above: tuple[Any, ...]) -> Any:
     return type(value), value.dtype.str, str(value.dtype), value.shape, digest.digest(), mask.tobytes()
 
 
-def _parts(value: Any) -> list[Any] | None:
+def _parts(value: object) -> list[object] | None:
     """The entries of what holds others in an order, None for anything else."""
     if isinstance(value, (list, tuple, deque)):
         return list(value)
@@ -103,7 +102,7 @@ def _parts(value: Any) -> list[Any] | None:
     return None
 
 
-def _object(value: Any, above: tuple[Any, ...]) -> Any:
+def _object(value: object, above: tuple[object, ...]) -> object:
     """An object by its attributes, and by its identity unless its class compares otherwise."""
     if isinstance(value, (Iterator, random.Random, np.random.Generator, np.random.RandomState)):
         raise WrongKind("this changes by being used, and a function is traced once", op="jit",
@@ -117,12 +116,12 @@ def _object(value: Any, above: tuple[Any, ...]) -> Any:
     return identity, *[(name, contents(part, (*above, value))) for name, part in state.items()]
 
 
-def _names(slots: Any) -> list[str]:
+def _names(slots: str | Iterable[str]) -> list[str]:
     listed = [slots] if isinstance(slots, str) else list(slots)
     return [name for name in listed if not name.startswith("__")]
 
 
-def _hashed(value: Any) -> Any:
+def _hashed(value: object) -> object:
     try:
         hash(value)
     except Exception:  # whatever a foreign object raises
@@ -130,7 +129,7 @@ def _hashed(value: Any) -> Any:
     return type(value), value
 
 
-def _read(value: Any) -> np.ndarray:
+def _read(value: object) -> np.ndarray:
     """An array of another library as NumPy's."""
     try:
         return as_numpy(value)
@@ -138,7 +137,7 @@ def _read(value: Any) -> np.ndarray:
         raise _unseen(value) from None
 
 
-def _unseen(value: Any) -> WrongKind:
+def _unseen(value: object) -> WrongKind:
     return WrongKind("changes of this value cannot be seen", op="jit", got=f"{type(value).__name__} {value!r:.60}",
                      expected="a number, an array, a container or what has a hash",
                      help="give its class __hash__ and __eq__, or pass the arrays and numbers in it")

@@ -14,7 +14,7 @@ spatial), f (K, C, spatial).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -32,8 +32,8 @@ from nervure.types.axis import Axis
 from nervure.types.dim import equal, product
 
 
-def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: Any = 1, dilations: Any = 1,
-                padding: Any = 0, groups: int = 1, out_axes: AxesLike | None = None) -> Tensor:
+def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: object = 1, dilations: object = 1,
+                padding: object = 0, groups: int = 1, out_axes: AxesLike | None = None) -> Tensor:
     """Slides f along the spatial axes of x: at each place the sum of products with the window below it.
 
     ``spatial`` lists one to three axes of x, or maps each to its settings: ``{H: {"stride": 2, "padding": 1}}``.
@@ -61,9 +61,9 @@ def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides
     return renamed(roles.result(op.output, [roles.f.axes[at] for at in roles.out]), out_axes)
 
 
-def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: Any = 1, dilations: Any = 1,
-                  padding: Any = 0, groups: int = 1, out_axes: AxesLike | None = None,
-                  output_padding: Any = 0) -> Tensor:
+def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides: object = 1, dilations: object = 1,
+                  padding: object = 0, groups: int = 1, out_axes: AxesLike | None = None,
+                  output_padding: object = 0) -> Tensor:
     """The transpose of a convolution: each element of x adds a multiple of f to its window of the result.
 
     Roles and settings are those of ``convolution``. A length becomes ``stride*(length - 1) - padding +
@@ -95,7 +95,7 @@ class Roles(NamedTuple):
     spatial: tuple[tuple[int, int], ...]
     contracted: tuple[tuple[int, int], ...]
     out: tuple[int, ...]
-    settings: Mapping[int, Mapping[str, Any]]
+    settings: Mapping[int, Mapping[str, object]]
 
     @property
     def places(self) -> list[int]:
@@ -145,7 +145,7 @@ class Roles(NamedTuple):
 def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> Roles:
     data, kernel = _same_type(op, x, f)
     divisor = step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
-    settings: dict[int, Mapping[str, Any]] = {}
+    settings: dict[int, Mapping[str, object]] = {}
     if isinstance(spatial, Mapping):
         settings = {position_of(data, axis, op): setting(op, entry) for axis, entry in spatial.items()}
         spatial = list(spatial)
@@ -167,7 +167,8 @@ def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: ob
     return roles._replace(f=_assumed(op, roles, divisor))
 
 
-def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None, settings: Mapping[int, Any]) -> Roles:
+def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
+                       settings: Mapping[int, Mapping[str, object]]) -> Roles:
     """x (N, C, spatial) and f (K, C, spatial), or f (C, K, spatial) for the transpose."""
     if not 3 <= x.ndim <= 5 or f.ndim != x.ndim:
         raise ShapeMismatch("anonymous tensors go by position, with 1 to 3 spatial dimensions", op=op,

@@ -14,8 +14,8 @@ False
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -128,7 +128,7 @@ class AssignableTensorOp(Tensor):
             self.variable.name = checked_name(name)
         return self
 
-    def given(self, value: Any, op: str, operand: str | int) -> Any:
+    def given(self, value: object, op: str, operand: str | int) -> object:
         """What a caller gives for this place: a tensor as its elements, by the names of its axes."""
         return arranged(value, self.axes, op, operand).numpy() if isinstance(value, Tensor) else value
 
@@ -169,7 +169,7 @@ def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads) if variable.trainable]
 
 
-def _spread_number(number: GivenNumber, axes: Any, dtype: Any) -> Tensor:
+def _spread_number(number: GivenNumber, axes: AxesLike | None, dtype: DTypeLike | None) -> Tensor:
     """A number that a traced function is given, as ``constant`` makes it of one that is known."""
     own = as_tensor(number, dtype=None if dtype is None else as_dtype(dtype))
     if axes is None or not len(read_axes(axes)):
@@ -178,7 +178,7 @@ def _spread_number(number: GivenNumber, axes: Any, dtype: Any) -> Tensor:
     return Tensor(Broadcast(own.value, lengths, range(len(lengths))), read_axes(axes))
 
 
-def constant(value: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
+def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """An immutable tensor from a number, nested lists or an array.
 
     Python numbers, and float64 arrays when no dtype is given, become float32; other arrays keep their type.
@@ -241,7 +241,7 @@ def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignab
     return _place("placeholder", axes, dtype, None)
 
 
-def persistent_tensor(axes: AxesLike = (), initial_value: Any = None,
+def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
                       dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A tensor that keeps its value between computations, such as the velocity of an optimiser.
 
@@ -253,7 +253,7 @@ def persistent_tensor(axes: AxesLike = (), initial_value: Any = None,
     return _place("persistent", axes, dtype, initial_value)
 
 
-def variable(axes: AxesLike = (), initial_value: Any = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
+def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
     or a constant.
 
@@ -274,7 +274,7 @@ def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignable
     return _place("temporary", axes, dtype, None)
 
 
-def tensor(data: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
+def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
     """A persistent tensor from anything that NumPy reads.
 
     >>> x = nv.tensor(np.array([1, 2]), axes="H=2")
@@ -288,7 +288,7 @@ def tensor(data: Any, axes: AxesLike | None = None, dtype: DTypeLike | None = No
     return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
 
 
-def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: Any) -> AssignableTensorOp:
+def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object) -> AssignableTensorOp:
     own = read_axes(axes)
     if isinstance(initial, Tensor):
         initial = _spread(initial, own, role)
@@ -315,14 +315,16 @@ def _described(role: str, element: DType, own: Axes) -> BasicTensorDescription:
         raise error.within(role) from None
 
 
-def _initializer(initial: Any, axes: Axes, role: str) -> Any:
+def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:
     """What a Variable calls for its first value: a user's callable receives the axes and may give a tensor."""
+    if isinstance(initial, np.ndarray):
+        return _stretched(initial, axes, role)
     if not callable(initial):
-        return None if initial is None else _stretched(initial, axes, role)
+        return None
 
     def compute() -> np.ndarray:
         try:
-            value = initial(axes)
+            value: object = initial(axes)
         except NervureError:
             raise
         except Exception as error:
@@ -419,7 +421,7 @@ def numpy_array(value: object, op: str) -> np.ndarray:
     return array
 
 
-def check_numbers(array: np.ndarray, op: str, value: Any = None) -> None:
+def check_numbers(array: np.ndarray, op: str, value: object = None) -> None:
     """WrongKind for an array, made of a value, of words, dates, records or objects."""
     if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
         value = array if value is None else value
@@ -428,7 +430,7 @@ def check_numbers(array: np.ndarray, op: str, value: Any = None) -> None:
                         help="number words, dates and objects first")
 
 
-def _unreadable(value: Any, op: str, error: Exception) -> InvalidArgument:
+def _unreadable(value: object, op: str, error: Exception) -> InvalidArgument:
     if is_array(value):
         return InvalidArgument(f"the array cannot be read: {error}", op=op, got=type(value).__name__,
                                expected="numbers in this machine's memory",

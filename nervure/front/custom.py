@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, SupportsIndex, TypeVar
 
 from nervure import ops
 from nervure.errors import InvalidArgument
@@ -42,7 +42,7 @@ class custom_vjp(Generic[Result]):  # a decorator
     1.0
     """
 
-    def __init__(self, function: Callable[..., Result], backward: Callable[..., Any] | None = None) -> None:
+    def __init__(self, function: Callable[..., Result], backward: Callable[..., object] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.__name__: str = getattr(function, "__name__", type(function).__name__)
         self.__qualname__: str = getattr(function, "__qualname__", self.__name__)
@@ -51,10 +51,10 @@ class custom_vjp(Generic[Result]):  # a decorator
     def __repr__(self) -> str:
         return f"<{self.__name__} with {'no' if self._backward is None else 'a'} derivative of its own>"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[object, ...]:
         return self.__qualname__ if is_found_by_name(self) else super().__reduce_ex__(protocol)
 
-    def defvjp(self, backward: Callable[..., Any]) -> Callable[..., Any]:
+    def defvjp(self, backward: Callable[..., object]) -> Callable[..., object]:
         """Declares the derivative; returns the function, so that it serves as a decorator."""
         self._backward = backward
         return backward
@@ -75,7 +75,7 @@ class custom_vjp(Generic[Result]):  # a decorator
         return given
 
     def _rule(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor],
-              backward: Callable[..., Any]) -> Callable[..., Any]:
+              backward: Callable[..., object]) -> Callable[..., object]:
         """The user's rule on core values."""
         def rule(gradients: Sequence[Value | None], operands: Sequence[Value]) -> list[Value | None]:
             given = [Tensor(ops.Full(0, entry.dtype, entry.shape) if gradient is None else gradient, entry._axes)
@@ -90,7 +90,7 @@ class custom_vjp(Generic[Result]):  # a decorator
                     for at, (entry, tensor) in enumerate(zip(listed, own, strict=True))]
         return rule
 
-    def _checked(self, gradient: Any, operand: Tensor, position: int) -> Value | None:
+    def _checked(self, gradient: object, operand: Tensor, position: int) -> Value | None:
         if gradient is None:
             return None
         own = as_tensor(gradient, self.__name__, dtype=operand.dtype)

@@ -55,9 +55,9 @@ class Effect(Identity):
         return f"<effect {type(self.op).__name__} {about}>"
 
 
-def _refusal(op: str) -> Callable[..., Any]:
+def _refusal(op: str) -> Callable[..., object]:
     """The method of an operator that takes no effect."""
-    def method(self: Effect, *others: Any) -> None:
+    def method(self: Effect, *others: object) -> None:
         value_only(self, op, 1)
     return method
 
@@ -100,7 +100,7 @@ def fill(target: Tensor, number: Number) -> Effect:
     return assign(target, number)
 
 
-def set_item(target: Tensor, item: Any, value: TensorLike) -> Effect:
+def set_item(target: Tensor, item: object, value: TensorLike) -> Effect:
     """``target[item] = value``: an assignment through the view ``target[item]``.
 
     Where index arrays choose the elements, the whole target is written.
@@ -115,7 +115,7 @@ def set_item(target: Tensor, item: Any, value: TensorLike) -> Effect:
     return assign(target, target.at[item].set(value)) if picks.dimensions else assign(view, value)
 
 
-def sequential(members: Iterable[Any]) -> Any:
+def sequential(members: Iterable[object]) -> Any:
     """Places members one after the other; its value is the last one's (an effect where the last has none).
 
     >>> w = nv.variable((), 1.0)
@@ -131,7 +131,7 @@ def sequential(members: Iterable[Any]) -> Any:
     return Effect(op) if isinstance(last, Effect) else Tensor(op, last._axes)
 
 
-def doall(members: Iterable[Any]) -> Effect:
+def doall(members: Iterable[object]) -> Effect:
     """Does all members side by side: every read sees the state at entry, all writes land together at the end.
 
     >>> x, y = nv.variable((), 1.0), nv.variable((), 2.0)
@@ -166,16 +166,17 @@ def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
 
 
 @overload
-def host_call(function: Callable[..., Any], operands: Sequence[TensorLike], like: Operand,
+def host_call(function: Callable[..., object], operands: Sequence[TensorLike], like: Operand,
               effectful: bool = False) -> Tensor: ...
 
 
 @overload
-def host_call(function: Callable[..., Any], operands: Sequence[TensorLike],
+def host_call(function: Callable[..., object], operands: Sequence[TensorLike],
               like: list[Operand] | tuple[Operand, ...], effectful: bool = False) -> tuple[Tensor, ...]: ...
 
 
-def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, effectful: bool = False) -> Any:
+def host_call(function: Callable[..., object], operands: Sequence[object], like: object,
+              effectful: bool = False) -> Tensor | tuple[Tensor, ...]:
     """Calls a Python function with arrays while the graph runs.
 
     ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
@@ -186,27 +187,30 @@ def host_call(function: Callable[..., Any], operands: Sequence[Any], like: Any, 
     >>> nv.host_call(np.sort, [x], like=x).tolist()
     [1.0, 2.0, 3.0]
     """
-    several = isinstance(like, (list, tuple))
+    declared = list(like) if isinstance(like, (list, tuple)) else [like]
     operands = reading.members(operands, "host_call", "operands", "a list of tensors")
-    kinds = [as_tensor(entry, "host_call") for entry in (like if several else [like])]
+    kinds = [as_tensor(entry, "host_call") for entry in declared]
     tensors = [as_tensor(operand, "host_call", position + 1) for position, operand in enumerate(operands)]
     call = ops.HostCall(*[entry.value for entry in tensors], function=function, types=[kind.type for kind in kinds],
                         effectful=effectful)
     results = [Tensor(value, kind._axes) for value, kind in zip(call.outputs, kinds, strict=True)]
-    return tuple(results) if several else results[0]
+    return tuple(results) if isinstance(like, (list, tuple)) else results[0]
 
 
-def _members(members: Iterable[Any], op: str) -> list[Any]:
+def _members(members: Iterable[object], op: str) -> list[Tensor | Effect]:
     if isinstance(members, (Tensor, Effect)):
         raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects",
                         help=f"write nv.{op}([...])")
     listed = reading.members(members, op, "members", "a list of tensors and effects")
-    for position, member in enumerate(listed):
-        if not isinstance(member, (Tensor, Effect)):
-            if not is_operand(member):
-                value_only(member, op, position + 1)
-            listed[position] = as_tensor(member, op, position + 1)
-    return listed
+    return [_member(member, op, position + 1) for position, member in enumerate(listed)]
+
+
+def _member(member: object, op: str, position: int) -> Tensor | Effect:
+    if isinstance(member, (Tensor, Effect)):
+        return member
+    if not is_operand(member):
+        value_only(member, op, position)
+    return as_tensor(member, op, position)
 
 
 def _place_of(target: object) -> tuple[Variable, IndexMap | None]:

@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nervure import ops
@@ -171,7 +169,7 @@ def power(x: Operand, y: Operand) -> Tensor:
     return operate("power", ops.Power, (x, y), dtype)
 
 
-def _exponent(y: Any) -> Any:
+def _exponent(y: int | np.integer) -> int | np.integer:
     """An exponent for integers as it is, if it is one."""
     if y < 0:
         raise InvalidArgument("an integer has no negative powers", op="power", operand=2, got=y,

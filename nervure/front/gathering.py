@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,7 +176,7 @@ class _Plan(NamedTuple):
         """x with updates, which have the order of the result, written to the chosen elements."""
         moved, updates = reordered(x, self.x_order), reordered(updates, inverse(self.order))
         if self.batch:
-            written: Any = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
+            written: ops.Scatter | ops.ScatterNd = ops.ScatterNd(moved, self._coordinates(), updates, mode, self.batch)
         else:
             written = ops.Scatter(moved, self.positions, updates, 0, mode)
         return reordered(written.output, inverse(self.x_order))
@@ -237,7 +237,7 @@ def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     return Tensor(converted_to(index.value, int64), index._axes)
 
 
-def _new_axis(x: Tensor, axis: Any) -> Axis:
+def _new_axis(x: Tensor, axis: object) -> Axis:
     """The new axis of a one-hot tensor: named beside named axes, a plain length beside anonymous ones."""
     if isinstance(axis, str):
         found = make_axes(axis) if "=" in axis else Axes([named_axis(axis)])

@@ -16,12 +16,24 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn, Protocol, TypeGuard
 
 import numpy as np
 
 from nervure.errors import WrongKind
-from nervure.front.tensor import is_scalar
+from nervure.front.tensor import Number, Tensor, is_scalar
+from nervure.types.dtype import DType
+
+
+class Notes(Protocol):
+    """What numbers need of the ledger of their trace, which stands above the functions of tensors."""
+
+    name: str
+
+    def tensor(self, number: GivenNumber, dtype: DType) -> Tensor: ...
+    def alone(self, number: GivenNumber) -> Tensor: ...
+    def noted(self, function: Callable[..., object], *operands: object) -> GivenNumber: ...
+    def array_ufunc(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object: ...
 
 
 class GivenNumber:
@@ -33,34 +45,34 @@ class GivenNumber:
     __slots__ = ("example", "ledger", "slot")
     __hash__ = object.__hash__
 
-    def __init__(self, example: Any, ledger: Any, slot: int) -> None:
+    def __init__(self, example: object, ledger: Notes, slot: int) -> None:
         self.example, self.ledger, self.slot = example, ledger, slot
 
-    def tensor(self, dtype: Any) -> Any:
+    def tensor(self, dtype: DType) -> Tensor:
         """The number as a tensor of an element type; InvalidArgument at each call where it does not fit."""
         return self.ledger.tensor(self, dtype)
 
-    def noted(self, function: Callable[..., Any], *others: Any) -> Any:
+    def noted(self, function: Callable[..., object], *others: object) -> GivenNumber:
         """What a function of Python makes of it, now and at each call."""
         return self.ledger.noted(function, self, *others)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object:
         function = getattr(ufunc, method)
         inputs = tuple([entry[()] if isinstance(entry, np.ndarray) and not entry.ndim else entry for entry in inputs])
         if all([is_number(entry) for entry in inputs]) and not keywords:
             return self.ledger.noted(function, *inputs)
         return self.ledger.array_ufunc(ufunc, method, *inputs, **keywords)
 
-    def __round__(self, digits: Any = None) -> Any:
+    def __round__(self, digits: object = None) -> GivenNumber:
         return self.noted(round, digits)
 
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
+    def __divmod__(self, other: object) -> tuple[object, object]:
+        return operator.floordiv(self, other), operator.mod(self, other)
 
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
+    def __rdivmod__(self, other: object) -> tuple[object, object]:
+        return operator.floordiv(other, self), operator.mod(other, self)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if isinstance(self.example, np.generic):  # which has the methods of arrays
             return getattr(self.ledger.alone(self), name)
         raise AttributeError(f"{type(self.example).__name__!r} object has no attribute {name!r}")
@@ -69,28 +81,28 @@ class GivenNumber:
         return f"<{type(self.example).__name__} given to {self.ledger.name}>"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[Number | GivenNumber]:
     """A scalar, or one that a traced function is given."""
     return isinstance(value, GivenNumber) or is_scalar(value)
 
 
-def _binary(function: Callable[[Any, Any], Any], is_reflected: bool = False) -> Callable[..., Any]:
-    def method(self: GivenNumber, other: Any) -> Any:
+def _binary(function: Callable[..., object], is_reflected: bool = False) -> Callable[[GivenNumber, object], object]:
+    def method(self: GivenNumber, other: object) -> object:
         if not is_number(other):
             return NotImplemented
         return self.ledger.noted(function, *((other, self) if is_reflected else (self, other)))
     return method
 
 
-def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
-    def method(self: GivenNumber) -> Any:
+def _unary(function: Callable[..., object]) -> Callable[[GivenNumber], GivenNumber]:
+    def method(self: GivenNumber) -> GivenNumber:
         return self.noted(function)
     return method
 
 
-def _refusal(name: str) -> Callable[..., Any]:
+def _refusal(name: str) -> Callable[..., NoReturn]:
     """What needs the number itself, which is another one at each call."""
-    def method(self: GivenNumber, *arguments: Any, **keywords: Any) -> Any:
+    def method(self: GivenNumber, *arguments: object, **keywords: object) -> NoReturn:
         raise WrongKind(f"a number that {self.ledger.name} is given has no value while it is traced", op=name,
                         got=repr(self), expected="what can be known without numbers",
                         help="static= names arguments for whose values the function is traced anew; nv.where chooses "

@@ -12,7 +12,8 @@ count as arrays too, as in NumPy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -90,6 +91,10 @@ class Picks(NamedTuple):
         return ops.Concatenate(*parts, axis=len(shape)).output
 
 
+Entry: TypeAlias = EllipsisType | slice | int | Dim | GivenNumber | Tensor | np.ndarray | None
+"""What one part of an item is, when it has been read."""
+
+
 class Choice(NamedTuple):
     """What an item chooses: a view of the tensor, and arrays that pick from it."""
 
@@ -97,7 +102,7 @@ class Choice(NamedTuple):
     picks: Picks
 
 
-def choose(x: Tensor, item: Any) -> Choice:
+def choose(x: Tensor, item: object) -> Choice:
     """Reads an item."""
     entries = _completed([_read(entry, x) for entry in _listed(x, item)], x)
     has_arrays = any(isinstance(entry, (Tensor, np.ndarray)) for entry in entries)
@@ -119,7 +124,7 @@ class _Reader:
         self._places: list[int] = []
         self._count = 0
 
-    def take(self, entry: Any) -> None:
+    def take(self, entry: Entry) -> None:
         """One entry of the item, for the next dimensions."""
         self._count += 1
         if entry is None:
@@ -176,7 +181,7 @@ class _Reader:
         self._places.append(self._count)
         self._keep(length, axis)
 
-    def _index_arrays(self, entry: Any) -> list[Value]:
+    def _index_arrays(self, entry: Tensor | np.ndarray) -> list[Value]:
         """The index arrays of an entry: one, or for a mask one a dimension of the mask."""
         if not _is_mask(entry):
             return [converted_to(as_tensor(entry, "x[...]").value, int64)]
@@ -199,10 +204,10 @@ class _Reader:
             self._axes.append(axis)
 
 
-def _listed(x: Tensor, item: Any) -> list[Any]:
+def _listed(x: Tensor, item: object) -> list[object]:
     """The entries of an item in the order of dimensions."""
     if isinstance(item, Mapping):
-        entries: list[Any] = [FULL] * x.ndim
+        entries: list[object] = [FULL] * x.ndim
         taken: set[int] = set()
         for axis, entry in item.items():
             at = position_of(x, axis, "x[...]")
@@ -218,7 +223,7 @@ def _listed(x: Tensor, item: Any) -> list[Any]:
     return list(item) if isinstance(item, tuple) else [item]
 
 
-def _read(entry: Any, x: Tensor) -> Any:
+def _read(entry: object, x: Tensor) -> Entry:
     """An entry in one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, Dim)):
         return entry
@@ -252,7 +257,7 @@ def is_integer(entry: object) -> bool:
     return not isinstance(entry, (np.ndarray, Tensor)) and as_integer(entry) is not None
 
 
-def _array(entry: Any) -> Any:
+def _array(entry: object) -> int | np.ndarray:
     """An index array; without dimensions an int."""
     array = entry if isinstance(entry, np.ndarray) else numpy_array(entry, "x[...]")
     if array.size == 0 and not isinstance(entry, np.ndarray):
@@ -263,7 +268,7 @@ def _array(entry: Any) -> Any:
     return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
 
 
-def _completed(entries: list[Any], x: Tensor) -> list[Any]:
+def _completed(entries: list[Entry], x: Tensor) -> list[Entry]:
     """The entries with the missing slices, in the place of ``...`` or at the end; InvalidArgument if there are
     too many.
     """
@@ -280,14 +285,14 @@ def _completed(entries: list[Any], x: Tensor) -> list[Any]:
     return [*entries[:at], *[FULL] * (x.ndim - used), *entries[at:]]
 
 
-def _consumed(entry: Any) -> int:
+def _consumed(entry: Entry) -> int:
     """How many dimensions an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return entry.ndim if _is_mask(entry) else 1
 
 
-def _is_mask(entry: object) -> bool:
+def _is_mask(entry: object) -> TypeGuard[Tensor | np.ndarray]:
     if isinstance(entry, Tensor):
         return entry.dtype is bool_
     return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
@@ -311,13 +316,13 @@ def _inside(entry: DimLike, length: DimLike, dimension: int, x: Tensor) -> DimLi
 
 def _integer_ends(entry: slice) -> slice:
     """A slice with plain integers where anything else has an index (NumPy's, tensors with one element)."""
-    def read(end: Any) -> Any:
+    def read(end: object) -> object:
         is_plain = end is None or isinstance(end, (int, Dim)) or not hasattr(end, "__index__")
         return end if is_plain else integer(end, "x[...]", "an end of a slice")
     return slice(read(entry.start), read(entry.stop), read(entry.step))
 
 
-def _host_mask(mask: Any) -> np.ndarray:
+def _host_mask(mask: Tensor | np.ndarray) -> np.ndarray:
     """The elements of a mask: how many are true decides a shape, so they must be known when the graph is built."""
     if isinstance(mask, np.ndarray):
         return mask

@@ -16,7 +16,6 @@ How an item is read is in :mod:`nervure.front.index_items`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -33,7 +32,7 @@ from nervure.ir.op import Value
 from nervure.types.axes import AxesLike, AxisLike
 
 
-def get_item(x: Tensor, item: Any) -> Tensor:
+def get_item(x: Tensor, item: object) -> Tensor:
     """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
     arrays and masks.
     """
@@ -44,7 +43,7 @@ def get_item(x: Tensor, item: Any) -> Tensor:
     return Tensor(value, chosen.picks.remaining(chosen.view))
 
 
-def tensor_slice(x: TensorLike, slices: Sequence[Any], axes: AxesLike | None = None) -> Tensor:
+def tensor_slice(x: TensorLike, slices: Sequence[object], axes: AxesLike | None = None) -> Tensor:
     """x with an integer or a slice for each axis, missing ones full; ``axes`` are those of the result.
 
     >>> nv.tensor_slice([[1, 2], [3, 4]], [slice(None), 0]).tolist()
@@ -77,7 +76,7 @@ class At:
     def __init__(self, x: Tensor) -> None:
         self._x = Tensor(x.value, x._axes)  # one read, that is indexed and written to
 
-    def __getitem__(self, item: Any) -> Place:
+    def __getitem__(self, item: object) -> Place:
         return Place(self._x, choose(self._x, item))
 
     def __repr__(self) -> str:
@@ -123,13 +122,13 @@ class Place:
 
     mul = multiply
 
-    def _changed(self, y: TensorLike, mode: str, combine: Callable[[Any, Any], Any]) -> Tensor:
+    def _changed(self, y: TensorLike, mode: str, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         view, picks = self._chosen
         if picks.dimensions:
             fresh = picks.scatter(view.value, _converted(y, self.get(), mode), mode)
         else:
             old = Tensor(view.value)
-            fresh = as_tensor(combine(old, Tensor(_converted(y, view, mode)))).value
+            fresh = combine(old, Tensor(_converted(y, view, mode))).value
         base, index_map = base_of(view.value, self._x.value)
         written = fresh if index_map is None else ops.UpdateView(base, fresh, index_map).output
         return Tensor(written, self._x._axes)

@@ -9,6 +9,7 @@ from nervure.front.tensor import Tensor
 from nervure.front.tensor import TensorLike
 from nervure.types.axes import AxesLike
 from nervure.types.dtype import DTypeLike
+from numpy import ufunc
 from typing import Any
 
 class Interface:
@@ -139,18 +140,18 @@ class Interface:
         [-1, -6]
         """
 
-    def __getitem__(self, item: Any) -> Tensor:
+    def __getitem__(self, item: object) -> Tensor:
         """``x[item]``: integers, slices, ``...``, None; a dict from axes to these; for anonymous tensors index
         arrays and masks.
         """
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    def __array_ufunc__(self, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
         """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
 
-    def __array_function__(self, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    def __array_function__(self, function: Callable[..., object], types: Sequence[type], arguments: Sequence[object], keywords: dict[str, object]) -> object:
         """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
 
-    def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+    def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
         """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
 
         NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
@@ -213,10 +214,10 @@ class Interface:
         (N: 2, K: 4)
         """
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: AxesLike) -> Tensor:
         """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
 
-    def transpose(self, *order: Any) -> Tensor:
+    def transpose(self, *order: object) -> Tensor:
         """NumPy's ``transpose``: reversed without an order."""
 
     def flatten(self) -> Tensor:

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -24,6 +23,7 @@ from nervure.front.indexing import slice_along_axis
 from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import new_position, permuted
+from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.axis import Axis, make_axis
 from nervure.types.axis import axis as named_axis
@@ -62,10 +62,10 @@ def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int = 0) 
     return Tensor(op, Axes([*first.axes[:at], _stacking_axis(axis, len(tensors)), *first.axes[at:]]))
 
 
-def _stacking_axis(axis: Any, length: int) -> Axis:
+def _stacking_axis(axis: AxisLike | None, length: int) -> Axis:
     if isinstance(axis, str):
         return named_axis(axis, length)
-    if axis is None:
+    if not isinstance(axis, Axis):
         return make_axis(length)
     if not axis.has_length:
         axis.length = length
@@ -107,7 +107,7 @@ def concatenate(xs: Sequence[TensorLike], axis: AxisLike = 0) -> Tensor:
     return concat_along_axis(xs, axis)
 
 
-def split(x: TensorLike, parts: Any, axis: AxisLike = 0) -> list[Tensor]:
+def split(x: TensorLike, parts: object, axis: AxisLike = 0) -> list[Tensor]:
     """x cut along an axis: into ``parts`` equal pieces, or before each position of a list.
 
     >>> [part.tolist() for part in nv.split([1, 2, 3, 4], 2)], [part.tolist() for part in nv.split([1, 2, 3], [1])]
@@ -130,13 +130,13 @@ def split(x: TensorLike, parts: Any, axis: AxisLike = 0) -> list[Tensor]:
         size = length // parts
         shape = (*own.shape[:at], size * parts, *own.shape[at + 1:])
         own = Tensor(alignment.assume_shape(own.value, shape, "split"), own._axes)
-        bounds = [size * part for part in range(parts + 1)]
+        bounds: list[object] = [size * part for part in range(parts + 1)]
     else:
         bounds = [0, *members(parts, "split", "parts", "a number of parts, or a list of positions"), length]
     return [slice_along_axis(own, at, slice(a, b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
-def _listed(xs: Any, op: str) -> list[Tensor]:
+def _listed(xs: object, op: str) -> list[Tensor]:
     if isinstance(xs, Tensor) or not isinstance(xs, (list, tuple)):
         raise WrongKind(f"{op} takes a list of tensors", op=op, got=type(xs).__name__, expected="a list",
                         help=f"write nv.{op}([x, y], ...)")
@@ -152,7 +152,7 @@ def _listed(xs: Any, op: str) -> list[Tensor]:
     return tensors
 
 
-def _like(first: Tensor, other: Tensor, op: str, position: int) -> Any:
+def _like(first: Tensor, other: Tensor, op: str, position: int) -> Value:
     """The value of another tensor on the axes of the first."""
     if first.is_named:
         if len(other.axes) != len(first.axes) or len(alignment.pairing(other.axes, first.axes)) < len(first.axes):

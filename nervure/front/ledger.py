@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,10 @@ from nervure.types.dtype import DType
 class Ledger:
     """Numbers ``given`` to the function ``name``, and the notes of what becomes of them."""
 
-    def __init__(self, name: str, given: Sequence[Any]) -> None:
+    def __init__(self, name: str, given: Sequence[object]) -> None:
         self.name, self.values = name, list(given)
         self.given = [GivenNumber(value, self, slot) for slot, value in enumerate(given)]
-        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self._steps: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self._parameters: dict[tuple[int, DType], AssignableTensorOp] = {}
 
     @property
@@ -41,7 +40,7 @@ class Ledger:
         """What stands for numbers among tensors: placeholders without axes."""
         return list(self._parameters.values())
 
-    def noted(self, function: Callable[..., Any], *operands: Any) -> GivenNumber:
+    def noted(self, function: Callable[..., object], *operands: object) -> GivenNumber:
         """What a function of Python makes of numbers, now and at each call."""
         self.values.append(self._applied(function, operands, self.values))
         self._steps.append((function, operands))
@@ -59,12 +58,12 @@ class Ledger:
         """A number as the tensor that it is where it meets none."""
         return as_tensor(number)
 
-    def array_ufunc(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+    def array_ufunc(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object:
         """A function of NumPy's with arrays among the numbers: that of nv."""
         read = [as_tensor(entry) if isinstance(entry, np.ndarray) else entry for entry in inputs]
         return array_ufunc(as_tensor(read[0]), ufunc, method, *read, **keywords)
 
-    def replayed(self, given: Sequence[Any]) -> list[Any] | None:
+    def replayed(self, given: Sequence[object]) -> list[object] | None:
         """All values for other numbers; None where one is of another type than when the function was traced."""
         values = list(given)
         for function, operands in self._steps:
@@ -72,17 +71,17 @@ class Ledger:
         alike = all([type(mine) is type(theirs) for mine, theirs in zip(values, self.values, strict=True)])
         return values if alike else None
 
-    def arrays(self, values: Sequence[Any]) -> list[np.ndarray]:
+    def arrays(self, values: Sequence[object]) -> list[np.ndarray]:
         """What the parameters are given for such values; InvalidArgument for one that does not fit."""
         return [np.array(fit_number(values[slot], dtype), dtype.numpy) for slot, dtype in self._parameters]
 
-    def value(self, entry: Any, values: Sequence[Any]) -> Any:
+    def value(self, entry: object, values: Sequence[object]) -> object:
         """An entry of a result that is no tensor: a number by its value, an effect as None, all else as it is."""
         if isinstance(entry, GivenNumber):
             return values[self._slot(entry)]
         return None if isinstance(entry, Effect) else entry
 
-    def _applied(self, function: Callable[..., Any], operands: Sequence[Any], values: Sequence[Any]) -> Any:
+    def _applied(self, function: Callable[..., object], operands: Sequence[object], values: Sequence[object]) -> object:
         return function(*[values[self._slot(entry)] if isinstance(entry, GivenNumber) else entry
                           for entry in operands])
 

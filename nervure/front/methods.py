@@ -15,14 +15,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numpy import ufunc
+
 from nervure.errors import WrongKind
 from nervure.front import contraction, creation, elementwise, indexing, pointwise, reductions, sharing, views
+from nervure.front.made import Made
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
-OPERATORS: dict[str, Callable[..., Any]] = {
+OPERATORS: dict[str, Callable[..., object]] = {
     "add": pointwise.add, "sub": elementwise.subtract, "mul": pointwise.multiply,
     "truediv": elementwise.divide, "floordiv": pointwise.floordivide, "mod": pointwise.mod,
     "pow": elementwise.power, "and": pointwise.bitwise_and, "or": pointwise.bitwise_or,
@@ -47,14 +50,14 @@ UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "flo
                "invert": "bitwise_not", "fabs": "absolute", "bitwise_invert": "bitwise_not"}
 """NumPy's names of functions that have another one here."""
 
-UFUNCS: dict[str, Callable[..., Any]] = {
+UFUNCS: dict[str, Callable[..., object]] = {
     "matmul": contraction.matmul_operator, **pointwise.FUNCTIONS,
     **{name: getattr(elementwise, name) for name in elementwise.__all__}}
 
 
-def _operator(name: str, function: Callable[..., Tensor], reflected: bool = False) -> Callable[..., Tensor]:
+def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:
     """A binary operator: NotImplemented for what is no operand or wants to answer itself, so that Python asks it."""
-    def method(self: Tensor, other: Operand) -> Tensor:
+    def method(self: Tensor, other: Operand) -> object:
         is_refused = type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
         if not (is_operand(other) or is_refused) or answers_itself(other, self.__array_priority__):
             return NotImplemented
@@ -66,8 +69,8 @@ def _operator(name: str, function: Callable[..., Tensor], reflected: bool = Fals
 
 def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """A reduction that may also be called as NumPy's: ``x.sum(axis=None, dtype=None, out=None)``."""
-    def method(self: Tensor, *arguments: Any, dtype: DTypeLike | None = None, out: None = None,
-               **keywords: Any) -> Tensor:
+    def method(self: Tensor, *arguments: object, dtype: DTypeLike | None = None, out: None = None,
+               **keywords: object) -> Tensor:
         if out is not None:
             raise not_into(out, name)
         return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)
@@ -76,13 +79,13 @@ def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tens
     return _called(method, name, f"``nv.{function.__name__}`` of this tensor; ``dtype`` converts it first.")
 
 
-def _called(method: Callable[..., Tensor], name: str, document: str) -> Callable[..., Tensor]:
+def _called(method: Made, name: str, document: str) -> Made:
     """A method that is found by its name, like one that is written out."""
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", document
     return method
 
 
-def _joined(function: Callable[..., Any], method: Callable[..., Any]) -> inspect.Signature:
+def _joined(function: Callable[..., object], method: Callable[..., object]) -> inspect.Signature:
     """The signature of a function with the keywords that a method adds."""
     own = inspect.signature(function)
     added = [parameter for parameter in inspect.signature(method).parameters.values()
@@ -90,7 +93,7 @@ def _joined(function: Callable[..., Any], method: Callable[..., Any]) -> inspect
     return own.replace(parameters=[*own.parameters.values(), *added])
 
 
-def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
     """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
     name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
     if name == "spacing" and not keywords:  # what tests of rounding measure by
@@ -104,7 +107,7 @@ def array_ufunc(x: Tensor, ufunc: Any, method: str, *inputs: Any, **keywords: An
     return UFUNCS[name](*inputs)
 
 
-METHODS: dict[str, Callable[..., Any] | property] = {
+METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
     "__neg__": pointwise.negative,

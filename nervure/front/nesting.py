@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from nervure.errors import InvalidArgument
 
@@ -28,15 +28,16 @@ class Nest(NamedTuple):
     """One container: how it is made, the keys of its entries, a pattern an entry, and a defaultdict's factory."""
 
     kind: type
-    keys: tuple[Any, ...]
-    entries: tuple[Any, ...]
-    factory: Any = None
+    keys: tuple[object, ...]
+    entries: tuple[Pattern, ...]
+    factory: Callable[[], object] | None = None
 
 
+Pattern = Leaf | Nest
 LEAF = Leaf()
 
 
-def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
+def flatten(value: object, depth: int = 0) -> tuple[list[object], Pattern]:
     """The leaves in order, and the pattern (hashable, comparable) that holds everything else."""
     if depth > DEEPEST:
         raise InvalidArgument(f"values are nested more than {DEEPEST} deep", op="flatten", help="does it hold itself?",
@@ -44,7 +45,7 @@ def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
     parts = _parts(value)
     if parts is None:
         return [value], LEAF
-    leaves: list[Any] = []
+    leaves: list[object] = []
     patterns = []
     for entry in parts[1]:
         below, pattern = flatten(entry, depth + 1)
@@ -54,43 +55,44 @@ def flatten(value: Any, depth: int = 0) -> tuple[list[Any], Any]:
     return leaves, Nest(type(value), tuple(parts[0]), tuple(patterns), factory)
 
 
-def unflatten(pattern: Any, leaves: Iterable[Any]) -> Any:
+def unflatten(pattern: Pattern, leaves: Iterable[object]) -> object:
     """The nested value of a pattern with these leaves."""
     return _build(pattern, iter(leaves))
 
 
-def _parts(value: Any) -> tuple[Iterable[Any], Iterable[Any]] | None:
+def _parts(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
     """Keys and entries of a container, None for a leaf."""
     if isinstance(value, Mapping):
         return list(value), [value[key] for key in value]
     if isinstance(value, (list, tuple)):
         return range(len(value)), value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = _attributes(value)
+        names = _attributes(value, [entry.name for entry in dataclasses.fields(value)])
         return names, [getattr(value, name) for name in names]
     return None
 
 
-def _attributes(value: Any) -> list[str]:
+def _attributes(value: object, fields: Iterable[str]) -> list[str]:
     """What a dataclass has, also what its constructor does not take, and what was set since."""
-    fields = [entry.name for entry in dataclasses.fields(value) if hasattr(value, entry.name)]
-    return list(dict.fromkeys([*fields, *getattr(value, "__dict__", ())]))
+    present = [name for name in fields if hasattr(value, name)]
+    return list(dict.fromkeys([*present, *getattr(value, "__dict__", ())]))
 
 
-def _build(pattern: Any, leaves: Any) -> Any:
-    if pattern is LEAF:
+def _build(pattern: Pattern, leaves: Iterator[object]) -> object:
+    if isinstance(pattern, Leaf):
         return next(leaves)
     entries = [_build(entry, leaves) for entry in pattern.entries]
+    kind: Callable[..., object] = pattern.kind
     if issubclass(pattern.kind, tuple) and hasattr(pattern.kind, "_fields"):
-        return pattern.kind(*entries)
+        return kind(*entries)
     if issubclass(pattern.kind, (list, tuple)):
-        return pattern.kind(entries)
+        return kind(entries)
     named = dict(zip(pattern.keys, entries, strict=True))
     if issubclass(pattern.kind, defaultdict):
-        return pattern.kind(pattern.factory, named)
+        return kind(pattern.factory, named)
     if issubclass(pattern.kind, Mapping):
-        return pattern.kind(named)
+        return kind(named)
     made = object.__new__(pattern.kind)
     for name, entry in named.items():
-        object.__setattr__(made, name, entry)  # as it was, frozen ones too; nothing is computed anew
+        object.__setattr__(made, str(name), entry)  # as it was, frozen ones too; nothing is computed anew
     return made

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -113,7 +112,7 @@ def layer_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None =
     >>> nv.layer_norm([1.0, 3.0], axis=0, epsilon=0.0).numpy().round(4).tolist()
     [-1.0, 1.0]
     """
-    (own, scale, shift), dtype = _computing("layer_norm", x, scale, shift)
+    own, (scale, shift), dtype = _computing("layer_norm", x, scale, shift)
     kept = _kept(own, either(axes, axis, "layer_norm", "axes"), "layer_norm")
     return convert(_scaled(_standardized(own, kept, epsilon), scale, shift), dtype)
 
@@ -126,7 +125,7 @@ def rms_norm(x: Operand, axes: AxesLike | None = None, scale: Operand | None = N
     >>> nv.rms_norm([3.0, 3.0], axis=0, epsilon=0.0).numpy().round(4).tolist()
     [1.0, 1.0]
     """
-    (own, scale), dtype = _computing("rms_norm", x, scale)
+    own, (scale,), dtype = _computing("rms_norm", x, scale)
     kept = _kept(own, either(axes, axis, "rms_norm", "axes"), "rms_norm")
     size = _spread(mean, square(own), kept)
     result = multiply(own, rsqrt(add(size, epsilon)))
@@ -144,7 +143,7 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
     >>> nv.batch_norm(nv.constant([[1, 5], [3, 5]], "N=2, C=2")).numpy().round(4).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    (own, *given), dtype = _computing("batch_norm", x, mean_of, variance_of, scale, shift)
+    own, given, dtype = _computing("batch_norm", x, mean_of, variance_of, scale, shift)
     kept = _channels(own, channels)
     if (mean_of is None) != (variance_of is None):
         raise InvalidArgument("mean and variance are given both or neither", op="batch_norm", got="one of them",
@@ -174,13 +173,14 @@ def _along(x: Tensor, axes: AxesLike | None, op: str) -> tuple[int, ...]:
     return along
 
 
-def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[list[Any], DType]:
-    """Operands in the type in which arithmetic takes place, and the type that the result is rounded to at the end."""
+def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, list[Operand | None], DType]:
+    """x and the others in the type in which arithmetic takes place, and the type to which the result is rounded."""
     given = [entry if entry is None or is_weak(entry) else as_tensor(entry, op, position + 2)
              for position, entry in enumerate(others)]
     own = as_tensor(x, op)
     dtype = floating(common_dtype((own, *[entry for entry in given if entry is not None]), op))
-    return [convert(entry, dtype.compute) if isinstance(entry, Tensor) else entry for entry in (own, *given)], dtype
+    converted = [convert(entry, dtype.compute) if isinstance(entry, Tensor) else entry for entry in given]
+    return convert(own, dtype.compute), converted, dtype
 
 
 def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
@@ -244,7 +244,7 @@ def _spread(reduction: Callable[..., Tensor], x: Tensor, kept: list[int]) -> Ten
     return reduction(x, axis=[at for at in range(x.ndim) if at not in kept], keepdims=True)
 
 
-def _standardized(x: Tensor, kept: list[int], epsilon: Any) -> Tensor:
+def _standardized(x: Tensor, kept: list[int], epsilon: Operand) -> Tensor:
     """x less its mean, over its deviation, along all axes but those kept."""
     if isinstance(epsilon, (int, float)):
         return Tensor(ops.Standardize(x.value, [at for at in range(x.ndim) if at not in kept], epsilon), x._axes)

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import contraction, elementwise, gathering, joining, positions, reductions, views
@@ -50,14 +50,14 @@ INSTEAD = {
 """Functions that nv writes otherwise, and with which of its own."""
 
 
-def array_function(x: Tensor, function: Callable[..., Any], types: Sequence[type], arguments: Sequence[Any],
-                   keywords: dict[str, Any]) -> Any:
+def array_function(x: Tensor, function: Callable[..., object], types: Sequence[type],
+                   arguments: Sequence[object], keywords: dict[str, object]) -> object:
     """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
     if not all([issubclass(kind, (Tensor, np.ndarray)) for kind in types]):
         return NotImplemented
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     if name in COMPUTING:
-        return function(*_numbers(arguments), **_numbers(keywords))
+        return function(*map(_numbers, arguments), **{key: _numbers(entry) for key, entry in keywords.items()})
     if name not in GRAPH:
         other = INSTEAD.get(name)
         raise WrongKind("this NumPy function does not know tensors", op=f"np.{name}", got="a tensor", expected="arrays",
@@ -67,7 +67,7 @@ def array_function(x: Tensor, function: Callable[..., Any], types: Sequence[type
     return GRAPH[name](*bound.args, **bound.kwargs)
 
 
-def _bound(name: str, arguments: Sequence[Any], keywords: dict[str, Any], out: Any) -> inspect.BoundArguments:
+def _bound(name: str, arguments: Sequence[object], keywords: dict[str, object], out: object) -> inspect.BoundArguments:
     """The arguments as the function takes them; WrongKind for those that are not for tensors."""
     if out is not None:
         raise not_into(out, f"np.{name}")
@@ -87,19 +87,22 @@ def not_into(out: object, op: str) -> WrongKind:
                      expected="no out=", help="the result is a new tensor; nv.assign writes variables")
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: object) -> object:
     """Arguments with arrays in the place of tensors."""
     if isinstance(value, Tensor):
         return value.numpy()
     if isinstance(value, dict):
         return {key: _numbers(entry) for key, entry in value.items()}
-    return type(value)([_numbers(entry) for entry in value]) if type(value) in (list, tuple) else value
+    if type(value) is tuple:
+        return tuple([_numbers(entry) for entry in value])
+    return [_numbers(entry) for entry in value] if type(value) is list else value
 
 
 # -- reductions ------------------------------------------------------------------------------------
 
 
-def _reduced(name: str, a: Operand, axis: AxesLike | None, dtype: DTypeLike | None = None, **settings: Any) -> Tensor:
+def _reduced(name: str, a: Operand, axis: AxesLike | None, dtype: DTypeLike | None = None,
+             **settings: object) -> Tensor:
     """A reduction whose None for the axes is NumPy's: all of them, those that nv keeps too."""
     own = as_tensor(a, name)
     own = own if dtype is None else elementwise.convert(own, dtype)
@@ -107,7 +110,7 @@ def _reduced(name: str, a: Operand, axis: AxesLike | None, dtype: DTypeLike | No
     return result
 
 
-def _everywhere(x: Tensor, axis: AxesLike | None) -> Any:
+def _everywhere(x: Tensor, axis: AxesLike | None) -> AxesLike:
     return list(range(x.ndim)) if axis is None else axis
 
 
@@ -131,7 +134,7 @@ def _spread(name: str) -> Callable[..., Tensor]:
     return reduction
 
 
-def _norm(x: Operand, ord: Any = None, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+def _norm(x: Operand, ord: object = None, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
     own = as_tensor(x, "linalg.norm")
     along = positions_of(own, _everywhere(own, axis), "linalg.norm")
     if ord is None or (len(along) == 1 and ord == 2) or (len(along) == 2 and ord == "fro"):
@@ -192,11 +195,11 @@ def _stack(arrays: Sequence[Operand], axis: int = 0) -> Tensor:
     return joining.stack(list(arrays), pos=axis)
 
 
-def _split(ary: Operand, indices_or_sections: Any, axis: AxisLike = 0) -> list[Tensor]:
+def _split(ary: Operand, indices_or_sections: object, axis: AxisLike = 0) -> list[Tensor]:
     return joining.split(ary, indices_or_sections, axis)
 
 
-def _reshape(a: Operand, /, shape: Any, order: str = "C") -> Tensor:
+def _reshape(a: Operand, /, shape: AxesLike, order: str = "C") -> Tensor:
     if order != "C":
         raise InvalidArgument("tensors are reshaped in row-major order", op="np.reshape", operand="order",
                               got=repr(order), expected="'C'", help="nv.reshape(x.T, shape[::-1]).T is the other order")
@@ -231,7 +234,7 @@ def _squeeze(a: Operand, axis: AxesLike | None = None) -> Tensor:
     return views.squeeze(a, axis)
 
 
-def _broadcast_to(array: Operand, shape: Any) -> Tensor:
+def _broadcast_to(array: Operand, shape: AxesLike) -> Tensor:
     return views.broadcast(array, shape)
 
 
@@ -239,7 +242,8 @@ def _flip(m: Operand, axis: AxesLike | None = None) -> Tensor:
     return views.reverse(m, axis)
 
 
-def _pad(array: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Number = 0) -> Tensor:
+def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: str = "constant", *,
+         constant_values: Number = 0) -> Tensor:
     own = as_tensor(array, "pad")
     if isinstance(pad_width, dict):
         return views.pad(own, {position_of(own, axis, "pad"): entry for axis, entry in pad_width.items()}, None, mode,
@@ -278,7 +282,7 @@ def _full_like(a: Operand, fill_value: Number, dtype: DTypeLike | None = None) -
 # -- what is known without numbers -----------------------------------------------------------------
 
 
-def _shape(a: Operand) -> Any:
+def _shape(a: Operand) -> object:
     return as_tensor(a, "shape").shape
 
 
@@ -286,12 +290,12 @@ def _ndim(a: Operand) -> int:
     return as_tensor(a, "ndim").ndim
 
 
-def _size(a: Operand, axis: AxesLike | None = None) -> Any:
+def _size(a: Operand, axis: AxesLike | None = None) -> object:
     own = as_tensor(a, "size")
     return own.size if axis is None else own.shape[position_of(own, axis, "size")]
 
 
-def _result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+def _result_type(*arrays_and_dtypes: Tensor | ArrayLike) -> np.dtype:
     return np.result_type(*[entry.dtype.numpy if isinstance(entry, Tensor) else entry for entry in arrays_and_dtypes])
 
 
@@ -303,7 +307,7 @@ def _isrealobj(x: Operand) -> bool:
     return not _iscomplexobj(x)
 
 
-GRAPH: dict[str, Callable[..., Any]] = {
+GRAPH: dict[str, Callable[..., object]] = {
     **{name: _total(name) for name in ("sum", "prod", "mean")}, "std": _spread("std"), "var": _spread("variance"),
     **{name: _extremum(name) for name in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero")},
     "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm, "where": _where, "clip": _clip,

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explains_keywords
@@ -55,7 +54,7 @@ def _logical(name: str, core: type[Op]) -> Callable[..., Tensor]:
     return binary
 
 
-def _function(core: Any) -> Callable[..., Tensor]:
+def _function(core: object) -> Callable[..., Tensor]:
     """The function of an op class. How element types are chosen follows from those that the op admits."""
     name, _, call = core.surface.partition("(")
     arguments, _, result = call.rpartition(") -> ")

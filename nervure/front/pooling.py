@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -23,7 +22,7 @@ from nervure.front.windows import step, window_settings, with_length
 from nervure.types.axes import Axes
 
 
-def pooling(x: TensorLike, kind: str, window: Any, strides: Any = None, padding: Any = 0,
+def pooling(x: TensorLike, kind: str, window: object, strides: object = None, padding: object = 0,
             count_padding: bool = False) -> Tensor:
     """The largest element ("max") or the mean ("avg") of each window.
 
@@ -46,7 +45,8 @@ def pooling(x: TensorLike, kind: str, window: Any, strides: Any = None, padding:
                 for entry, at, length in zip(entries, places, lengths, strict=True)]
     steps = [entry.stride for entry in entries]
     if kind == "max":
-        op: Any = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps, paddings=paddings)
+        op: ops.MaxPool | ops.AveragePool = ops.MaxPool(own.value, axes=places, windows=lengths, strides=steps,
+                                                        paddings=paddings)
     else:
         value = converted_to(own.value, floating(own.dtype))
         op = ops.AveragePool(value, axes=places, windows=lengths, strides=steps, paddings=paddings,
@@ -56,7 +56,7 @@ def pooling(x: TensorLike, kind: str, window: Any, strides: Any = None, padding:
     return Tensor(op, Axes([with_length(axis, length) for axis, length in zip(own.axes, op.shape, strict=True)]))
 
 
-def _pooling_window(x: Tensor, window: Any) -> tuple[list[int], list[int]]:
+def _pooling_window(x: Tensor, window: object) -> tuple[list[int], list[int]]:
     """The positions that windows go over, and their lengths."""
     if isinstance(window, Mapping):
         places = list(positions_of(x, list(window), "pooling"))

@@ -121,7 +121,7 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))
 
 
-def _drawn(core: Callable[..., Op], axes: Axes, **attributes: Any) -> Tensor:
+def _drawn(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
     seed, step = ReadVariable(SEED), ReadVariable(STEP)
     return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
 
@@ -146,7 +146,7 @@ def _require_interval(low: Any, high: Any, dtype: DType) -> None:
 
 
 def _probability(p: Any, op: str) -> float:
-    if isinstance(p, Tensor) or not is_scalar(p) or isinstance(p, complex):
+    if isinstance(p, complex) or is_scalar(p) is False:
         raise WrongKind("a probability is a number", op=op, got=f"{p!r:.60}", expected="0 to 1",
                         help="nv.uniform(axes) < p compares with a tensor")
     if not 0 <= p <= 1:

@@ -58,7 +58,7 @@ def truth(value: object, op: str, operand: str) -> bool:
     return bool(value)
 
 
-def members(value: object, op: str, operand: str, expected: str = "a list") -> list[Any]:
+def members(value: object, op: str, operand: str, expected: str = "a list") -> list[object]:
     """The entries of a list, tuple or other iterable, in its order; WrongKind for what has none."""
     try:
         if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

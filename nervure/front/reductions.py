@@ -11,7 +11,6 @@ Without axes everything is reduced but batch (N) and time (REC). Positions do wh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -49,7 +48,7 @@ def chosen_axes(x: Tensor, reduction_axes: AxesLike | None, out_axes: AxesLike |
 
 def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: AxesLike | None,
            out_axes: AxesLike | None, axis: AxesLike | None, keepdims: bool,
-           dtype: Callable[[DType], DType], **attributes: Any) -> Tensor:
+           dtype: Callable[[DType], DType], **attributes: object) -> Tensor:
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)

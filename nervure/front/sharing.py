@@ -12,8 +12,6 @@ is shared, and no write on one side is seen on the other.
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.elsewhere import explain_keywords
 from nervure.errors import NotShared, WrongKind
 from nervure.front.creation import AssignableTensorOp, check_numbers, constant
@@ -23,7 +21,7 @@ from nervure.types.dlpack import CPU, borrow, lend
 from nervure.types.dtype import as_dtype
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> AssignableTensorOp:
+def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> AssignableTensorOp:
     """A constant with the elements, and the element type, of anything that has ``__dlpack__``.
 
     The elements are copied, so ``copy=False`` is refused; ``device`` is "cpu" or None. NotShared (a BufferError) where
@@ -49,7 +47,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | None = None,
-              dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
+              dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
     """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
 
     NotShared (a BufferError) for a stream, another device than the CPU, ``copy=False``, and 4-bit elements.
@@ -71,7 +69,7 @@ def dlpack_device(x: Tensor) -> tuple[int, int]:
     return CPU
 
 
-def _check_asked(op: str, copy: Any, device: Any) -> None:
+def _check_asked(op: str, copy: object, device: object) -> None:
     """NotShared unless a borrower asks for what can be: a copy, in this machine's memory."""
     if copy is not None and not truth(copy, op, "copy"):
         raise NotShared("elements are never handed over without a copy", op=op, operand="copy", got=copy,
@@ -83,7 +81,7 @@ def _check_asked(op: str, copy: Any, device: Any) -> None:
                         help="the other library moves elements to its devices")
 
 
-def _version(version: Any) -> tuple[int, ...]:
+def _version(version: object) -> tuple[int, ...]:
     """A version of DLPack, as two integers."""
     numbers = tuple([as_integer(entry) for entry in version]) if isinstance(version, (list, tuple)) else ()
     if len(numbers) != 2 or None in numbers:

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
 
@@ -266,13 +266,13 @@ class Tensor(Frozen, Interface, Identity):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise unknown_attribute(self, name)
 
-        def __setitem__(self, item: Any, value: Any) -> NoReturn:
+        def __setitem__(self, item: object, value: object) -> NoReturn:
             raise WrongKind("the elements of a tensor cannot be set", op="x[...] =", got=f"{item!r:.60} of {self!r}",
                             expected="a new tensor, or an assignment to a variable",
                             help="x.at[index].set(y) is x with other elements; nv.set_item(x, index, y), among the "
                                  "returns of a computation, writes to a variable")
 
-        def __delitem__(self, item: Any) -> NoReturn:
+        def __delitem__(self, item: object) -> NoReturn:
             raise WrongKind("the elements of a tensor cannot be deleted", op="del x[...]", got=f"{item!r:.60}",
                             expected="a new tensor", help="nv.concatenate joins the parts that stay")
 
@@ -295,7 +295,7 @@ Number = np.generic | complex
 Operand = Tensor | np.ndarray | ForeignArray | Number | Dim
 """What may stand in an expression."""
 
-TensorLike = Operand | list[Any] | tuple[Any, ...]
+TensorLike = Operand | list[Any] | tuple[object, ...]
 """What a function of tensors takes: nested lists, too."""
 
 
@@ -317,14 +317,14 @@ def checked_name(name: object) -> str:
     return name
 
 
-def is_scalar(value: object) -> bool:
+def is_scalar(value: object) -> TypeGuard[Number]:
     """A weak scalar: a Python number or a NumPy one."""
     if isinstance(value, (bool, int, float, complex)):
         return True
     return isinstance(value, np.generic) and not isinstance(value, (np.flexible, np.datetime64, np.timedelta64))
 
 
-def is_operand(value: object) -> bool:
+def is_operand(value: object) -> TypeGuard[Operand]:
     """Whether a value may stand in an expression: a tensor, a scalar, an array of any library, a length."""
     return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value) or is_array(value)
 

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -90,7 +89,7 @@ def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
     return Tensor(reordered(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
 
 
-def transpose_method(x: Tensor, *order: Any) -> Tensor:
+def transpose_method(x: Tensor, *order: object) -> Tensor:
     """NumPy's ``transpose``: reversed without an order."""
     if not order:
         return permuted(x, range(x.ndim)[::-1])
@@ -127,7 +126,7 @@ def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
     return Tensor(value, None if target.is_anonymous and len(target) else target)
 
 
-def map_roles(x: TensorLike, roles: Mapping[Any, Any]) -> Tensor:
+def map_roles(x: TensorLike, roles: Mapping[Axis | str, Axis | str]) -> Tensor:
     """Renames axes: ``{old: new}``, each an Axis or a name. A name gives an axis of that name with the old length.
 
     >>> print(nv.map_roles(nv.zeros("H=2, W=3"), {"H": "N"}).axes)
@@ -144,7 +143,7 @@ def map_roles(x: TensorLike, roles: Mapping[Any, Any]) -> Tensor:
     return cast_axes(own, Axes(axes))
 
 
-def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: Any = 0) -> Tensor:
+def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = 0) -> Tensor:
     """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
@@ -191,7 +190,7 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
-def reshape(x: TensorLike, shape: Any) -> Tensor:
+def reshape(x: TensorLike, shape: AxesLike) -> Tensor:
     """The elements, in row-major order, in another shape; one length may be -1. Axes in place of lengths name
     the result.
 
@@ -202,7 +201,7 @@ def reshape(x: TensorLike, shape: Any) -> Tensor:
     if not isinstance(shape, (int, Dim, list, tuple)):
         target = read_axes(shape)
         return Tensor(_reshaped(own, target.lengths), None if target.is_anonymous and len(target) else target)
-    lengths: list[Any] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
+    lengths: list[object] = list(shape) if isinstance(shape, (list, tuple)) else [shape]
     if any(isinstance(entry, (Axis, str, tuple, list)) for entry in lengths):
         return reshape(own, read_axes(shape))
     return Tensor(_reshaped(own, _without_wildcard(own, [checked_dim(entry, "reshape") for entry in lengths])))
@@ -235,7 +234,7 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
     return lengths
 
 
-def reshape_method(x: Tensor, *shape: Any) -> Tensor:
+def reshape_method(x: Tensor, *shape: AxesLike) -> Tensor:
     """The elements in another shape: ``x.reshape(2, 3)``, ``x.reshape((2, 3))``, ``x.reshape(-1)``."""
     return reshape(x, shape[0] if len(shape) == 1 else shape)
 
@@ -287,7 +286,7 @@ def unflatten(x: TensorLike) -> Tensor:
     return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
 
 
-def pad(x: TensorLike, paddings: Any, axes: AxesLike | None = None, mode: str = "constant",
+def pad(x: TensorLike, paddings: object, axes: AxesLike | None = None, mode: str = "constant",
         value: Number = 0) -> Tensor:
     """x with more elements at both ends: an int, or a pair (before, after), for each axis; negative crops.
 
@@ -299,19 +298,19 @@ def pad(x: TensorLike, paddings: Any, axes: AxesLike | None = None, mode: str = 
     own = as_tensor(x, "pad")
     pairs = _pairs(own, paddings)
     if isinstance(mode, str) and mode == "constant":
-        op: Any = ops.Pad(own.value, pairs, value)
+        padded: ops.Pad | ops.FoldedPad = ops.Pad(own.value, pairs, value)
     else:
-        op = ops.FoldedPad(own.value, pairs, mode)
-    shape = op.shape
+        padded = ops.FoldedPad(own.value, pairs, mode)
+    shape = padded.shape
     if axes is not None:
-        return cast_axes(Tensor(op), axes)
+        return cast_axes(Tensor(padded), axes)
     if not own.is_named:
-        return Tensor(op)
-    return Tensor(op, Axes([axis if pair == (0, 0) else axis.resized(length)
+        return Tensor(padded)
+    return Tensor(padded, Axes([axis if pair == (0, 0) else axis.resized(length)
                             for axis, pair, length in zip(own.axes, pairs, shape, strict=True)]))
 
 
-def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[Any, Any], ...]:
+def _pairs(own: Tensor, paddings: object) -> tuple[tuple[object, object], ...]:
     """A pair (before, after) for each axis; in a dict for the axes that are there."""
     if isinstance(paddings, Mapping):
         table = {position_of(own, axis, "pad"): entry for axis, entry in paddings.items()}
@@ -324,7 +323,7 @@ def _pairs(own: Tensor, paddings: Any) -> tuple[tuple[Any, Any], ...]:
     return tuple([_pair(entry) for entry in listed])
 
 
-def _pair(padding: Any) -> tuple[Any, Any]:
+def _pair(padding: object) -> tuple[object, object]:
     before, after = padding if isinstance(padding, (list, tuple)) and len(padding) == 2 else (padding, padding)
     for amount in (before, after):
         if isinstance(amount, bool) or not (isinstance(amount, Dim) or hasattr(amount, "__index__")):
@@ -353,19 +352,19 @@ def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | 
     """
     index_map = None
     while value is not stop and isinstance(value.op, View):
-        view = value.op.view
-        _check_writable(value.op, view)
-        index_map = view.index_map if index_map is None else view.index_map.compose(index_map)
+        _check_writable(value.op)
+        own = value.op.view.index_map
+        index_map = own if index_map is None else own.compose(index_map)
         value = value.op.operands[0]
     return value, index_map
 
 
-def _check_writable(op: View, view: Any) -> None:
-    if not hasattr(view, "index_map"):
+def _check_writable(op: View) -> None:
+    if not hasattr(op.view, "index_map"):
         raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
                               got=f"{type(op).__name__}, built at {op.location}", expected="a view of one tensor",
                               help="assign its parts")
-    if view.is_injective() is False:
+    if op.view.is_injective() is False:
         raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
                               got=f"{type(op).__name__}, built at {op.location}",
                               expected="a view that visits each element once", help="assign the tensor below it")

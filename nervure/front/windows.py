@@ -13,7 +13,7 @@ A setting is one for all axes, a list with one for each, or a dict from some axe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.choosing import position_of
@@ -30,8 +30,8 @@ class Window(NamedTuple):
 
     stride: int
     dilation: int
-    padding: Any
-    output_padding: int = 0
+    padding: Padding | Literal["same"]
+    output_padding: object = 0
 
     def paddings(self, length: DimLike, window: DimLike) -> Padding:
         """The padding as a pair, for an axis and a window of these lengths."""
@@ -41,7 +41,7 @@ class Window(NamedTuple):
         total = dim_max((places - 1) * self.stride + self.dilation * (window - 1) + 1 - length, 0)
         return total // 2, total - total // 2
 
-    def transposed_paddings(self, window: DimLike) -> tuple[Padding, int]:
+    def transposed_paddings(self, window: DimLike) -> tuple[Padding, object]:
         """The padding as a pair and the output padding, for the transpose."""
         if self.padding != "same":
             return self.padding, self.output_padding
@@ -56,7 +56,7 @@ _NAMES = {"stride": "stride", "strides": "stride", "dilation": "dilation", "dila
 
 
 def window_settings(op: str, x: Tensor, places: Sequence[int],
-                    own: Mapping[int, Mapping[str, Any]] | None = None, **given: Any) -> list[Window]:
+                    own: Mapping[int, Mapping[str, object]] | None = None, **given: object) -> list[Window]:
     """A Window for each of the axes at ``places``: an axis's ``own`` settings, and ``given`` ones where it has none."""
     lists = {name: _each(op, x, places, name, value) for name, value in given.items()}
     windows = []
@@ -67,17 +67,17 @@ def window_settings(op: str, x: Tensor, places: Sequence[int],
                 raise InvalidArgument(f"unknown setting {name!r}", op=op, operand="spatial", expected=", ".join(given),
                                       help=did_you_mean(str(name), _NAMES))
             entry[_NAMES[name]] = value
-        entry["padding"] = _padding(op, entry["padding"])
-        for name in ("stride", "dilation"):
-            entry[name] = step(op, name, entry[name])
-        if entry["padding"] == "same" and entry.get("output_padding", 0) != 0:
+        padding = _padding(op, entry["padding"])
+        stride, dilation = [step(op, name, entry[name]) for name in ("stride", "dilation")]
+        output_padding = entry.get("output_padding", 0)
+        if padding == "same" and output_padding != 0:
             raise InvalidArgument("'same' decides the output padding", op=op, operand="output_padding",
-                                  got=entry["output_padding"], expected="0", help="give the padding as numbers")
-        windows.append(Window(**entry))
+                                  got=output_padding, expected="0", help="give the padding as numbers")
+        windows.append(Window(stride, dilation, padding, output_padding))
     return windows
 
 
-def setting(op: str, entry: Any) -> Mapping[str, Any]:
+def setting(op: str, entry: object) -> Mapping[str, object]:
     """The settings of one axis; None for none of its own."""
     if entry is not None and not isinstance(entry, Mapping):
         raise WrongKind("the settings of an axis are a dict", op=op, operand="spatial", got=f"{entry!r:.60}",
@@ -85,7 +85,7 @@ def setting(op: str, entry: Any) -> Mapping[str, Any]:
     return entry or {}
 
 
-def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> list[Any]:
+def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: object) -> list[object]:
     """One value an axis: the same for all, or from a list or a dict."""
     is_pair = (name == "padding" and isinstance(value, tuple) and len(value) == 2
                and all(isinstance(part, int) for part in value))
@@ -106,7 +106,7 @@ def _each(op: str, x: Tensor, places: Sequence[int], name: str, value: Any) -> l
     return [value] * len(places)
 
 
-def _padding(op: str, value: Any) -> Any:
+def _padding(op: str, value: object) -> Padding | Literal["same"]:
     """A pair, or "same"."""
     if isinstance(value, str):
         if value not in ("same", "valid"):
@@ -114,14 +114,14 @@ def _padding(op: str, value: Any) -> Any:
                                   expected="'same' or 'valid'", help=did_you_mean(value, ["same", "valid"]))
         return "same" if value == "same" else (0, 0)
     pair = tuple([as_integer(part) for part in (value if isinstance(value, (list, tuple)) else (value, value))])
-    if len(pair) != 2 or None in pair:
+    if len(pair) != 2 or pair[0] is None or pair[1] is None:
         raise WrongKind("a padding is an int, a pair of ints, 'same' or 'valid'", op=op, operand="padding",
                         got=shown(value), expected="an int, a pair, 'same' or 'valid'",
                         help="a dict {axis: (before, after)} says it for each axis")
-    return pair
+    return pair[0], pair[1]
 
 
-def step(op: str, name: str, value: Any) -> int:
+def step(op: str, name: str, value: object) -> int:
     """A positive int, such as a stride."""
     number = integer(value, op, name)
     if number < 1:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from nervure.autodiff.derivative import deriv
 from nervure.elsewhere import explains_keywords, unknown_method
@@ -24,7 +24,7 @@ from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import power
 from nervure.front.pointwise import rsqrt, sqrt
 from nervure.front.reading import real, shown
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Operand, Tensor
 
 
 class Adam:
@@ -88,7 +88,8 @@ class Adam:
             writes.extend(self._writes(variable, gradient, rate, root_scale))
         return doall(writes)
 
-    def _writes(self, variable: AssignableTensorOp, gradient: Tensor, rate: Any, root_scale: Any) -> list[Effect]:
+    def _writes(self, variable: AssignableTensorOp, gradient: Tensor, rate: Operand,
+                root_scale: Tensor) -> list[Effect]:
         mean, square = self._slots(variable)
         new_mean = self.beta1 * mean + (1.0 - self.beta1) * gradient
         new_square = self.beta2 * square + (1.0 - self.beta2) * gradient * gradient

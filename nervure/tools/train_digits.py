@@ -14,13 +14,15 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import nervure as nv
+from nervure.computation import Computation
 from nervure.data.digits import Examples, Split, batches, load_digits
 from nervure.errors import InternalError
+from nervure.transformers.base import Transformer
 
 BATCH = 64
 LEARNING_RATE = 2e-3
@@ -47,13 +49,13 @@ class Network:
         self.biases = {name: nv.variable(axes).named(f"{name}_bias") for name, axes in
                        (("first", "K=24"), ("second", "C=48"), ("hidden", "F=96"), ("out", "Y=10"))}
 
-    def _weights(self, axes: str, inputs: int, name: str) -> Any:
+    def _weights(self, axes: str, inputs: int, name: str) -> nv.AssignableTensorOp:
         """He's initialisation: normal with variance 2 / inputs."""
-        shape: Any = nv.make_axes(axes).lengths
+        shape = [length for length in nv.make_axes(axes).lengths if isinstance(length, int)]
         values = self._generator.standard_normal(shape) * np.sqrt(2 / inputs)
         return nv.variable(axes, values.astype(np.float32)).named(name)
 
-    def logits(self, images: Any, dropped: float = 0.0) -> Any:
+    def logits(self, images: nv.Tensor, dropped: float = 0.0) -> nv.Tensor:
         """Images (N, H, W) to logits (N, Y)."""
         x = nv.expand_dims(images, nv.axis("C", 1), 1)
         x = nv.relu(nv.convolution(x, self.first, spatial=["H", "W"], padding=1) + self.biases["first"])
@@ -65,7 +67,7 @@ class Network:
         return nv.dot(x, self.out) + self.biases["out"]
 
 
-def build_step(network: Network, transformer: Any) -> Any:
+def build_step(network: Network, transformer: Transformer) -> Computation[tuple[np.ndarray, ...]]:
     """One training step: images, labels -> loss, number of right answers; the weights are updated."""
     n = nv.dim("n", min=1)
     images = nv.placeholder({"N": n, "H": 8, "W": 8}).named("images")
@@ -78,7 +80,7 @@ def build_step(network: Network, transformer: Any) -> Any:
     return transformer.computation([loss, right, update], images, labels)
 
 
-def build_prediction(network: Network, transformer: Any) -> Any:
+def build_prediction(network: Network, transformer: Transformer) -> Computation[np.ndarray]:
     """Inference: images -> the digit of each."""
     images = nv.placeholder({"N": nv.dim("n", min=1), "H": 8, "W": 8}).named("images")
     return transformer.computation(nv.argmax(network.logits(images), CLASSES), images)
@@ -112,7 +114,8 @@ def train(epochs: int, seed: int, transformer_name: str | None, out: Path) -> fl
     return accuracy
 
 
-def _learn(step: Any, data: Split, epochs: int, generator: np.random.Generator) -> list[Progress]:
+def _learn(step: Computation[tuple[np.ndarray, ...]], data: Split, epochs: int,
+           generator: np.random.Generator) -> list[Progress]:
     """The training loop. Progress is a bar on a terminal, plain lines elsewhere."""
     from tqdm import tqdm
     history: list[Progress] = []
