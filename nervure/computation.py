@@ -22,7 +22,6 @@ import numpy as np
 from nervure import transformers
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.front import tensor as front
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
@@ -374,9 +373,6 @@ def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
                                    "nv.where(condition, x, y) chooses by values that are not known yet",
                               expected="tensors without placeholders below them")
     return list(computation(list(tensors))())
-
-
-front.evaluate = _evaluate
 
 
 @overload

@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
@@ -35,9 +35,6 @@ from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
 from nervure.types.frozen import Frozen, put
-
-evaluate: Callable[[Sequence[Tensor]], list[np.ndarray]] | None = None
-"""The one call upward: computes tensors on the default transformer. ``nervure.computation`` fills it in."""
 
 
 class _State(threading.local):
@@ -159,10 +156,8 @@ class Tensor(Frozen, Interface, Identity):
         self._check_not_traced("numpy", "a tensor has no numbers",
                                "nv.where(condition, x, y) chooses element by element; what decides a branch or a "
                                "loop is a Python value, such as an argument in static=")
-        if evaluate is None:
-            importlib.import_module("nervure.computation")
-        assert evaluate is not None
-        return evaluate([self])[0]
+        array: np.ndarray = importlib.import_module("nervure.computation").evaluate(self)
+        return array
 
     def _check_not_traced(self, op: str, what: str, help: str) -> None:
         """WrongKind while a function is traced, where what was asked for would be that of one specialisation alone."""
