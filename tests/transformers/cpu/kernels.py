@@ -9,7 +9,7 @@ from typing import Any
 from nervure.transformers.cpu.compile import jit
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, I64, PTR
-from nervure.transformers.cpu.runtime import failure
+from nervure.transformers.cpu.runtime.chunks import report
 
 
 def kernel(name: str, body: Callable[[Builder, Any], None]) -> Builder:
@@ -55,7 +55,7 @@ def _check_positive(b: Builder, given: Any) -> None:
     with b.loop(given["begin"], given["end"]) as loop:
         found = b.load(b.offset(x, loop.index, I64), I64)
         with b.if_(found < 0):
-            failure.report(b, given["status"], 5, 77, loop.index, found)
+            report(b, given["status"], 5, 77, loop.index, found)
 
 
 def _halve(b: Builder, given: Any) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import IndexOutOfRange
-from nervure.transformers.cpu.runtime import memory
+from nervure.transformers.cpu.runtime import pooled_arrays
 
 ROOT = Path(__file__).parents[3]
 SHARE = 1 if os.environ.get("DEEP_TESTS") else 10
@@ -90,7 +90,7 @@ def test_results_outlive_what_made_them():
     result = step(np.ones((5, 8), np.float32))
     cpu.close()
     del step, cpu
-    memory.trim()
+    pooled_arrays.trim()
     softmax(nv.transformers.make_transformer("cpu"))(np.zeros((5, 8), np.float32))
     assert (result == 0.125).all()
 

@@ -1,4 +1,4 @@
-"""Steps that Python runs, as steps of a program: their operands and results lie where those of kernels do.
+"""Host steps, as steps of a program: functions of Python, whose operands and results lie where those of kernels do.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -10,6 +10,8 @@
 >>> result, = loaded.program({}).make_results()
 >>> loaded.program({}).run([np.float32([2, 1])], [result]).code, result.tolist()
 (0, [1.0, 2.0])
+
+What the function raises ends the call like any failure, and is raised where the call came from.
 """
 
 from __future__ import annotations
@@ -26,14 +28,36 @@ from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
-from nervure.transformers.cpu.runtime.host import NANOSECONDS
+from nervure.transformers.cpu.runtime import runtime_library
+from nervure.transformers.cpu.runtime.forking import CALL_UNDER_WAY
 from nervure.transformers.host import host_program
 from nervure.transformers.sizes import numbers
 from nervure.types.dim import evaluate
 
+NANOSECONDS = 20_000
+"""The least estimate for a step that is Python: its call gives the GIL away before it starts."""
+
+
+class HostKernel:
+    """A function of Python as a kernel: it is called with the addresses of its ``count`` buffers."""
+
+    def __init__(self, function: Callable[..., object], count: int) -> None:
+        table = ctypes.c_void_p * count
+
+        def run(buffers: int) -> None:
+            with CALL_UNDER_WAY:
+                function(*table.from_address(buffers))
+
+        self._run = run
+
+    def step(self, buffers: Sequence[int]) -> runtime.Step:
+        """A step that calls it, and keeps it alive."""
+        address = runtime_library.library().address("call_python")
+        return runtime.Step(address, buffers, (id(self._run),), nanoseconds=NANOSECONDS, owner=self)
+
 
 class HostCode(NamedTuple):
-    """A step of Python as the code of a compiled function, with the numbers of its storages."""
+    """A host step as the code of a compiled function, with the numbers of its storages."""
 
     host: HostStep
     buffers: Sequence[int]
@@ -56,8 +80,7 @@ class HostCode(NamedTuple):
             for storage, result in zip(host.outputs, results, strict=True):
                 np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
 
-        kernel = runtime.HostKernel(call, len(readers))
-        return runtime.Step(kernel.address, self.buffers, kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel)
+        return HostKernel(call, len(readers)).step(self.buffers)
 
 
 def _reader(storage: Storage, bindings: Bindings) -> Callable[[int], np.ndarray]:

@@ -1,8 +1,6 @@
-"""What runs compiled programs: steps in order, threads, memory that is used again, and the fast way in from Python."""
+"""The runtime of compiled programs: steps in order, a pool of threads, one of memory, and the fast way in."""
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
-from nervure.transformers.cpu.runtime.host import HostKernel
-from nervure.transformers.cpu.runtime.native import begin
 from nervure.transformers.cpu.runtime.program import (
     Array,
     Buffer,
@@ -15,6 +13,7 @@ from nervure.transformers.cpu.runtime.program import (
     variable,
 )
 from nervure.transformers.cpu.runtime.records import Code, Status
+from nervure.transformers.cpu.runtime.runtime_library import begin
 
-__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "HostKernel", "Program", "Status", "Step", "arena",
+__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "Program", "Status", "Step", "arena",
            "argument", "begin", "constant", "result", "variable"]

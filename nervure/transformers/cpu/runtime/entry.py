@@ -1,38 +1,123 @@
-"""The native function behind an executable: from NumPy arrays to a tuple of results without Python in between.
+"""The native function behind an executable: a call from NumPy arrays to results as a transaction, without Python.
 
 ``entry(*arrays)`` or ``entry([arrays])`` compares types, ranks, shapes and layouts of the arguments with those that a
 program was made for. If all fit, it makes the results, runs the program and returns them. Whatever does not fit (other
 types, strides, sizes that are new, keywords, a variable that is in use) is passed on to a Python callable as it came.
 
->>> [function.name for function in functions()]
-['fits', 'all_fit', 'find_program', 'entry', 'take_cells', 'release_cells']
+A block of the pool has the array objects of arguments, results and variables and then the addresses of their data. Each
+array is held by a reference until the call ends. If it ends well, variables take their new values and the caller
+gets the other results; else nothing has changed.
+
+>>> entry.build().declaration
+'declare ptr @entry(ptr, ptr, i64, ptr)'
 """
 
 from __future__ import annotations
 
+import ctypes
+
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
-from nervure.transformers.cpu.runtime.arrays import host, read
-from nervure.transformers.cpu.runtime.fields import At
-from nervure.transformers.cpu.runtime.objects import ALIGNED, C_CONTIGUOUS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
-from nervure.transformers.cpu.runtime.records import KEPT_PROGRAMS, Array, Cell, Entry, Program
-from nervure.transformers.cpu.runtime.team import team
+from nervure.transformers.cpu.runtime.array_headers import new_array, python, read
+from nervure.transformers.cpu.runtime.call import run_call
+from nervure.transformers.cpu.runtime.memory_pool import borrowed
+from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, hot, native
+from nervure.transformers.cpu.runtime.records import (
+    ALIGNED,
+    C_CONTIGUOUS,
+    KEPT_PROGRAMS,
+    LIST_ITEMS,
+    LIST_SIZE,
+    TUPLE_ITEMS,
+    WRITEABLE,
+    Array,
+    Cell,
+    Code,
+    Entry,
+    Program,
+    Status,
+)
+from nervure.transformers.cpu.runtime.thread_pool import thread_pool
+
+ROOM = 512
+"""Bytes on the stack for the arrays of a call, 16 each; a call with more takes them from the pool."""
 
 
-def functions() -> list[Builder]:
-    """The code of the entry."""
-    return [fits(), all_fit(), find_program(), entry(), take_cells(), release_cells()]
+# -- the way in ----------------------------------------------------------------------------------------------
 
 
-# -- arguments -----------------------------------------------------------------------------------------------
+@hot
+def entry(b: Builder, itself: Pointer, given: Pointer, given_count: Word, keywords: Pointer) -> Pointer:
+    """CPython's METH_FASTCALL with keywords; ``itself`` is a tuple whose first item is the address of the record."""
+    record = At(Entry, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
+    slow = b.label("slow")
+
+    def needs(condition: Register) -> None:
+        going_on = b.label("fast")
+        b.branch(condition, going_on, slow)
+        b.block(going_on)
+
+    needs(keywords.equal(0) & b.load(record["gate"], I64).not_equal(0) & thread_pool(b).peek("lost").equal(0))
+    arguments, count = _listed(b, given, given_count)
+    program = find_program(b, record, arguments, count)
+    needs(program.not_equal(0))
+    needs(take_cells(b, record, record["cell_count"]).equal(record["cell_count"]))
+    answer = call_program(b, record, program, arguments)
+    release_cells(b, record, record["cell_count"])
+    with b.if_(answer.not_equal(0)):
+        b.ret(answer)
+    # Null without an exception: nothing was done, for want of memory or of a variable that fits.
+    with b.if_(b.call("PyErr_Occurred", PTR).not_equal(0)):
+        b.ret(answer)
+    b.block(slow)
+    return b.call("PyObject_Vectorcall", PTR, record["slow"], given, given_count, keywords)
 
 
-def fits() -> Builder:
-    """``fits(array, spec)``: whether an object is a C-contiguous array of this type and shape."""
-    b = Builder("fits", [("array", PTR), ("spec", PTR)], result=I1, attributes="nounwind")
-    array, spec = b.arguments[0], At(Array, b.arguments[1])
+def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Register]:
+    """Where the arguments are, and how many: a single list or tuple stands for all of them."""
+    place, number = Local(given), Local(count)
+    with b.if_(count.equal(1)):
+        first = b.load(given, PTR)
+        kind = b.load(b.offset(first, 8, I8), PTR)
+        is_list = kind.equal(python(b)["list_type"])
+        with b.if_(is_list | kind.equal(python(b)["tuple_type"])):
+            number.value = b.load(b.offset(first, LIST_SIZE, I8), I64)
+            place.value = b.choose(is_list, lambda: b.load(b.offset(first, LIST_ITEMS, I8), PTR),
+                                   lambda: b.offset(first, TUPLE_ITEMS, I8))
+    return place.value, number.value
+
+
+@native
+def find_program(b: Builder, record: At[Entry], arguments: Pointer, count: Word) -> Pointer:
+    """The program for arguments of these shapes, or null."""
+    programs = record["programs"]
+    with b.loop(0, KEPT_PROGRAMS) as loop:
+        program = b.load(b.offset(programs, loop.index, PTR), PTR)
+        with b.if_(program.equal(0)):
+            b.ret(program)
+        with b.if_(all_fit(b, program, arguments, count)):
+            b.ret(program)
+    return b.constant(PTR, 0)
+
+
+@native
+def all_fit(b: Builder, program: At[Program], arguments: Pointer, count: Word) -> Truth:
+    """Whether these are the arguments that a program was made for."""
+    with b.if_(program["argument_count"].not_equal(count)):
+        b.ret(b.constant(I1, False))
+    specs = At(Array, program["arguments"])
+    with b.loop(0, count) as loop:
+        argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
+        with b.if_(~fits(b, argument, specs.element(loop.index))):
+            b.ret(b.constant(I1, False))
+    return b.constant(I1, True)
+
+
+@hot
+def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
+    """Whether an object is a C-contiguous array of this type and shape."""
     no = b.constant(I1, False)
-    with b.if_(read(b, array, "type", PTR).not_equal(host(b)["array_type"])):
+    with b.if_(read(b, array, "type", PTR).not_equal(python(b)["array_type"])):
         b.ret(no)
     rank = spec["rank"]
     wanted = C_CONTIGUOUS | ALIGNED
@@ -46,110 +131,27 @@ def fits() -> Builder:
         length, wanted_length = [b.load(b.offset(table, loop.index, I64), I64) for table in (lengths, expected)]
         with b.if_(length.not_equal(wanted_length)):
             b.ret(no)
-    b.ret(b.constant(I1, True))
-    return b
-
-
-def all_fit() -> Builder:
-    """``all_fit(program, arguments, count)``: whether these are the arguments that a program was made for."""
-    b = Builder("all_fit", [("record", PTR), ("arguments", PTR), ("count", I64)], result=I1, attributes="nounwind")
-    program, arguments, count = At(Program, b.arguments[0]), b.arguments[1], b.arguments[2]
-    with b.if_(program["argument_count"].not_equal(count)):
-        b.ret(b.constant(I1, False))
-    specs = At(Array, program["arguments"])
-    with b.loop(0, count) as loop:
-        argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
-        with b.if_(~b.call("fits", I1, argument, specs.element(loop.index).pointer)):
-            b.ret(b.constant(I1, False))
-    b.ret(b.constant(I1, True))
-    return b
-
-
-def find_program() -> Builder:
-    """``find_program(entry, arguments, count)``: the program for arguments of these shapes, or null."""
-    b = Builder("find_program", [("record", PTR), ("arguments", PTR), ("count", I64)], result=PTR,
-                attributes="nounwind")
-    record, arguments, count = At(Entry, b.arguments[0]), b.arguments[1], b.arguments[2]
-    programs = record["programs"]
-    with b.loop(0, KEPT_PROGRAMS) as loop:
-        program = b.load(b.offset(programs, loop.index, PTR), PTR)
-        with b.if_(program.equal(0)):
-            b.ret(program)
-        with b.if_(b.call("all_fit", I1, program, arguments, count)):
-            b.ret(program)
-    b.ret(b.constant(PTR, 0))
-    return b
-
-
-def entry() -> Builder:
-    """``entry(self, arguments, count, keywords)``: CPython's METH_FASTCALL with keywords.
-
-    ``self`` is a tuple whose first item is the address of the record.
-    """
-    b = Builder("entry", [("self", PTR), ("given", PTR), ("given_count", I64), ("keywords", PTR)], result=PTR,
-                attributes="nounwind")
-    itself, given, given_count, keywords = b.arguments
-    record = At(Entry, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
-    slow = b.label("slow")
-
-    def needs(condition: Register) -> None:
-        going_on = b.label("fast")
-        b.branch(condition, going_on, slow)
-        b.block(going_on)
-
-    needs(keywords.equal(0) & b.load(record["gate"], I64).not_equal(0) & team(b).peek("lost").equal(0))
-    arguments, count = _listed(b, given, given_count)
-    program = b.call("find_program", PTR, record.pointer, arguments, count)
-    needs(program.not_equal(0))
-    needs(b.call("take_cells", I64, record.pointer, record["cell_count"]).equal(record["cell_count"]))
-    answer = b.call("call_program", PTR, record.pointer, program, arguments)
-    b.call("release_cells", None, record.pointer, record["cell_count"])
-    with b.if_(answer.not_equal(0)):
-        b.ret(answer)
-    # Null without an exception: nothing was done, for want of memory or of a variable that fits.
-    with b.if_(b.call("PyErr_Occurred", PTR).not_equal(0)):
-        b.ret(answer)
-    b.block(slow)
-    b.ret(b.call("PyObject_Vectorcall", PTR, record["slow"], given, given_count, keywords))
-    return b
-
-
-def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Register]:
-    """Where the arguments are, and how many: a single list or tuple stands for all of them."""
-    place, number = b.allocate(PTR), b.allocate(I64)
-    b.store(given, place)
-    b.store(count, number)
-    with b.if_(count.equal(1)):
-        first = b.load(given, PTR)
-        kind = b.load(b.offset(first, 8, I8), PTR)
-        is_list = kind.equal(host(b)["list_type"])
-        with b.if_(is_list | kind.equal(host(b)["tuple_type"])):
-            b.store(b.load(b.offset(first, LIST_SIZE, I8), I64), number)
-            items = b.choose(is_list, lambda: b.load(b.offset(first, LIST_ITEMS, I8), PTR),
-                             lambda: b.offset(first, TUPLE_ITEMS, I8))
-            b.store(items, place)
-    return b.load(place, PTR), b.load(number, I64)
+    return b.constant(I1, True)
 
 
 # -- the locks of variables ----------------------------------------------------------------------------------
 
 
-def take_cells() -> Builder:
-    """``take_cells(entry, count)``: takes the locks if all are free; ``count``, or -1 and none is taken.
+@native
+def take_cells(b: Builder, record: At[Entry], count: Word) -> Word:
+    """Takes the locks of variables if all are free; ``count``, or -1 and none is taken.
 
     None is free that this thread has: it is inside of a call that uses the variable.
     """
-    b = Builder("take_cells", [("record", PTR), ("count", I64)], result=I64, attributes="nounwind")
-    cells, count = At(Cell, At(Entry, b.arguments[0])["cells"]), b.arguments[1]
+    cells = At(Cell, record["cells"])
     with b.if_(count.equal(0)):
         b.ret(count)
-    no = b.allocate(PTR)
-    b.store(host(b)["no"], no)
+    no = Local(python(b)["no"]).place
     thread = b.call("pthread_self", I64)
     with b.loop(0, count) as loop:
         holder = cells.element(loop.index)["holder"]
         with b.if_(b.load(holder, I64).equal(thread)):
-            b.call("release_cells", None, b.arguments[0], loop.index)
+            release_cells(b, record, loop.index)
             b.ret(b.constant(I64, -1))
         answer = b.call("PyObject_Vectorcall", PTR, cells.element(loop.index)["acquire"], no, b.constant(I64, 1),
                         b.constant(PTR, 0))
@@ -157,27 +159,211 @@ def take_cells() -> Builder:
             b.call("PyErr_Clear", None)
         with b.if_(answer.not_equal(0)):
             b.call("Py_DecRef", None, answer)
-        with b.if_(answer.not_equal(host(b)["yes"])):
-            b.call("release_cells", None, b.arguments[0], loop.index)
+        with b.if_(answer.not_equal(python(b)["yes"])):
+            release_cells(b, record, loop.index)
             b.ret(b.constant(I64, -1))
         b.store(thread, holder)
-    b.ret(count)
-    return b
+    return count
 
 
-def release_cells() -> Builder:
-    """``release_cells(entry, count)``: gives back the locks of the first ``count`` variables."""
-    b = Builder("release_cells", [("record", PTR), ("count", I64)], attributes="nounwind")
-    with b.if_(b.arguments[1].equal(0)):
+@native
+def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
+    """Gives back the locks of the first ``count`` variables."""
+    with b.if_(count.equal(0)):
         b.ret()
-    cells = At(Cell, At(Entry, b.arguments[0])["cells"])
+    cells = At(Cell, record["cells"])
     null, nothing = b.constant(PTR, 0), b.constant(I64, 0)
     exception = [b.allocate(PTR) for _ in range(3)]
     b.call("PyErr_Fetch", None, *exception)
-    with b.loop(0, b.arguments[1]) as loop:
+    with b.loop(0, count) as loop:
         cell = cells.element(loop.index)
         b.store(nothing, cell["holder"])
         b.call("Py_DecRef", None, b.call("PyObject_Vectorcall", PTR, cell["release"], null, nothing, null))
     b.call("PyErr_Restore", None, *[b.load(place, PTR) for place in exception])
-    b.ret()
-    return b
+
+
+# -- the transaction -----------------------------------------------------------------------------------------
+
+
+@hot
+def call_program(b: Builder, record: At[Entry], program: At[Program], arguments: Pointer) -> Pointer:
+    """The tuple of results, or null.
+
+    Null without an exception means that nothing was done, for want of memory or of a variable that fits.
+    """
+    counts = [program[name] for name in ("argument_count", "result_count", "variable_count")]
+    total = counts[0] + counts[1] + counts[2]
+    answer = Local(b.constant(PTR, 0))
+    with borrowed(b, total * 16, ROOM) as block:
+        with b.if_(block.equal(0)):
+            b.ret(block)
+        objects, addresses = [_divided(b, start, counts) for start in (block, b.offset(block, total, PTR))]
+        _hold(b, program, arguments, objects, addresses)
+        with b.if_(read_cells(b, record, program, objects[2], addresses[2])), \
+                b.if_(make_results(b, program, objects[1], addresses[1])):
+            status = _new_status(b)
+            run_call(b, program, *addresses, status)
+            answer.value = finish(b, record, program, block, status)
+        with b.loop(0, total) as loop:
+            b.call("Py_DecRef", None, b.load(b.offset(block, loop.index, PTR), PTR))
+        b.call("Py_DecRef", None, program["owner"])
+    return answer.value
+
+
+def _hold(b: Builder, program: At[Program], arguments: Register, objects: list[Register],
+          addresses: list[Register]) -> None:
+    """Code that takes references to the program and the arguments; of results and variables there are none yet."""
+    b.call("Py_IncRef", None, program["owner"])
+    with b.loop(0, program["argument_count"]) as loop:
+        argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
+        b.call("Py_IncRef", None, argument)
+        b.store(argument, b.offset(objects[0], loop.index, PTR))
+        b.store(read(b, argument, "data", PTR), b.offset(addresses[0], loop.index, PTR))
+    with b.loop(0, program["result_count"] + program["variable_count"]) as loop:
+        b.store(b.constant(PTR, 0), b.offset(objects[1], loop.index, PTR))
+
+
+def _divided(b: Builder, start: Register, counts: list[Register]) -> list[Register]:
+    """Where the parts of a table begin: arguments, results, variables."""
+    second = b.offset(start, counts[0], PTR)
+    return [start, second, b.offset(second, counts[1], PTR)]
+
+
+def _new_status(b: Builder) -> Register:
+    words = ctypes.sizeof(Status) // 8
+    status = b.allocate(I64, words)
+    for word in range(words):
+        b.store(b.constant(I64, 0), b.offset(status, word, I64))
+    return status
+
+
+@native
+def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, addresses: Pointer) -> Truth:
+    """The arrays of the variables; whether they fit.
+
+    What a program writes in place must be held by the cell and this call alone.
+    """
+    cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
+    with b.loop(0, program["variable_count"]) as loop:
+        spec = specs.element(loop.index)
+        array = b.call("PyObject_GetAttr", PTR, cells.element(loop.index)["cell"], python(b)["array_name"])
+        with b.if_(array.equal(0)):
+            b.ret(b.constant(I1, False))
+        b.store(array, b.offset(objects, loop.index, PTR))
+        with b.if_(~fits(b, array, spec)):
+            b.ret(b.constant(I1, False))
+        is_free = read(b, array, "references", I32).equal(2) & (read(b, array, "flags", I32) & WRITEABLE).not_equal(0)
+        with b.if_((spec["variable"] >= 0) & ~is_free):
+            b.ret(b.constant(I1, False))
+        b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))
+    return b.constant(I1, True)
+
+
+@native
+def make_results(b: Builder, program: At[Program], objects: Pointer, addresses: Pointer) -> Truth:
+    """New arrays; whether there was memory for all of them."""
+    specs = At(Array, program["results"])
+    with b.loop(0, program["result_count"]) as loop:
+        array = new_array(b, specs.element(loop.index))
+        with b.if_(array.equal(0)):
+            b.call("PyErr_Clear", None)
+            b.ret(b.constant(I1, False))
+        b.store(array, b.offset(objects, loop.index, PTR))
+        b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))
+    return b.constant(I1, True)
+
+
+@native
+def finish(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: At[Status]) -> Pointer:
+    """The tuple of results (or the single one), or null and an exception.
+
+    Variables take their new values. What is returned takes over the references to the results among the ``objects``.
+    """
+    null = b.constant(PTR, 0)
+    code = status["code"]
+    with b.if_(code.equal(Code.INTERRUPTED) | code.equal(Code.NO_MEMORY)):
+        b.ret(null)
+    with b.if_(code.not_equal(Code.DONE)):
+        b.ret(fail(b, record, program, objects, status))
+    results = b.offset(objects, program["argument_count"], PTR)
+    with b.if_(record["single"].not_equal(0)):
+        answer = b.load(results, PTR)
+        update_cells(b, record, program, results)
+        b.store(null, results)
+        b.ret(answer)
+    answer = b.call("PyTuple_New", PTR, program["returned_count"])
+    with b.if_(answer.equal(0)):
+        b.ret(null)
+    update_cells(b, record, program, results)
+    move_items(b, answer, results, program["returned_count"])
+    return answer
+
+
+@native
+def fail(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: Pointer) -> Pointer:
+    """Raises what Python makes of the status and the arguments."""
+    count = program["argument_count"]
+    given = b.allocate(PTR, 2)
+    arguments = b.call("PyTuple_New", PTR, count)
+    with b.if_(arguments.equal(0)):
+        b.ret(arguments)
+    move_items(b, arguments, objects, count)
+    b.store(b.call("PyLong_FromVoidPtr", PTR, status), given)
+    b.store(arguments, b.offset(given, 1, PTR))
+    answer = b.call("PyObject_Vectorcall", PTR, record["failed"], given, b.constant(I64, 2), b.constant(PTR, 0))
+    b.call("Py_DecRef", None, b.load(given, PTR))
+    b.call("Py_DecRef", None, arguments)
+    return answer
+
+
+@native
+def move_items(b: Builder, items: Pointer, objects: Pointer, count: Word) -> None:
+    """A new tuple takes over references."""
+    with b.loop(0, count) as loop:
+        place = b.offset(objects, loop.index, PTR)
+        b.call("PyTuple_SetItem", I32, items, loop.index, b.load(place, PTR))
+        b.store(b.constant(PTR, 0), place)
+
+
+@native
+def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Pointer) -> None:
+    """Variables have their new arrays, and versions are raised."""
+    cells, specs = At(Cell, record["cells"]), At(Array, program["results"])
+    with b.loop(program["returned_count"], program["result_count"]) as loop:
+        cell = cells.element(specs.element(loop.index)["variable"])["cell"]
+        b.call("PyObject_SetAttr", I32, cell, python(b)["array_name"],
+               b.load(b.offset(objects, loop.index, PTR), PTR))
+        _raise_version(b, cell)
+    specs = At(Array, program["variables"])
+    with b.loop(0, program["variable_count"]) as loop, b.if_(specs.element(loop.index)["variable"] >= 0):
+        _raise_version(b, cells.element(loop.index)["cell"])
+
+
+def _raise_version(b: Builder, cell: Register) -> None:
+    before = b.call("PyObject_GetAttr", PTR, cell, python(b)["version_name"])
+    after = b.call("PyNumber_Add", PTR, before, python(b)["one"])
+    b.call("PyObject_SetAttr", I32, cell, python(b)["version_name"], after)
+    b.call("Py_DecRef", None, before)
+    b.call("Py_DecRef", None, after)
+
+
+# -- a call with everything given ----------------------------------------------------------------------------
+
+
+@native
+def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer, variables: Pointer,
+              status: At[Status]) -> None:
+    """``run_call`` on lists of arrays."""
+    lists = (arguments, results, variables)
+    counts = [b.load(b.offset(entries, LIST_SIZE, I8), I64) for entries in lists]
+    with borrowed(b, (counts[0] + counts[1] + counts[2]) * 8, ROOM) as block:
+        with b.if_(block.equal(0)):
+            status["code"] = Code.NO_MEMORY
+            b.ret()
+        tables = _divided(b, block, counts)
+        for entries, count, table in zip(lists, counts, tables, strict=True):
+            items = b.load(b.offset(entries, LIST_ITEMS, I8), PTR)
+            with b.loop(0, count) as loop:
+                array = b.load(b.offset(items, loop.index, PTR), PTR)
+                b.store(read(b, array, "data", PTR), b.offset(table, loop.index, PTR))
+        run_call(b, program, *tables, status)

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakMethod
 
 from nervure.errors import InternalError
-from nervure.transformers.cpu.runtime import forking, memory, native, records
+from nervure.transformers.cpu.runtime import forking, pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.program import Program
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
@@ -79,12 +79,12 @@ class FastEntry:
         return self._make(_SlowWay(slow), is_single=True)
 
     def _make(self, slow: _SlowWay, is_single: bool) -> Callable[..., Any]:
-        if not memory.is_known():
+        if not pooled_arrays.is_known():
             return slow
         record = records.Entry(
             gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
             cell_count=len(self._cells), slow=id(slow), failed=id(self._fail), single=is_single)
-        method = _MethodDef(b"run", native.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
+        method = _MethodDef(b"run", runtime_library.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
         itself = (ctypes.addressof(record), self, record, slow, method)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
@@ -99,7 +99,7 @@ class _SlowWay:
         self._method = WeakMethod(method)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        if native.team().lost:
+        if runtime_library.record(records.ThreadPool).lost:
             raise forking.lost_call()
         method = self._method()
         if method is None:

@@ -1,6 +1,6 @@
-"""What a fork does to the runtime: the child has the memory of its parent, but none of its threads.
+"""Forks: the child of a process has the memory of its parent, but none of its threads.
 
-With no call under way both sides go on; the child makes a team of its own when it first needs one. If another thread
+With no call under way both sides go on; the child makes threads of its own when it first needs them. If another thread
 was inside a call, that call never ends in the child, and what it holds is never given back: the child's next call says
 so instead of waiting.
 
@@ -15,7 +15,7 @@ import ctypes
 import threading
 
 from nervure.errors import InvalidArgument
-from nervure.transformers.cpu.runtime.records import Pool, Team
+from nervure.transformers.cpu.runtime.records import MemoryPool, ThreadPool
 
 _running: dict[int, int] = {}
 
@@ -42,17 +42,17 @@ def others_run() -> bool:
     return any([thread != threading.get_ident() for thread in list(_running)])
 
 
-def start_anew(team: Team, pool: Pool) -> None:
+def start_anew(pool: ThreadPool, memory: MemoryPool) -> None:
     """In a child: its only thread is the one that has forked.
 
-    Only a call without the GIL can have been changing the pool; then what the pool keeps is left alone for good.
+    Only a call without the GIL can have been changing the memory pool; then what that keeps is left alone for good.
     """
-    if team.calls or others_run():
-        team.lost = 1
-    if team.calls:
-        ctypes.memset(ctypes.addressof(pool), 0, ctypes.sizeof(pool))
-    team.started = team.lock = team.sleepers = team.ticket = 0
-    team.main = threading.get_ident()
+    if pool.calls or others_run():
+        pool.lost = 1
+    if pool.calls:
+        ctypes.memset(ctypes.addressof(memory), 0, ctypes.sizeof(memory))
+    pool.started = pool.lock = pool.sleepers = pool.ticket = 0
+    pool.main = threading.get_ident()
 
 
 def lost_call() -> InvalidArgument:

@@ -25,16 +25,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import memory, native, records
+from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.records import Kind, Status
 
 
 class Step(NamedTuple):
     """One kernel: its address, the numbers of its buffers in the program, and its sizes.
 
-    ``extent`` is what is split over threads, at multiples of ``grain``; ``nanoseconds`` an estimate for all of it
+    ``extent`` is what is split over threads, at multiples of ``alignment``; ``nanoseconds`` an estimate for all of it
     on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
-    a variable, from where on a call runs to its end; ``ordered`` whether its slices run in order, by one thread.
+    a variable, from where on a call runs to its end; ``ordered`` whether its chunks run in order, by one thread.
     ``owner`` is what the kernel's code belongs to; the program keeps it alive.
     """
 
@@ -42,7 +42,7 @@ class Step(NamedTuple):
     buffers: Sequence[int]
     sizes: Sequence[int] = ()
     extent: int = 1
-    grain: int = 1
+    alignment: int = 1
     nanoseconds: int = 0
     scratch: int = 0
     in_place: bool = False
@@ -137,10 +137,10 @@ class Program:
 
     def make_results(self) -> list[np.ndarray]:
         """New arrays for the results, with memory of the pool. MemoryError if there is none."""
-        if not memory.is_known():
+        if not pooled_arrays.is_known():
             return [np.empty(entry.shape, entry.dtype) for entry in self._results]
-        size = ctypes.sizeof(records.Array)
-        return [memory.new_array((self.record.results or 0) + number * size) for number in range(len(self._results))]
+        first, size = self.record.results or 0, ctypes.sizeof(records.Array)
+        return [pooled_arrays.new_array(first + number * size) for number in range(len(self._results))]
 
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
             variables: Sequence[np.ndarray] = ()) -> Status:
@@ -149,7 +149,7 @@ class Program:
         """
         status = Status()
         address = ctypes.addressof(status)
-        if memory.is_known():
+        if pooled_arrays.is_known():
             _function("run_lists", True)(self.address, list(arguments), list(results), list(variables), address)
         else:
             _function("run_call", False)(self.address, _addresses(arguments), _addresses(results),
@@ -158,7 +158,7 @@ class Program:
 
     def _step(self, step: Step) -> records.Step:
         return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
-                            sizes=self._integers(step.sizes), extent=step.extent, grain=step.grain,
+                            sizes=self._integers(step.sizes), extent=step.extent, alignment=step.alignment,
                             nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
@@ -182,7 +182,7 @@ def _function(name: str, takes_lists: bool) -> Any:
     """Native code that runs a program."""
     table = ctypes.py_object if takes_lists else ctypes.c_void_p
     return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, table, table, table, ctypes.c_void_p)(
-        native.library().address(name))
+        runtime_library.library().address(name))
 
 
 def _addresses(arrays: Sequence[np.ndarray]) -> Any:

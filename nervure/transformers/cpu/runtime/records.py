@@ -1,7 +1,7 @@
-"""The records that Python fills in and native code reads: one table of their fields for both sides.
+"""Records that Python fills in and native code reads: one table of their fields for both sides.
 
 A record is a row of 8-byte words, integers and addresses. Python makes them as ctypes structures; native code reads and
-writes the same fields at the offsets of the same structures (:mod:`fields`). A warm start needs this table, and none of
+writes the same fields at the offsets of the same structures (:mod:`native`). A warm start needs this table, and none of
 the code that builds code.
 
 >>> Step.extent.offset, ctypes.sizeof(Step) // 8
@@ -20,6 +20,16 @@ from enum import IntEnum
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
                           ctypes.c_void_p)
 _integer, _address = ctypes.c_int64, ctypes.c_void_p
+
+ARRAY_FIELDS = {"references": 0, "type": 8, "data": 16, "rank": 24, "dims": 32, "strides": 40, "base": 48, "descr": 56,
+                "flags": 64, "memory_handler": 88}
+"""The bytes at which the fields of an array's header lie, in CPython with a GIL and NumPy 2. :mod:`pooled_arrays`
+checks this, and what follows, on real arrays before it is used."""
+
+LIST_SIZE, LIST_ITEMS, TUPLE_ITEMS = 16, 24, 24
+"""The bytes at which lists and tuples have their length and their items (a list: the address of its items)."""
+
+C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 
 class Kind(IntEnum):
@@ -50,10 +60,10 @@ class Step(ctypes.Structure):
         ("buffer_count", _integer),
         ("sizes", _address),           # whatever the kernel reads there, i64 each
         ("extent", _integer),          # begin and end lie between 0 and this
-        ("grain", _integer),           # slices start at multiples of this
+        ("alignment", _integer),       # chunks start at multiples of this
         ("nanoseconds", _integer),     # estimated, for the whole extent on one core
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
-        ("ordered", _integer),         # 1 if its slices run in order, by the calling thread
+        ("ordered", _integer),         # 1 if its chunks run in order, by the calling thread
     ]
 
 
@@ -127,7 +137,7 @@ class Call(ctypes.Structure):
     ]
 
 
-class Team(ctypes.Structure):
+class ThreadPool(ctypes.Structure):
     """The threads of the process and the step that they share; what different threads write lies 128 bytes apart."""
 
     _fields_ = [
@@ -137,11 +147,11 @@ class Team(ctypes.Structure):
         ("calls", _integer),           # calls that run without the GIL
         ("lost", _integer),            # the process was forked while one did
         ("_line0", _integer * 11),
-        ("lock", _integer),            # 1 while a call has the team
+        ("lock", _integer),            # 1 while a call has the pool
         ("_line1", _integer * 15),
         ("ticket", _integer),
         ("_line2", _integer * 15),
-        ("done", _integer),            # slices that workers have run
+        ("done", _integer),            # chunks that workers have run
         ("_line3", _integer * 15),
         ("woken", _integer),           # the word on which workers sleep; raised to wake them
         ("sleepers", _integer),        # how many sleep, or are about to, and were not woken
@@ -173,14 +183,14 @@ class Block(ctypes.Structure):
     ]
 
 
-class Pool(ctypes.Structure):
+class MemoryPool(ctypes.Structure):
     """Free blocks by size, and how much is needed at a time."""
 
     _fields_ = [
         ("lock", _integer),
         ("held", _integer),            # bytes of free blocks
-        ("demand", _integer),          # the most bytes that one call has taken in this period
-        ("earlier", _integer),         # and in the one before
+        ("peak", _integer),            # the most bytes that one call has taken in this period
+        ("earlier_peak", _integer),    # and in the one before
         ("period", _integer),          # when this period began
         ("puts", _integer),            # counts what is given back
         ("heads", _address * CLASSES),
@@ -217,7 +227,7 @@ class Entry(ctypes.Structure):
     ]
 
 
-class Host(ctypes.Structure):
+class Python(ctypes.Structure):
     """What native code needs of this process's Python and NumPy."""
 
     _fields_ = [
@@ -232,3 +242,7 @@ class Host(ctypes.Structure):
         ("array_name", _address),      # the strings "array" and "version"
         ("version_name", _address),
     ]
+
+
+RECORDS: dict[str, type[ctypes.Structure]] = {"thread_pool": ThreadPool, "memory_pool": MemoryPool, "python": Python}
+"""What the process has one of, by its name in native code."""

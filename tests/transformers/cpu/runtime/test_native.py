@@ -1,58 +1,68 @@
-"""The runtime's machine code: one for the process, however many threads ask for it first."""
+"""Functions of machine code written as functions of Python: they call each other, and read and write records."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
+import ctypes
 
 import pytest
 
-from nervure.transformers.cpu.runtime import code
-
-ROOT = Path(__file__).parents[4]
-
-LOADED_ONCE = """
-import threading
-from nervure.transformers.cpu.runtime import native
-started = []
-original = native._start
-native._start = lambda team, pool: (started.append(1), original(team, pool))
-{begin}
-found = []
-threads = [threading.Thread(target=lambda: found.append(native.library())) for _ in range(8)]
-for thread in threads: thread.start()
-for thread in threads: thread.join()
-assert len(set(map(id, found))) == len(started) == 1
-"""
-
-FORKED_WHILE_LOADING = """
-import os, signal
-from nervure.transformers.cpu.runtime import native
-native._loading.acquire()
-pid = os.fork()
-if pid == 0:
-    signal.alarm(50)
-    os._exit(0 if native.team().limit else 3)
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-"""
-
-ENDED_WHILE_LOADING = """
-from nervure import flags
-from nervure.transformers.cpu.runtime import native
-flags.cache = False
-native.begin()
-"""
+from nervure.errors import InternalError
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import compile_object
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.runtime import native as module
+from nervure.transformers.cpu.runtime.code import functions
+from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Word, functions_of, hot, native
+from nervure.transformers.cpu.runtime.records import Step
 
 
-@pytest.mark.parametrize("text", [LOADED_ONCE.format(begin=""), LOADED_ONCE.format(begin="native.begin()"),
-                                  FORKED_WHILE_LOADING, ENDED_WHILE_LOADING],
-                         ids=["at once", "in the background", "forked", "ended"])
-def test_it_is_loaded_once(text):
-    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
-                          check=False)
-    assert done.returncode == 0, done.stderr
+@hot
+def clamp(b: Builder, x: Word, most: Word) -> Word:
+    """x, or ``most`` if that is less."""
+    with b.if_(x > most):
+        b.ret(most)
+    return x
 
 
-def test_what_is_hot_is_there():
-    assert {function.name for function in code.functions()} > code.HOT
+@native
+def total(b: Builder, steps: At[Step], count: Word) -> Word:
+    """The extents of several steps together, at most 100."""
+    found = Local(b.constant(module.I64, 0))
+    with b.loop(0, count) as loop:
+        found.value = found.value + steps.element(loop.index)["extent"]
+    return clamp(b, found.value, 100)
+
+
+@native
+def clear(b: Builder, step: At[Step]) -> None:
+    """Sets its extent to 0."""
+    step["extent"] = 0
+
+
+@native
+def clear_first(b: Builder, steps: Pointer) -> None:
+    """The same for the first of several."""
+    clear(b, At(Step, steps))
+
+
+def test_they_run():
+    library = load(compile_object(assemble([each.build() for each in (clamp, total, clear, clear_first)])))
+    steps = (Step * 3)(*[Step(extent=extent) for extent in (30, 40, 50)])
+    sum_up = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(library.address("total"))
+    assert [sum_up(ctypes.addressof(steps), count) for count in range(4)] == [0, 30, 70, 100]
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("clear_first"))(ctypes.addressof(steps))
+    assert [step.extent for step in steps] == [0, 40, 50]
+
+
+def test_a_call_has_the_arguments_of_its_function():
+    b = Builder("calls", [("x", module.I64), ("step", module.PTR)])
+    with pytest.raises(ValueError, match="argument"):
+        clamp(b, b.arguments[0])
+    with pytest.raises(InternalError, match="i64 is due"):
+        clamp(b, *b.arguments)
+
+
+def test_the_functions_of_a_module_are_its_own():
+    names = [function.name for function in functions()]
+    assert len(set(names)) == len(names) > 40 and {"run_chunk", "share", "entry"} < set(names)
+    assert functions_of(module) == []

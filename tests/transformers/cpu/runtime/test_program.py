@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nervure.transformers.cpu.runtime import Program, Step, arena, argument, constant, result, variable
+from nervure.transformers.cpu.runtime.chunks import bounds
 from nervure.transformers.cpu.runtime.records import Code
-from nervure.transformers.cpu.runtime.slices import bounds
 from tests.transformers.cpu.kernels import address
 
 
@@ -58,9 +58,9 @@ def test_no_memory_is_a_code():
 
 
 @pytest.mark.parametrize("extent", [0, 1, 63, 64, 65, 1000, 4097])
-@pytest.mark.parametrize("grain", [1, 7, 64])
+@pytest.mark.parametrize("alignment", [1, 7, 64])
 @pytest.mark.parametrize("count", [1, 2, 3, 17])
-def test_slices_cover_the_extent(extent, grain, count):
-    cuts = [bounds(extent, grain, index, count) for index in range(count)]
+def test_chunks_cover_the_extent(extent, alignment, count):
+    cuts = [bounds(extent, alignment, index, count) for index in range(count)]
     assert cuts[0][0] == 0 and cuts[-1][1] == extent
-    assert all([before[1] == after[0] and after[0] % grain == 0 for before, after in zip(cuts, cuts[1:])])
+    assert all([before[1] == after[0] and after[0] % alignment == 0 for before, after in zip(cuts, cuts[1:])])

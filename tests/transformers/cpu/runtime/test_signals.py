@@ -16,7 +16,8 @@ import os, signal, sys, threading, time
 import numpy as np
 from nervure import flags
 from nervure.transformers.cpu.runtime import *
-from nervure.transformers.cpu.runtime import native
+from nervure.transformers.cpu.runtime.records import ThreadPool
+from nervure.transformers.cpu.runtime.runtime_library import record
 from tests.transformers.cpu.kernels import address
 
 class Owner:
@@ -67,7 +68,7 @@ def test_a_signal_interrupts_a_call(threads):
         assert out.any() and not out.all()
     else:
         raise AssertionError("the call ran to its end")
-    assert native.team().lock == native.team().calls == 0
+    assert record(ThreadPool).lock == record(ThreadPool).calls == 0
     out[:] = 0
     assert spinning(100, turns=1).run([], [], [out]).code == Code.DONE and out[:100].all()
     """)
@@ -166,9 +167,9 @@ def test_both_sides_of_a_fork_go_on():
     check("""
     flags.threads = 2
     run = lambda: spinning(50, turns=1000).run([], [], [out]).code == Code.DONE
-    assert run() and native.team().started == 1
+    assert run() and record(ThreadPool).started == 1
     def in_child():
-        return native.team().started == 0 and run() and native.team().started == 1 and set(out[:50]) == {2}
+        return record(ThreadPool).started == 0 and run() and record(ThreadPool).started == 1 and set(out[:50]) == {2}
     assert child(in_child) == 0
     assert run() and set(out[:50]) == {2}
     """)
@@ -182,7 +183,7 @@ def test_a_child_of_a_busy_process_says_so():
     assert entry.function(np.array([1, 2])) == ()
     thread = threading.Thread(target=lambda: program.run([], [], [out]), daemon=True)
     thread.start()
-    while not native.team().calls: pass
+    while not record(ThreadPool).calls: pass
     def in_child():
         try:
             entry.function(np.array([1, 2]))

@@ -24,7 +24,7 @@ from nervure.transformers.cpu.compile.codegen.frame import Frame, Front, Value
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
-from nervure.transformers.cpu.runtime.failure import report
+from nervure.transformers.cpu.runtime.chunks import report
 from nervure.types.dtype import int64
 
 FAILED = 1

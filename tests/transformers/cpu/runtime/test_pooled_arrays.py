@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.runtime import Program, Step, arena, memory, result
-from nervure.transformers.cpu.runtime.pool import class_bytes, size_class
+from nervure.transformers.cpu.runtime import Program, Step, arena, pooled_arrays, result
+from nervure.transformers.cpu.runtime.memory_pool import class_bytes, size_class
 from nervure.transformers.cpu.runtime.records import CLASSES
 from tests.transformers.cpu.kernels import address
 
@@ -34,7 +34,7 @@ def test_classes_hold_their_sizes_with_little_waste():
 @pytest.mark.parametrize("dtype", ["bool", "int8", "float32", "complex128", ml_dtypes.bfloat16, ml_dtypes.int4])
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,), (5, 7), (300, 1000)])
 def test_an_array_is_like_any_other(dtype, shape):
-    array = memory.empty(shape, np.dtype(dtype))
+    array = pooled_arrays.empty(shape, np.dtype(dtype))
     plain = np.empty(shape, dtype)
     assert (array.shape, array.dtype) == (plain.shape, plain.dtype)
     assert array.strides == plain.strides or not array.size
@@ -45,18 +45,18 @@ def test_an_array_is_like_any_other(dtype, shape):
 
 
 def test_memory_is_used_again_when_an_array_dies():
-    memory.trim()
-    first = memory.empty((1000,), np.dtype(np.float64))
+    pooled_arrays.trim()
+    first = pooled_arrays.empty((1000,), np.dtype(np.float64))
     place = first.ctypes.data
     view = first[::2]
     del first
-    assert memory.empty((1000,), np.dtype(np.float64)).ctypes.data != place
+    assert pooled_arrays.empty((1000,), np.dtype(np.float64)).ctypes.data != place
     del view
-    assert memory.empty((1000,), np.dtype(np.float64)).ctypes.data == place
+    assert pooled_arrays.empty((1000,), np.dtype(np.float64)).ctypes.data == place
 
 
 def test_an_array_may_be_resized():
-    array = memory.empty((10,), np.dtype(np.int64))
+    array = pooled_arrays.empty((10,), np.dtype(np.int64))
     array[...] = np.arange(10)
     array.resize(2000, refcheck=False)
     assert array[:10].tolist() == list(range(10)) and not array[10:].any()
@@ -66,16 +66,16 @@ def test_an_array_may_be_resized():
 
 def test_too_much_is_a_memory_error():
     with pytest.raises(MemoryError):
-        memory.empty((1 << 50,), np.dtype(np.float64))
+        pooled_arrays.empty((1 << 50,), np.dtype(np.float64))
     with pytest.raises(MemoryError):
-        memory.empty((1 << 44,), np.dtype(np.int8))
+        pooled_arrays.empty((1 << 44,), np.dtype(np.int8))
 
 
 def test_what_is_kept_is_bounded_by_what_calls_need():
-    memory.trim()
-    many = [memory.empty((MEGABYTE,), np.dtype(np.int8)) for _ in range(200)]
+    pooled_arrays.trim()
+    many = [pooled_arrays.empty((MEGABYTE,), np.dtype(np.int8)) for _ in range(200)]
     del many
-    assert memory.held() < 64 * MEGABYTE
+    assert pooled_arrays.held() < 64 * MEGABYTE
 
 
 def test_a_thousand_sizes_leave_memory_flat():
@@ -83,7 +83,7 @@ def test_a_thousand_sizes_leave_memory_flat():
     sizes = random.Random(5).sample(range(1, 500_000), 1000)
     before = 0
     for number, size in enumerate(sizes):
-        out = memory.empty((size,), np.dtype(np.int64))
+        out = pooled_arrays.empty((size,), np.dtype(np.int64))
         out[...] = 1
         program.run([], [out])
         if number == 100:
@@ -92,18 +92,18 @@ def test_a_thousand_sizes_leave_memory_flat():
 
 
 def test_arrays_die_on_any_thread():
-    memory.trim()
+    pooled_arrays.trim()
 
     def work(seed: int) -> None:
         for number in range(300):
             size = 1 + (seed * 7919 + number * 104_729) % 50_000
-            array = memory.empty((size,), np.dtype(np.int64))
+            array = pooled_arrays.empty((size,), np.dtype(np.int64))
             array[0] = array[-1] = seed
             shared.append(array)
             other = shared.pop(0)
             assert other.size and other[0] == other[-1]
 
-    shared = [memory.empty((1,), np.dtype(np.int64)) for _ in range(8)]
+    shared = [pooled_arrays.empty((1,), np.dtype(np.int64)) for _ in range(8)]
     threads = [threading.Thread(target=work, args=[seed]) for seed in range(6)]
     for thread in threads:
         thread.start()

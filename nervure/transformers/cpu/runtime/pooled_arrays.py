@@ -1,4 +1,4 @@
-"""The pool from Python: new arrays in its memory, what it holds, and giving that back.
+"""Arrays in the memory of the pool, made from Python; what the pool holds, and giving that back.
 
 >>> a = empty((1000, 1000), np.dtype(np.float32))
 >>> a.flags.owndata, a.base, a.ctypes.data % 64
@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from nervure.transformers.cpu.runtime import native, records
-from nervure.transformers.cpu.runtime.objects import FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
+from nervure.transformers.cpu.runtime import records, runtime_library
+from nervure.transformers.cpu.runtime.records import ARRAY_FIELDS, LIST_ITEMS, LIST_SIZE, TUPLE_ITEMS
 
 _ARRAY_TYPE, _NEW_FROM_DESCR, _GET_HANDLER = 2, 94, 305     # places in NumPy's table of its C functions
 _HANDLER_NAME = b"mem_handler"                              # what NumPy calls capsules of memory handlers
@@ -40,12 +40,12 @@ class _Handler(ctypes.Structure):
 
 def held() -> int:
     """The bytes of free blocks that are kept."""
-    return native.record("pool", records.Pool).held
+    return runtime_library.record(records.MemoryPool).held
 
 
 def trim() -> None:
     """Gives all free blocks back to the system."""
-    ctypes.PYFUNCTYPE(None, ctypes.c_int64)(native.library().address("evict"))(0)
+    ctypes.PYFUNCTYPE(None, ctypes.c_int64)(runtime_library.library().address("evict"))(0)
 
 
 def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
@@ -78,7 +78,7 @@ def is_known() -> bool:
     if sysconfig.get_config_var("Py_GIL_DISABLED") or not _headers_fit():
         return False
     table = _numpy_table()
-    host = native.record("host", records.Host)
+    host = runtime_library.record(records.Python)
     host.array_type, host.new_from_descr = table[_ARRAY_TYPE], table[_NEW_FROM_DESCR]
     host.memory_handler = _make_handler()
     host.list_type, host.tuple_type = id(list), id(tuple)
@@ -93,7 +93,7 @@ def is_known() -> bool:
 
 @cache
 def _new_array() -> Any:
-    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(native.library().address("new_array"))
+    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(runtime_library.library().address("new_array"))
 
 
 def _numpy() -> Any:
@@ -111,16 +111,16 @@ def _numpy_table() -> Any:
 def _headers_fit() -> bool:
     """Whether real arrays, lists and tuples have their fields where we read them."""
     array, owner = np.empty((3, 5), np.float32)[:, 1:4], np.empty(4)
-    before = _word(array, FIELDS["references"])
+    before = _word(array, ARRAY_FIELDS["references"])
     listed, fixed = [array, owner, None], (array, owner)
-    words = {name: _word(array, offset) for name, offset in FIELDS.items()}
+    words = {name: _word(array, offset) for name, offset in ARRAY_FIELDS.items()}
     lengths, strides = [list((ctypes.c_int64 * 2).from_address(words[name])) for name in ("dims", "strides")]
     handler = ctypes.PYFUNCTYPE(ctypes.py_object)(_numpy_table()[_GET_HANDLER])()
     return (words["references"] - before == 2 and words["type"] == id(np.ndarray)
             and words["data"] == array.ctypes.data and words["rank"] & 0xFFFFFFFF == 2
             and (lengths, strides) == (list(array.shape), list(array.strides)) and words["base"] == id(array.base)
             and words["descr"] == id(array.dtype) and words["flags"] & 0xFFFFFFFF == array.flags.num
-            and _word(owner, FIELDS["memory_handler"]) == id(handler)
+            and _word(owner, ARRAY_FIELDS["memory_handler"]) == id(handler)
             and (_word(listed, LIST_SIZE), _word(fixed, LIST_SIZE)) == (3, 2)
             and ctypes.c_int64.from_address(_word(listed, LIST_ITEMS) + 8).value == id(owner)
             and _word(fixed, TUPLE_ITEMS + 8) == id(owner))
@@ -133,7 +133,7 @@ def _word(thing: object, offset: int) -> int:
 
 def _make_handler() -> int:
     """The capsule of our memory handler; it lives as long as the process."""
-    library = native.library()
+    library = runtime_library.library()
     handler = _Handler(b"nervure", 1, None, *[library.address(f"handler_{name}")
                                               for name in ("malloc", "calloc", "realloc", "free")])
     name = ctypes.create_string_buffer(_HANDLER_NAME)

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nervure.transformers.cpu.compile.host import HostKernel
 from nervure.transformers.cpu.runtime import (
     Array,
     FastEntry,
-    HostKernel,
     Program,
     Step,
     arena,
     argument,
-    native,
     result,
     variable,
 )
-from nervure.transformers.cpu.runtime.host import NANOSECONDS
+from nervure.transformers.cpu.runtime.records import ThreadPool
+from nervure.transformers.cpu.runtime.runtime_library import record
 from tests.transformers.cpu.kernels import address
 
 INT = np.dtype(np.int64)
@@ -44,9 +44,8 @@ def words(place: int, count: int = 4) -> np.ndarray:
 
 def between(function: Any) -> Program:
     """out = f(x + 1) + 10, with a function of Python between two kernels."""
-    kernel = HostKernel(function, 2)
     steps = [Step(address("copy"), [0, 1], [1], 4),
-             Step(kernel.address, [1, 2], kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel),
+             HostKernel(function, 2).step([1, 2]),
              Step(address("copy"), [2, 3], [10], 4)]
     kind = Array(INT, (4,))
     return Program(steps, [argument(0), arena(0), arena(64), result(0)], 128, arguments=[kind], results=[kind])
@@ -68,7 +67,7 @@ def test_it_runs_in_its_place():
     out = program.make_results()
     program.run([x], out)
     assert out[0].tolist() == entry_of(program, owner)(x)[0].tolist() == (2 * (x + 1) + 10).tolist()
-    assert native.team().calls == 0
+    assert record(ThreadPool).calls == 0
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt()])
@@ -89,16 +88,15 @@ def test_what_it_raises_reaches_the_caller(error):
         program.run([np.arange(4)], program.make_results())
     raising[0] = False
     assert run(np.zeros(4, np.int64))[0].tolist() == [12] * 4
-    assert native.team().calls == 0
+    assert record(ThreadPool).calls == 0
 
 
 def test_an_error_leaves_what_would_be_written_in_place():
     def function(place: int) -> None:
         raise ValueError("no")
 
-    kernel, state = HostKernel(function, 1), np.arange(4)
-    steps = [Step(kernel.address, [0], kernel.sizes, nanoseconds=NANOSECONDS, owner=kernel),
-             Step(address("increase"), [0], extent=4, in_place=True)]
+    state = np.arange(4)
+    steps = [HostKernel(function, 1).step([0]), Step(address("increase"), [0], extent=4, in_place=True)]
     with pytest.raises(ValueError, match="no"):
         Program(steps, [variable(0)]).run([], [], [state])
     assert state.tolist() == [0, 1, 2, 3]
@@ -124,7 +122,7 @@ def test_a_function_may_fork():
     def function(source: int, target: int) -> None:
         pid = os.fork()
         if pid == 0:
-            os._exit(int(native.team().lost))
+            os._exit(int(record(ThreadPool).lost))
         codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
         double(source, target)
 

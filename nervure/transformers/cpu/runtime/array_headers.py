@@ -1,0 +1,99 @@
+"""Headers of NumPy's arrays, read by native code, and arrays made by it, whose memory is the pool's.
+
+An array is its header: where its data is, its rank, lengths, element type and flags. NumPy frees the data of an array
+through a *memory handler*, four functions that the array refers to; ours give memory back to the pool. So a result
+owns its data like any other array, and the memory is used again when it dies.
+
+>>> new_array.name, new_array.is_hot
+('new_array', True)
+"""
+
+from __future__ import annotations
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I8, I32, PTR, Type
+from nervure.transformers.cpu.runtime.memory_pool import HEAD, bytes_of, put, take
+from nervure.transformers.cpu.runtime.native import At, Pointer, Word, hot, native
+from nervure.transformers.cpu.runtime.records import (
+    ALIGNED,
+    ARRAY_FIELDS,
+    C_CONTIGUOUS,
+    OWNS_DATA,
+    WRITEABLE,
+    Array,
+    Block,
+    Python,
+)
+
+
+def python(b: Builder) -> At[Python]:
+    """What this process's Python and NumPy told about themselves."""
+    return At(Python, Register(b, PTR, "@python"))
+
+
+def read(b: Builder, array: Register, name: str, type: Type) -> Register:
+    """A field of an array's header."""
+    return b.load(b.offset(array, ARRAY_FIELDS[name], I8), type)
+
+
+@hot
+def new_array(b: Builder, spec: At[Array]) -> Pointer:
+    """An array of this type and shape, not filled in; null with an exception set. The calling thread holds the GIL."""
+    record = python(b)
+    data = take(b, spec["bytes"])
+    with b.if_(data.equal(0)):
+        b.ret(b.call("PyErr_NoMemory", PTR))
+    b.call("Py_IncRef", None, spec["descr"])
+    null = b.constant(PTR, 0)
+    array = b.call_pointer(record["new_from_descr"], PTR, record["array_type"], spec["descr"],
+                           spec["rank"].cast("trunc", I32), spec["dims"], null, data,
+                           b.constant(I32, C_CONTIGUOUS | ALIGNED | WRITEABLE), null)
+    with b.if_(array.equal(0)):
+        put(b, data)
+        b.ret(array)
+    b.call("Py_IncRef", None, record["memory_handler"])
+    b.store(record["memory_handler"], b.offset(array, ARRAY_FIELDS["memory_handler"], I8))
+    flags = b.offset(array, ARRAY_FIELDS["flags"], I8)
+    b.store(b.load(flags, I32) | OWNS_DATA, flags)
+    return array
+
+
+# -- the memory handler: what NumPy calls for arrays made here -----------------------------------------------
+
+
+@native
+def handler_malloc(b: Builder, context: Pointer, size: Word) -> Pointer:
+    """Memory of so many bytes."""
+    return take(b, size)
+
+
+@native
+def handler_calloc(b: Builder, context: Pointer, count: Word, size: Word) -> Pointer:
+    """Memory of zeros. NumPy has checked the product."""
+    size = count * size
+    memory = take(b, size)
+    with b.if_(memory.not_equal(0)):
+        b.call("memset", PTR, memory, b.constant(I32, 0), size)
+    return memory
+
+
+@native
+def handler_realloc(b: Builder, context: Pointer, memory: Pointer, size: Word) -> Pointer:
+    """The same memory where it is large enough, else other memory."""
+    with b.if_(memory.equal(0)):
+        b.ret(take(b, size))
+    room = bytes_of(b, At(Block, b.offset(memory, -HEAD, I8))["size_class"])
+    with b.if_(size <= room):
+        b.ret(memory)
+    other = take(b, size)
+    with b.if_(other.not_equal(0)):
+        b.call("memcpy", PTR, other, memory, room)
+        put(b, memory)
+    return other
+
+
+@hot
+def handler_free(b: Builder, context: Pointer, memory: Pointer, size: Word) -> None:
+    """Gives memory back."""
+    with b.if_(memory.not_equal(0)):
+        put(b, memory)

@@ -1,0 +1,81 @@
+"""Chunks: the parallel extent of a step, cut into parts of about equal length that start at multiples of its alignment.
+
+A kernel's results do not depend on where it is cut; only time does.
+
+>>> [bounds(10, 4, index, 3) for index in range(3)]
+[(0, 0), (0, 4), (4, 10)]
+>>> [bounds(1000, 64, index, 2) for index in range(2)]
+[(0, 448), (448, 1000)]
+
+Threads work on different positions at the same time. Of the failures that chunks report (code, op, position and value)
+the one with the smallest position stays, whichever thread writes first, and the step in which it happens runs to its
+end: so an error is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
+from nervure.transformers.cpu.compile.llvm.shared import lock, unlock
+from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.transformers.cpu.runtime.native import At, Pointer, Word, divide, greatest, hot, least
+from nervure.transformers.cpu.runtime.records import Status, Step
+
+MOST = 4095
+"""Chunks of a step; each has a number of 12 bits."""
+
+LONGEST = 5_000_000
+"""Estimated nanoseconds of a chunk: short enough that a call is interrupted soon, even where the estimate is wrong."""
+
+SHARED_FROM = 20_000
+"""Estimated nanoseconds from which a step is shared with threads that are awake."""
+
+_WORTHWHILE = 32_000        # nanoseconds of a chunk: a shorter one costs more to hand out than it balances
+_CHUNKS_PER_THREAD = 8      # enough that a thread which is late or slow costs little
+
+
+def bounds(extent: int, alignment: int, index: int, count: int) -> tuple[int, int]:
+    """The chunk ``index`` of ``count``."""
+    begin = extent * index // count // alignment * alignment
+    end = extent if index == count - 1 else extent * (index + 1) // count // alignment * alignment
+    return begin, end
+
+
+@hot
+def chunk_count(b: Builder, step: At[Step], threads: Word) -> Word:
+    """Into how many chunks a step is cut, at least 1."""
+    time, alignment = step["nanoseconds"], step["alignment"]
+    most = least(b, divide(b, step["extent"] + alignment - 1, alignment), MOST)
+    bounded = divide(b, time, b.constant(I64, LONGEST)) + 1
+    each = greatest(b, least(b, divide(b, time, threads * _WORTHWHILE), _CHUNKS_PER_THREAD), 1)
+    is_shared = (threads > 1) & (time >= SHARED_FROM) & step["ordered"].equal(0)
+    count = b.where(is_shared, greatest(b, bounded, threads * each), bounded)
+    return greatest(b, least(b, count, most), 1)
+
+
+@hot
+def run_chunk(b: Builder, step: At[Step], table: Pointer, index: Word, count: Word, scratch: Pointer,
+              status: At[Status]) -> None:
+    """One chunk of a step by the calling thread."""
+    extent, alignment = step["extent"], step["alignment"]
+    begin = _cut(b, extent, alignment, index, count)
+    last = index.equal(count - 1)
+    end = b.where(last, extent, _cut(b, extent, alignment, index + 1, count))
+    with b.if_(begin < end):
+        b.call_pointer(step["kernel"], None, table, step["sizes"], begin, end, scratch, status.pointer)
+
+
+def _cut(b: Builder, extent: Register, alignment: Register, index: Register, count: Register) -> Register:
+    place = divide(b, extent * index, count)
+    return divide(b, place, alignment) * alignment
+
+
+def report(b: Builder, status: Register, code: Operand, op: Operand, position: Operand, value: Operand) -> None:
+    """Code that reports a failure; ``code`` is above 0. A chunk may report once or often, in any order."""
+    record = At(Status, status)
+    code, op, position, value = [x if isinstance(x, Register) else b.constant(I64, x)
+                                 for x in (code, op, position, value)]
+    lock(b, record.place("lock"))
+    with b.if_(record["code"].equal(0) | (position < record["position"])):
+        record["op"], record["position"], record["value"] = op, position, value
+        record["code"] = code
+    unlock(b, record.place("lock"))

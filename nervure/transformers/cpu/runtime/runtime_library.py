@@ -1,0 +1,89 @@
+"""The runtime's own machine code: made once for a process, and never unloaded, since its threads live in it.
+
+>>> record(ThreadPool).limit >= 1
+True
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from contextlib import suppress
+from functools import cache
+from typing import TypeVar
+
+from nervure import flags
+from nervure.transformers.cpu.cache.code_cache import make_key
+from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
+from nervure.transformers.cpu.cache.library_cache import load_or_make
+from nervure.transformers.cpu.cache.loader import Library
+from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.runtime import cores, forking
+from nervure.transformers.cpu.runtime.records import RECORDS, MemoryPool, ThreadPool
+from nervure.transformers.cpu.settings import SETTINGS
+
+_PARTS = ("hot", "cold")
+_loading = threading.Lock()
+_Record = TypeVar("_Record", bound=ctypes.Structure)
+
+
+@cache
+def library() -> Library:
+    """The runtime, loaded."""
+    with _loading:
+        return _load()
+
+
+def begin() -> None:
+    """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
+    if not library.cache_info().currsize and not _loading.locked():
+        # No daemon: a program that ends meanwhile waits, since LLVM's memory must not go while it works.
+        threading.Thread(target=_prepare, name="nervure runtime").start()
+
+
+def _prepare() -> None:
+    with suppress(Exception):  # who needs it meets the same error
+        library()
+
+
+@cache
+def _load() -> Library:
+    # The package stands for the text, which takes longer to make than the code takes to load.
+    keys = [make_key("runtime", package_fingerprint(), SETTINGS, Target.host().key, part) for part in _PARTS]
+    loaded = load_or_make(keys, _make)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(loaded))
+    _start(_record(loaded, ThreadPool), _record(loaded, MemoryPool))
+    return loaded
+
+
+def _make() -> list[bytes]:
+    """The object files, compiled. What builds the code is imported where the cache does not have it."""
+    from nervure.transformers.cpu.runtime.code import compile_modules
+    return compile_modules()
+
+
+def record(kind: type[_Record]) -> _Record:
+    """The one record of its kind that the process has."""
+    return _record(library(), kind)
+
+
+def _record(loaded: Library, kind: type[_Record]) -> _Record:
+    name, = [name for name, each in RECORDS.items() if each is kind]
+    return kind.from_address(loaded.address(name))
+
+
+def _start(pool: ThreadPool, memory: MemoryPool) -> None:
+    pool.main = threading.main_thread().ident
+    pool.limit = cores.threads(flags.threads)
+    flags.on_change("threads", lambda value: setattr(pool, "limit", cores.threads(value)))
+    os.register_at_fork(after_in_child=lambda: forking.start_anew(pool, memory))
+
+
+def _renew_lock() -> None:
+    """In a child of a fork, the thread that was loading does not exist."""
+    global _loading
+    _loading = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)

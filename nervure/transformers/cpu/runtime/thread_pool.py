@@ -1,0 +1,323 @@
+"""The thread pool: workers that share the chunks of long steps, spin between steps and sleep soon after a call.
+
+One pool serves the whole process. A call takes it if it is free and runs alone otherwise, so no call waits for it. The
+chunks of a step are numbered; what is not yet taken is a range in one word, the *ticket*, from which the caller takes
+at the low end and the workers at the high end. So each thread meets the same part of the data in step after step,
+a core that is slower takes fewer chunks, and a worker that wakes too late is not waited for.
+
+>>> pack(epoch=3, low=1, high=16)
+50397185
+
+The ticket carries the number of the step (its epoch). A worker reads the ticket, then the job, then takes a chunk by
+exchanging the ticket it has read: that succeeds only while chunks of that step are left, hence what it read was
+the job of that step.
+
+All threads compute with floats as IEEE 754 has it: rounding to nearest, denormals kept, no traps. Other code of the
+process may have changed the mode for its thread (libraries made with fast-math make denormals zero when they are
+loaded). A call sets the mode and puts back what it found, so its bits depend on nothing of the kind.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.shared import (
+    atomic_load,
+    atomic_store,
+    compare_exchange,
+    fetch_add,
+    pause,
+)
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
+from nervure.transformers.cpu.runtime.chunks import MOST, SHARED_FROM, run_chunk
+from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
+from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, divide, least, native
+from nervure.transformers.cpu.runtime.records import Call, Code, Program, Status, Step, ThreadPool
+
+IDLE_NANOSECONDS = 200_000
+"""For so long a worker spins without work before it sleeps."""
+
+SHARED_CALL_FROM = 100_000
+"""Estimated nanoseconds from which a call takes the pool: waking it takes up to 75 us."""
+
+SIGNALS_EVERY = 50_000_000
+"""Nanoseconds between two looks at the signals."""
+
+HAS_MXCSR = platform.machine() in ("x86_64", "AMD64")
+
+_BITS = MOST.bit_length()
+_SPINS_PER_LOOK = 64        # iterations of a spinning worker between two looks at the clock: 1 to 2 microseconds
+_SPINS_BEFORE_YIELD = 2048  # iterations in which a caller waits for the last chunks before it offers its core
+_WAIT, _WAKE = 128, 129     # futex operations within one process
+_SET_MASK = 2               # SIG_SETMASK
+_STANDARD = 0x1F80          # the control bits of floats as a process starts with them; the lower six are flags of
+                            # what has happened
+
+
+def pack(epoch: int, low: int, high: int) -> int:
+    """A ticket: the chunks from ``low`` to ``high`` are left."""
+    return (epoch << 2 * _BITS) | (high << _BITS) | low
+
+
+def thread_pool(b: Builder) -> At[ThreadPool]:
+    """The one thread pool of the process."""
+    return At(ThreadPool, Register(b, PTR, "@thread_pool"))
+
+
+# -- time, signals and sleep ---------------------------------------------------------------------------------
+
+
+@native
+def now(b: Builder) -> Word:
+    """Nanoseconds of a clock that only goes forward."""
+    time = b.allocate(I64, 2)
+    b.call("clock_gettime", I32, b.constant(I32, 1), time)
+    return b.load(time, I64) * 1_000_000_000 + b.load(b.offset(time, 1, I64), I64)
+
+
+@native
+def poll(b: Builder, call: At[Call], status: At[Status]) -> Truth:
+    """Lets Python handle signals now and then; whether the call has to stop."""
+    call["unseen"] = 0
+    with b.if_(call["can_stop"].equal(0) | status["code"].not_equal(Code.DONE)):
+        b.ret(b.constant(I1, False))
+    time = now(b)
+    with b.if_(time - call["looked"] < SIGNALS_EVERY):
+        b.ret(b.constant(I1, False))
+    call["looked"] = time
+    held = b.call("PyGILState_Ensure", I32)
+    raised = b.call("PyErr_CheckSignals", I32).not_equal(0)
+    b.call("PyGILState_Release", None, held)
+    lost = thread_pool(b).peek("lost").not_equal(0)
+    with b.if_(raised | lost):
+        call["can_stop"] = 0
+        status["code"] = b.where(raised, b.constant(I64, Code.INTERRUPTED), Code.FORKED)
+    return raised | lost
+
+
+@native
+def wake(b: Builder, most: Word) -> None:
+    """So many workers, if they sleep, wake up.
+
+    A worker that is woken is no sleeper from here on, though it takes long to come: it is not woken a second time.
+    """
+    pool = thread_pool(b)
+    with b.while_(lambda: b.constant(I1, True)):
+        sleepers = atomic_load(b, pool.place("sleepers"), order="seq_cst")
+        with b.if_(sleepers <= 0):
+            b.ret()
+        count = least(b, most, sleepers)
+        with b.if_(compare_exchange(b, pool.place("sleepers"), sleepers, sleepers - count)):
+            fetch_add(b, pool.place("woken"), 1)
+            _futex(b, pool.place("woken"), _WAKE, count)
+            b.ret()
+
+
+def _sleep(b: Builder, pool: At[ThreadPool]) -> None:
+    """Code of a worker that sleeps until it is woken, unless there is work by now.
+
+    One that does not sleep in the end stays counted; that costs its waker a system call, and nothing else.
+    """
+    before = atomic_load(b, pool.place("woken"))
+    fetch_add(b, pool.place("sleepers"), 1)
+    with b.if_(_left(atomic_load(b, pool.place("ticket"), order="seq_cst")).equal(0)):
+        _futex(b, pool.place("woken"), _WAIT, before)
+
+
+def _futex(b: Builder, word: Register, operation: int, value: Register) -> None:
+    zero = b.constant(I64, 0)
+    b.call("syscall", I64, b.constant(I64, FUTEX_CALL), word.cast("ptrtoint", I64), b.constant(I64, operation), value,
+           zero, zero, zero)
+
+
+# -- which call has the pool ---------------------------------------------------------------------------------
+
+
+@native
+def take_threads(b: Builder, program: At[Program]) -> Word:
+    """With how many threads a call runs; more than 1 if it is long and the pool is free, which begins to wake up."""
+    pool, one = thread_pool(b), b.constant(I64, 1)
+    useful = divide(b, program["longest"], b.constant(I64, SHARED_FROM // 2))
+    wanted = least(b, useful, pool.peek("limit"))
+    with b.if_((program["nanoseconds"] < SHARED_CALL_FROM) | (wanted <= 1)):
+        b.ret(one)
+    with b.if_(compare_exchange(b, pool.place("lock"), 0, 1).equal(False)):
+        b.ret(one)
+    threads = start_workers(b, wanted)
+    with b.if_(threads <= 1):
+        give_threads(b, wanted)
+        b.ret(one)
+    wake(b, threads - 1)
+    return threads
+
+
+@native
+def give_threads(b: Builder, threads: Word) -> None:
+    """The end of a call that has run with so many threads."""
+    with b.if_(threads > 1):
+        atomic_store(b, 0, thread_pool(b).place("lock"))
+
+
+# -- workers -------------------------------------------------------------------------------------------------
+
+
+@native
+def start_workers(b: Builder, wanted: Word) -> Word:
+    """Makes the workers that are missing; how many threads there are with the caller, which holds the pool."""
+    pool, identity = thread_pool(b), b.allocate(I64)
+    with b.while_(lambda: pool["started"] + 1 < wanted):
+        number = pool["started"] + 1
+        failed = b.call("pthread_create", I32, identity, b.constant(PTR, 0), worker.address(b),
+                        number.cast("inttoptr", PTR))
+        with b.if_(failed.not_equal(0)):
+            b.ret(number)
+        b.call("pthread_detach", I32, b.load(identity, I64))
+        pool["started"] = number
+    return wanted
+
+
+@native
+def worker(b: Builder, argument: Pointer) -> Pointer:
+    """The life of a worker, which is given its number; no signal is handled in it."""
+    number, pool, mask = argument.cast("ptrtoint", I64), thread_pool(b), b.allocate(I64, 16)
+    with b.loop(0, 16) as loop:
+        b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))
+    b.call("pthread_sigmask", I32, b.constant(I32, _SET_MASK), mask, b.constant(PTR, 0))
+    _set_standard_floats(b)
+    busy_until, spins = Local(now(b)), Local(b.constant(I64, 0))
+    with b.while_(lambda: b.constant(I1, True)):
+        with b.while_(lambda: _work(b, pool, number)):
+            spins.value, busy_until.value = _SPINS_PER_LOOK, 0
+        pause(b)
+        spins.value = spins.value - 1
+        with b.if_(spins.value <= 0):
+            spins.value = _SPINS_PER_LOOK
+            time = now(b)
+            with b.if_(busy_until.value.equal(0)):
+                busy_until.value = time
+            with b.if_(time - busy_until.value > IDLE_NANOSECONDS):
+                _sleep(b, pool)
+                busy_until.value = 0
+    return b.constant(PTR, 0)
+
+
+def _work(b: Builder, pool: At[ThreadPool], number: Register) -> Register:
+    """Code of a worker that takes a chunk and runs it; whether there was one."""
+    ticket = atomic_load(b, pool.place("ticket"))
+
+    def try_one() -> Register:
+        step, table, scratch, status = [pool.peek(name) for name in ("step", "table", "scratch", "status")]
+        count, scratch_bytes = pool.peek("count"), pool.peek("scratch_bytes")
+        taken = compare_exchange(b, pool.place("ticket"), ticket, ticket - (1 << _BITS))
+        with b.if_(taken):
+            own = b.offset(scratch, scratch_bytes * number, I8)
+            run_chunk(b, step, table, _high(ticket) - 1, count, own, status)
+            fetch_add(b, pool.place("done"), 1)
+        return taken
+
+    wanted = _left(ticket).not_equal(0) & (number < pool.peek("threads"))
+    return b.choose(wanted, try_one, lambda: b.constant(I1, False))
+
+
+# -- the caller ----------------------------------------------------------------------------------------------
+
+
+@native
+def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call], status: At[Status]) -> None:
+    """Runs a step in chunks with the pool, which the caller holds."""
+    pool = thread_pool(b)
+    epoch = _epoch(atomic_load(b, pool.place("ticket"))) + 1
+    for name, value in {"step": step.pointer, "table": table, "count": count, "scratch": call["scratch"],
+                        "status": status.pointer, "scratch_bytes": call["scratch_bytes"],
+                        "threads": call["threads"]}.items():
+        pool.poke(name, value)
+    atomic_store(b, 0, pool.place("done"))
+    atomic_store(b, epoch.shift_left(2 * _BITS) | count.shift_left(_BITS), pool.place("ticket"), order="seq_cst")
+    wake(b, call["threads"] - 1)
+    own, index = Local(b.constant(I64, 0)), b.allocate(I64)
+    with b.while_(lambda: take_chunk(b, index)):
+        run_chunk(b, step, table, b.load(index, I64), count, call["scratch"], status)
+        own.value = own.value + 1
+        with b.if_(poll(b, call, status)):
+            own.value = own.value + close(b)
+    _wait(b, pool, count - own.value)
+
+
+@native
+def take_chunk(b: Builder, index: Pointer) -> Truth:
+    """The caller takes a chunk at the low end; whether there was one."""
+    pool = thread_pool(b)
+    with b.while_(lambda: b.constant(I1, True)):
+        ticket = atomic_load(b, pool.place("ticket"))
+        with b.if_(_left(ticket).equal(0)):
+            b.ret(b.constant(I1, False))
+        with b.if_(compare_exchange(b, pool.place("ticket"), ticket, ticket + 1)):
+            b.store(_low(ticket), index)
+            b.ret(b.constant(I1, True))
+    return b.constant(I1, False)
+
+
+@native
+def close(b: Builder) -> Word:
+    """No thread takes the chunks that are left; their number."""
+    pool = thread_pool(b)
+    with b.while_(lambda: b.constant(I1, True)):
+        ticket = atomic_load(b, pool.place("ticket"))
+        left = _left(ticket)
+        with b.if_(compare_exchange(b, pool.place("ticket"), ticket, ticket + left)):
+            b.ret(left)
+    return b.constant(I64, 0)
+
+
+def _wait(b: Builder, pool: At[ThreadPool], others: Register) -> None:
+    """Code that waits until the workers have done what they took; a process that was forked has no workers."""
+    spins = Local(b.constant(I64, 0))
+    with b.while_(lambda: (atomic_load(b, pool.place("done")) < others) & pool.peek("lost").equal(0)):
+        pause(b)
+        spins.value = spins.value + 1
+        with b.if_(spins.value > _SPINS_BEFORE_YIELD):
+            b.call("sched_yield", I32)
+
+
+def _low(ticket: Register) -> Register:
+    return ticket & MOST
+
+
+def _high(ticket: Register) -> Register:
+    return ticket.shift_right(_BITS) & MOST
+
+
+def _left(ticket: Register) -> Register:
+    return _high(ticket) - _low(ticket)
+
+
+def _epoch(ticket: Register) -> Register:
+    return ticket.shift_right(2 * _BITS)
+
+
+# -- the mode of floats --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def standard_floats(b: Builder) -> Iterator[None]:
+    """What is built inside runs in the standard mode; afterwards the mode is as it was before."""
+    if not HAS_MXCSR:
+        yield
+        return
+    before = b.allocate(I32)
+    b.call("llvm.x86.sse.stmxcsr", None, before)
+    is_other = (b.load(before, I32) & ~0x3F).not_equal(_STANDARD)
+    with b.if_(is_other):
+        _set_standard_floats(b)
+    yield
+    with b.if_(is_other):
+        b.call("llvm.x86.sse.ldmxcsr", None, before)
+
+
+def _set_standard_floats(b: Builder) -> None:
+    """The thread computes in the standard mode from here on."""
+    if HAS_MXCSR:
+        b.call("llvm.x86.sse.ldmxcsr", None, Local(b.constant(I32, _STANDARD)).place)

@@ -1,0 +1,52 @@
+"""The runtime's machine code: one for the process, however many threads ask for it first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+
+LOADED_ONCE = """
+import threading
+from nervure.transformers.cpu.runtime import runtime_library
+started = []
+original = runtime_library._start
+runtime_library._start = lambda *records: (started.append(1), original(*records))
+{begin}
+found = []
+threads = [threading.Thread(target=lambda: found.append(runtime_library.library())) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(set(map(id, found))) == len(started) == 1
+"""
+
+FORKED_WHILE_LOADING = """
+import os, signal
+from nervure.transformers.cpu.runtime import runtime_library
+runtime_library._loading.acquire()
+pid = os.fork()
+if pid == 0:
+    signal.alarm(50)
+    os._exit(0 if runtime_library.record(runtime_library.ThreadPool).limit else 3)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+
+ENDED_WHILE_LOADING = """
+from nervure import flags
+from nervure.transformers.cpu.runtime import runtime_library
+flags.cache = False
+runtime_library.begin()
+"""
+
+
+@pytest.mark.parametrize("text", [LOADED_ONCE.format(begin=""), LOADED_ONCE.format(begin="runtime_library.begin()"),
+                                  FORKED_WHILE_LOADING, ENDED_WHILE_LOADING],
+                         ids=["at once", "in the background", "forked", "ended"])
+def test_it_is_loaded_once(text):
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True, timeout=100,
+                          check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,152 @@
+"""The thread pool: every chunk runs once for any number of threads; calls side by side do not wait for each other.
+
+Whatever mode other code has left a thread in, kernels keep denormals, and the mode is put back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nervure import flags
+from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import PTR
+from nervure.transformers.cpu.runtime import Program, Step, cores, result, variable
+from nervure.transformers.cpu.runtime.records import Code, ThreadPool
+from nervure.transformers.cpu.runtime.runtime_library import record
+from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
+from tests.transformers.cpu.kernels import address
+
+ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
+ZERO_DENORMALS = 0x1F80 | 0x8040
+
+
+def counting(turns: int, extent: int, alignment: int = 1, steps: int = 1) -> Program:
+    """out[k] += 1 in each step, with estimates that have it cut into many chunks."""
+    step = Step(address("spin"), [0], [turns], extent, alignment, nanoseconds=2_000_000, scratch=8)
+    return Program([step] * steps, [result(0)])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_every_element_is_visited_once_in_each_step(threads):
+    out = np.zeros(1000, np.int64)
+    with flags.overriding(threads=threads):
+        for _ in range(ROUNDS):
+            counting(5, 1000, alignment=7, steps=20).run([], [out])
+    assert set(out.tolist()) == {20 * ROUNDS}
+    assert record(ThreadPool).lock == 0
+
+
+def test_the_first_failure_is_the_same_for_all_threads():
+    values = np.zeros(100_000, np.int64)
+    values[[777, 50_000, 99_999]] = -5
+    program = Program([Step(address("check_positive"), [0], extent=values.size, nanoseconds=3_000_000)], [result(0)])
+    for threads in (1, 2, 5):
+        with flags.overriding(threads=threads):
+            status = program.run([], [values])
+        assert (status.code, status.position, status.value) == (5, 777, -5)
+
+
+def test_eight_threads_side_by_side():
+    program = counting(20, 256, steps=3)
+    outs = [np.zeros(256, np.int64) for _ in range(8)]
+
+    def work(out: np.ndarray) -> None:
+        for _ in range(200):
+            assert program.run([], [out]).code == Code.DONE
+
+    workers = [threading.Thread(target=work, args=[out]) for out in outs]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [set(out.tolist()) for out in outs] == [{600}] * 8
+
+
+def test_a_call_runs_alone_while_another_has_the_pool():
+    pool, out = record(ThreadPool), np.zeros(64, np.int64)
+    pool.lock = 1
+    try:
+        counting(1, 64).run([], [out])
+        assert pool.lock == 1
+    finally:
+        pool.lock = 0
+    assert set(out.tolist()) == {1}
+
+
+def test_the_switch_sets_how_many_threads_there_are():
+    with flags.overriding(threads=3):
+        assert record(ThreadPool).limit == 3
+        counting(1, 64).run([], [np.zeros(64, np.int64)])
+        assert record(ThreadPool).started >= 2
+    assert record(ThreadPool).limit == cores.threads(0)
+
+
+def test_quotas_of_time():
+    texts = ("150000 100000", "20000 100000", "max 100000", "-1 100000", "", "5")
+    assert [cores.quota(text) for text in texts] == [1, 1, None, None, None, None]
+
+
+@pytest.mark.parametrize(("own", "files", "expected"), [
+    ("0::/a/b\n", {"a/b/cpu.max": "max 100000\n", "a/cpu.max": "300000 100000\n"}, [None, 3, None]),
+    ("4:cpuacct,cpu:/x\n1:memory:/y\n0::/\n",
+     {"cpu/x/cpu.cfs_quota_us": "400000\n", "cpu/x/cpu.cfs_period_us": "100000\n", "cpu/cpu.cfs_quota_us": "-1\n",
+      "cpu/cpu.cfs_period_us": "100000\n"}, [4, None, None]),
+    ("", {}, [])])
+def test_quotas_are_read_from_either_version(tmp_path, own, files, expected):
+    for name, text in {"own": own, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert list(map(cores.quota, cores._quota_lines(tmp_path / "own", tmp_path))) == expected
+
+
+@cache
+def library() -> Any:
+    functions = []
+    for name in ("stmxcsr", "ldmxcsr"):
+        b = Builder(name, [("place", PTR)])
+        b.call(f"llvm.x86.sse.{name}", None, b.arguments[0])
+        b.ret()
+        functions.append(b)
+    return jit.load(jit.compile_object(assemble(functions)))
+
+
+def call(name: str, word: ctypes.c_uint32) -> None:
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library().address(name))(ctypes.addressof(word))
+
+
+def mode() -> int:
+    word = ctypes.c_uint32()
+    call("stmxcsr", word)
+    return word.value & ~0x3F
+
+
+@contextmanager
+def denormals_are_zero() -> Iterator[None]:
+    before = mode()
+    call("ldmxcsr", ctypes.c_uint32(ZERO_DENORMALS))
+    try:
+        yield
+    finally:
+        call("ldmxcsr", ctypes.c_uint32(before))
+
+
+@pytest.mark.skipif(not HAS_MXCSR, reason="other processors have another register for the mode")
+@pytest.mark.parametrize("threads", [1, 3])
+def test_denormals_are_kept_whatever_the_mode(threads):
+    tiny = np.full(100_000, np.finfo(np.float32).tiny)
+    program = Program([Step(address("halve"), [0], extent=tiny.size, nanoseconds=1_000_000)], [variable(0)])
+    with flags.overriding(threads=threads), denormals_are_zero():
+        program.run([], [], [tiny])
+        assert mode() == ZERO_DENORMALS
+    expected = np.float32(np.finfo(np.float32).tiny / 2).view(np.int32)
+    assert set(tiny.view(np.int32).tolist()) == {int(expected)} != {0}
