@@ -20,7 +20,7 @@ import sysconfig
 import warnings
 from collections.abc import Iterable
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 
 class Location(NamedTuple):
@@ -68,6 +68,16 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 _UNKNOWN = object()
+
+
+class Parts(TypedDict, total=False):
+    """The parts of an error but for the operation: what ``op.fail(kind, message, **parts)`` takes."""
+
+    operand: str | int | None
+    got: object
+    expected: object
+    location: object
+    help: str | None
 
 
 class NervureError(Exception):

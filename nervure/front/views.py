@@ -353,7 +353,7 @@ def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | 
     index_map = None
     while value is not stop and isinstance(value.op, View):
         _check_writable(value.op)
-        own = value.op.view.index_map
+        own = value.op.simple_view.index_map
         index_map = own if index_map is None else own.compose(index_map)
         value = value.op.operands[0]
     return value, index_map
@@ -364,7 +364,7 @@ def _check_writable(op: View) -> None:
         raise InvalidArgument("a pad or a concatenation cannot be assigned", op="assign", operand=1,
                               got=f"{type(op).__name__}, built at {op.location}", expected="a view of one tensor",
                               help="assign its parts")
-    if op.view.is_injective() is False:
+    if op.simple_view.is_injective() is False:
         raise InvalidArgument("this view visits an element twice, so it cannot be assigned", op="assign", operand=1,
                               got=f"{type(op).__name__}, built at {op.location}",
                               expected="a view that visits each element once", help="assign the tensor below it")

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from nervure.errors import FormatError, Location, NervureError, did_you_mean
 from nervure.ir.function import Assumption, Function, is_effect
@@ -45,7 +45,7 @@ _FIELD = re.compile(r" *([A-Za-z_]\w*) *=", re.ASCII)
 _KEYWORD = token(r"(?:assume|update|effect|return)\b")
 _COMMENT = re.compile(r'# *(?:(?P<file>[\w./-]+|"(?:[^"\\]|\\.)*+"):(?P<line>[0-9]{1,9}))? *'
                       r'(?:in (?P<scope>[\w./-]+|"(?:[^"\\]|\\.)*+"))? *', re.ASCII)
-_NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+_NO_METADATA: Mapping[str, object] = MappingProxyType({})
 _CACHED = 200  # characters of attributes that are remembered with their values
 _SUGGESTED = 500  # names among which a misspelt one is looked for
 
@@ -73,7 +73,7 @@ class Body:
         self.updates: list[tuple[Variable, Value]] = []
         self.effects: list[Op] = []
         self.results: list[Value] | None = None
-        self.attributes: dict[tuple[str, str], dict[str, Any]] = {}
+        self.attributes: dict[tuple[str, str], dict[str, object]] = {}
         self.name = line.name("the name of a function")
         if self.name in parser.functions:
             raise line.error(f"the function @{self.name} is there already", got=self.name, expected="a new name")
@@ -215,13 +215,13 @@ class Body:
                 types.append(parse_type(line, self.parser))
         return tuple(types)
 
-    def _attributes(self, line: Scanner, cls: type[Op]) -> dict[str, Any]:
+    def _attributes(self, line: Scanner, cls: type[Op]) -> dict[str, object]:
         """The attributes to the end of the line. Short ones are remembered: most lines repeat what others say."""
         key = cls.__name__, line.text[line.position:]
         known = self.attributes.get(key)
         if known is not None:
             return known
-        attributes: dict[str, Any] = {}
+        attributes: dict[str, object] = {}
         while not line.accept(")"):
             name = line.take(_FIELD, "an operand, an attribute such as axes=, or )")
             field = cls.fields.get(name)
@@ -238,7 +238,7 @@ class Body:
         return attributes
 
     def _build(self, line: Scanner, comment: str, cls: type[Op], operands: Iterable[Value],
-               attributes: Mapping[str, Any]) -> Op:
+               attributes: Mapping[str, object]) -> Op:
         before = set_override(self._provenance(line, comment))
         try:
             return cls(*operands, **attributes)

@@ -67,7 +67,7 @@ class Kind(Generic[T]):
     @overload
     def __call__(self, default: object, optional: Literal[True]) -> Field[T | None]: ...
 
-    def __call__(self, default: object = REQUIRED, optional: bool = False) -> Field[Any]:
+    def __call__(self, default: object = REQUIRED, optional: bool = False) -> Field[T] | Field[T | None]:
         """A field of this kind, which may have a default; ``optional`` admits None."""
         return Field(self, default, optional)
 
@@ -81,7 +81,7 @@ class Field(Generic[T]):
 
     __slots__ = ("kind", "default", "optional", "choices")
 
-    def __init__(self, kind: Kind[Any], default: object = REQUIRED, optional: bool = False,
+    def __init__(self, kind: Kind[T], default: object = REQUIRED, optional: bool = False,
                  choices: tuple[str, ...] = ()) -> None:
         self.kind, self.default, self.optional, self.choices = kind, default, optional, choices
 
@@ -95,7 +95,7 @@ class Field(Generic[T]):
 
         def __get__(self, op: object, cls: type) -> Field[T] | T: ...
 
-    def check(self, value: object, op: str, name: str) -> object:
+    def check(self, value: object, op: str, name: str) -> T | None:
         """The value in its normal form; WrongKind or InvalidArgument if it is not of this field's kind."""
         if value is None and self.optional:
             return None
@@ -107,9 +107,9 @@ class Field(Generic[T]):
                             got=f"{type(value).__name__} {value!r:.60}", expected=self.expected,
                             help=example) from None
         if self.choices and normal not in self.choices:
+            example = f"for example {name}={self.choices[0]!r}"
             raise InvalidArgument(f"attribute {name} is not one of its choices", op=op, operand=name, got=repr(normal),
-                                  expected=self.expected,
-                                  help=did_you_mean(normal, self.choices) or f"for example {name}={self.choices[0]!r}")
+                                  expected=self.expected, help=did_you_mean(str(normal), self.choices, example))
         return normal
 
     @property
@@ -119,11 +119,11 @@ class Field(Generic[T]):
             return " or ".join(map(repr, self.choices))
         return self.kind.words + (" or None" if self.optional else "")
 
-    def format(self, value: object, writer: Writer) -> str:
+    def format(self, value: T | None, writer: Writer) -> str:
         """The text of a value."""
         return "None" if value is None else self.kind.format(value, writer)
 
-    def parse(self, line: Scanner, reader: Reader) -> object:
+    def parse(self, line: Scanner, reader: Reader) -> T | None:
         """The inverse of ``format``."""
         return None if self.optional and line.accept("None") else self.kind.parse(line, reader)
 

@@ -12,8 +12,8 @@ its border.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
 from nervure.ir import field
@@ -24,10 +24,12 @@ from nervure.ir.notation import Reader
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.printer import print_function
 from nervure.ir.scanner import Scanner
-from nervure.ir.traverse import postorder, rebuild
+from nervure.ir.traverse import Transform, postorder, rebuild
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, symbols
 from nervure.types.frozen import Frozen, put, refuse_setting
+
+T = TypeVar("T")
 
 
 class Assumption(NamedTuple):
@@ -36,12 +38,12 @@ class Assumption(NamedTuple):
     left: DimLike
     right: DimLike
     op: str
-    location: Any
+    location: object
 
     def __str__(self) -> str:
         return f"{self.left} = {self.right}"
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         refuse_setting(self, name, value)
 
 
@@ -109,7 +111,7 @@ class Function(Frozen, Identity):
         """The values that must be computed: results, then updates, then what effects read."""
         return (*self.results, *[value for _, value in self.updates])
 
-    def rebuilt(self, transform: Callable[[Op], Any] | None = None,
+    def rebuilt(self, transform: Transform | None = None,
                 replaced: dict[Value, Value] | None = None) -> Function:
         """This function with each op replaced by what ``transform`` gives (None: kept); itself if nothing changed."""
         table = rebuild(self.operations, {} if replaced is None else replaced, transform)
@@ -170,7 +172,7 @@ def is_effect(op: Op) -> bool:
     return bool(getattr(op, "effectful", False))
 
 
-def _several(entries: Any) -> Sequence[Any]:
+def _several(entries: Iterable[T]) -> Sequence[T]:
     if isinstance(entries, Operand):
         raise WrongKind("results and parameters are lists", op="Function", got=type(entries).__name__,
                         expected="a list of values", help="write Function([result], [parameter])")
@@ -182,7 +184,7 @@ def _several(entries: Any) -> Sequence[Any]:
                         expected="a list", help="write Function([result], [parameter])") from None
 
 
-def _assumption(entry: Any) -> Assumption:
+def _assumption(entry: object) -> Assumption:
     if not isinstance(entry, Assumption):
         raise WrongKind("an assumption says which dimensions are equal", op="Function", operand="assumptions",
                         got=f"{entry!r:.60}", expected="Assumption(left, right, op, location)",
@@ -190,7 +192,7 @@ def _assumption(entry: Any) -> Assumption:
     return entry
 
 
-def _effect(entry: Any) -> Op:
+def _effect(entry: object) -> Op:
     if not isinstance(entry, Op):
         raise WrongKind("an effect is an op", op="Function", operand="effects", got=type(entry).__name__,
                         expected="Op",
@@ -202,7 +204,7 @@ def _effect(entry: Any) -> Op:
     return entry
 
 
-def _update(entry: Any) -> tuple[Variable, Value]:
+def _update(entry: Iterable[object]) -> tuple[Variable, Value]:
     try:
         variable, value = entry
     except (TypeError, ValueError):
@@ -214,7 +216,7 @@ def _update(entry: Any) -> tuple[Variable, Value]:
     return variable, as_value(value, "Function")
 
 
-def _parameter(entry: Any) -> Parameter:
+def _parameter(entry: object) -> Parameter:
     op = entry.op if isinstance(entry, Value) else entry
     if not isinstance(op, Parameter):
         raise WrongKind("a parameter must be a Parameter op", op="Function", got=type(entry).__name__,
@@ -243,7 +245,7 @@ def _assumed(operations: Iterable[Op]) -> list[Assumption]:
 
 def _unique(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
     """One of each pair of dimensions, the first."""
-    table: dict[Any, Assumption] = {}
+    table: dict[tuple[DimLike, DimLike], Assumption] = {}
     for entry in assumptions:
         table.setdefault((entry.left, entry.right), entry)
     return tuple(table.values())

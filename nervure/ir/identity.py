@@ -16,7 +16,6 @@ nervure.errors.WrongKind: copy: a Node is compared by identity and cannot be cop
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from nervure.errors import WrongKind
 
@@ -26,24 +25,24 @@ class Identity:
 
     __slots__ = ()
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> object:
         raise _refused(self, "copy", "copied")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: object) -> object:
         raise _refused(self, "copy", "copied")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> str | tuple[object, ...]:
         raise _refused(self, "pickle", "pickled")
 
 
-def is_found_by_name(function: Any) -> bool:
+def is_found_by_name(function: object) -> bool:
     """Whether a module has this function by its name; the program itself, which no other imports, does not count.
 
     >>> is_found_by_name(is_found_by_name), is_found_by_name(lambda: None)
     (True, False)
     """
     module = getattr(function, "__module__", None)
-    found: Any = None if module == "__main__" else sys.modules.get(module or "")
+    found: object = None if module == "__main__" else sys.modules.get(module or "")
     for part in getattr(function, "__qualname__", "").split("."):
         found = getattr(found, part, None)
     return found is function

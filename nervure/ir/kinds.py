@@ -21,14 +21,22 @@ product, for example, is the domain (i, j, k), the reads ``a[i, k]`` and ``b[k, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from nervure.errors import DtypeMismatch, ShapeMismatch
-from nervure.ir.op import Op, Value, as_value, same_types
+from nervure.ir.notation import Number
+from nervure.ir.op import Inferred, Op, Operand, Value, as_value, same_types
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, index, symbols
 from nervure.types.dtype import DType, all_dtypes
 from nervure.types.frozen import frozen_dataclass
+from nervure.types.view import ComplexView, SimpleView
+
+Scalar = TypeVar("Scalar")
+"""What a backend has for one scalar."""
+
+ScalarExpression = Callable[..., Any]
+"""A function of a scalar namespace and scalars (or tuples of them), which gives a scalar or a tuple of them."""
 
 ALL = frozenset(all_dtypes)
 # 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
@@ -75,7 +83,7 @@ class Elementwise(Pointwise, abstract=True):
 
     cost = 16
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
+    def evaluate(self, s: Any, *elements: Scalar) -> Scalar:
         """The scalar expression, written with the scalar namespace ``s``."""
         raise NotImplementedError
 
@@ -89,7 +97,7 @@ class View(Op, abstract=True):
 
     composes: ClassVar[bool] = True
 
-    def describe(self, *types: BasicTensorDescription) -> Any:
+    def describe(self, *types: BasicTensorDescription) -> SimpleView | ComplexView:
         """The view description, from the operands' types."""
         raise NotImplementedError
 
@@ -102,13 +110,20 @@ class View(Op, abstract=True):
         return first.with_(shape=self.describe(*types).shape, layout=None)
 
     @property
-    def view(self) -> Any:
+    def view(self) -> SimpleView | ComplexView:
         """The view description of this node."""
         return self.describe(*[operand.type for operand in self.operands])
 
+    @property
+    def simple_view(self) -> SimpleView:
+        """The view description of a view of one tensor."""
+        view = self.view
+        assert isinstance(view, SimpleView)
+        return view
+
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...] | None:
         view = self.view
-        if not hasattr(view, "index_map"):
+        if isinstance(view, ComplexView):
             return (merge_labels(self.operands) if len(types[0].shape) == self.operands[0].rank else None,)
         source = self.operands[0].labels or (None,) * self.operands[0].rank
         return (labels_through(view.index_map.coordinates, source, len(types[0].shape)),)
@@ -136,7 +151,7 @@ class Access:
     """
 
     coordinates: tuple[DimLike | Element, ...]
-    fill: Any = None
+    fill: Number | None = None
     drop: bool = False
 
 
@@ -160,11 +175,11 @@ class Structure:
     domain: tuple[DimLike, ...]
     reads: tuple[Access | None, ...]
     writes: tuple[Access, ...]
-    body: Callable[..., Any]
-    combine: str | Callable[..., Any] | None = None
+    body: ScalarExpression
+    combine: str | ScalarExpression | None = None
     initial: int | None = None
     accumulate: DType | None = None
-    finish: Callable[..., Any] | None = None
+    finish: ScalarExpression | None = None
 
     @property
     def written(self) -> tuple[int, ...]:
@@ -186,12 +201,18 @@ def coordinate_symbols(coordinate: DimLike | Element) -> frozenset[str]:
     return symbols(coordinate) if isinstance(coordinate, Dim) else frozenset()
 
 
-def multiply_body(s: Any, left: Any, right: Any) -> Any:
+class Multiplying(Protocol[Scalar]):
+    """The part of the scalar namespace that the body of a contraction needs."""
+
+    def multiply(self, x: Scalar, y: Scalar) -> Scalar: ...
+
+
+def multiply_body(s: Multiplying[Scalar], left: Scalar, right: Scalar) -> Scalar:
     """The body of every contraction: backends recognise it by identity."""
     return s.multiply(left, right)
 
 
-def identity_body(s: Any, element: Any) -> Any:
+def identity_body(s: object, element: Scalar) -> Scalar:
     """The body of plain reductions, and of what only moves elements."""
     return element
 
@@ -221,7 +242,7 @@ class Composite(Op, abstract=True):
         """Whether ``vjp`` is to be used, rather than the derivative of the decomposition."""
         return type(self).vjp is not Op.vjp
 
-    def decompose(self, *operands: Value) -> Any:
+    def decompose(self, *operands: Value) -> Operand | Sequence[Operand]:
         """The value (a tuple where there are several outputs) in terms of other ops."""
         raise NotImplementedError
 
@@ -238,11 +259,11 @@ class Composite(Op, abstract=True):
                             help="correct the op's decompose, or its type rule")
         return tuple(values)
 
-    def infer(self, *types: BasicTensorDescription) -> Any:
+    def infer(self, *types: BasicTensorDescription) -> Inferred:
         results = self.decompose(*self.operands)
         if isinstance(results, (tuple, list)):
             return tuple([entry.type for entry in results])
-        return results.type
+        return as_value(results, type(self).__name__).type
 
 
 def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DType], position: int = 0) -> None:
@@ -273,7 +294,7 @@ def merge_labels(operands: Sequence[Value]) -> Labels | None:
     return None if merged is None else tuple(merged)
 
 
-def labels_through(coordinates: Sequence[Any], source: Sequence[str | None], rank: int) -> Labels | None:
+def labels_through(coordinates: Sequence[DimLike | Element], source: Sequence[str | None], rank: int) -> Labels | None:
     """The labels after an index translation.
 
     A dimension has one where a single coordinate depends on it, and on no other dimension.

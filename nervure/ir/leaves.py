@@ -18,6 +18,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument
 from nervure.ir import field
+from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType, as_dtype
@@ -57,7 +58,7 @@ class Full(Leaf):
     dtype = field.dtype()
     shape = field.shape()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"number": fit_number(self.number, self.dtype)}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -73,36 +74,35 @@ class ReadVariable(Leaf):
         return self.variable.type
 
 
-def fit_number(number: Any, dtype: DType) -> Any:
+def fit_number(number: Any, dtype: DType) -> Number:
     """A Python scalar as the element type holds it; InvalidArgument where an integer does not fit.
 
     >>> from nervure.types.dtype import float16, uint8
     >>> fit_number(0.1, float16), fit_number(3.0, uint8)
     (0.0999755859375, 3)
     """
-    if isinstance(number, (np.generic, np.ndarray)):
-        number = number.item()
+    value: Number = number.item() if isinstance(number, (np.generic, np.ndarray)) else number
     if dtype.kind == "bool":
-        return bool(number)
-    if dtype.is_integer:
-        if isinstance(number, complex) or number != number or abs(number) == math.inf or int(number) != number:
-            raise InvalidArgument(f"{number} is no {dtype.name}", operand="number", got=number,
-                                  expected="an integer", help="round it first, or use a float element type")
-        if not dtype.minimum <= number <= dtype.maximum:
-            raise InvalidArgument(f"{number} does not fit {dtype.name}", operand="number", got=number,
-                                  expected=f"{dtype.minimum} to {dtype.maximum}", help="use a wider element type")
-        return int(number)
+        return bool(value)
     if dtype.kind == "complex":
-        return complex(dtype.numpy.type(number))
-    if isinstance(number, complex):
-        raise InvalidArgument("a complex number has no place in a real tensor", operand="number",
-                              got=number,
+        return complex(dtype.numpy.type(value))
+    low, high = dtype.limits
+    if dtype.is_integer:
+        if isinstance(value, complex) or value != value or abs(value) == math.inf or int(value) != value:
+            raise InvalidArgument(f"{value} is no {dtype.name}", operand="number", got=value,
+                                  expected="an integer", help="round it first, or use a float element type")
+        if not low <= value <= high:
+            raise InvalidArgument(f"{value} does not fit {dtype.name}", operand="number", got=value,
+                                  expected=f"{low} to {high}", help="use a wider element type")
+        return int(value)
+    if isinstance(value, complex):
+        raise InvalidArgument("a complex number has no place in a real tensor", operand="number", got=value,
                               expected=f"a real number, for {dtype.name}", help="use a complex element type")
     try:
-        value = float(number)
+        value = float(value)
     except OverflowError:
-        value = math.copysign(math.inf, number)
-    if -dtype.maximum <= value <= dtype.maximum:  # type: ignore[operator]  # floats have limits
+        value = math.copysign(math.inf, value)
+    if low <= value <= high:
         return float(dtype.numpy.type(value))
     with np.errstate(all="ignore"):  # infinities, NaN, and what rounds to an infinity
         return float(dtype.numpy.type(value))

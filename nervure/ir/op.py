@@ -14,16 +14,18 @@ f32[2, 3] Multiply(Add, Full)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar, Unpack
 
 import numpy as np
 
 from nervure.errors import (
     DtypeMismatch,
     InvalidArgument,
+    Location,
     NervureError,
+    Parts,
     ShapeMismatch,
     WrongKind,
     did_you_mean,
@@ -31,17 +33,33 @@ from nervure.errors import (
 from nervure.ir import field
 from nervure.ir.field import REQUIRED, Field
 from nervure.ir.identity import Identity
+from nervure.ir.notation import Number
 from nervure.ir.provenance import Provenance, current_provenance
 from nervure.ir.signature import Signature
 from nervure.types.description import BasicTensorDescription, Labels
+from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
 from nervure.types.frozen import Frozen, put, slot_writers
+
+Inferred = BasicTensorDescription | tuple[BasicTensorDescription, ...]
+"""What a type rule gives: the type of each output, or that of the only one."""
+
+Gradient: TypeAlias = "Value | tuple[Value | None, ...]"
+"""What a derivative receives: the gradient of the output, or a tuple of them where there are several."""
+
+Gradients = Sequence["Operand | None"]
+"""What a derivative gives: a gradient for each operand; None is zero."""
+
+ValueLike: TypeAlias = "Operand | Number | np.generic"
+"""What an operator takes beside a value: a number becomes a constant of its type."""
+
+Failure = TypeVar("Failure", bound=NervureError)
 
 registry: dict[str, type[Op]] = {}
 """The op classes by name. Classes alone: nodes are in no table."""
 
 
-def as_value(operand: Any, op: str = "operand", position: int | None = None) -> Value:
+def as_value(operand: object, op: str = "operand", position: int | None = None) -> Value:
     """The value an operand stands for: itself, or the only output of an op."""
     if type(operand) is Value:
         return operand
@@ -82,7 +100,7 @@ class Operand(Frozen, Identity):
         return self.type.dtype
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def shape(self) -> tuple[DimLike, ...]:
         """The shape: ints and symbolic dimensions."""
         return self.type.shape
 
@@ -91,7 +109,7 @@ class Operand(Frozen, Identity):
         """The number of dimensions."""
         return len(self.type.shape)
 
-    def full(self, number: Any) -> Value:
+    def full(self, number: Number | np.generic) -> Value:
         """A tensor of one number with the type and shape of this."""
         return registry["Full"](number, self.dtype, self.shape).outputs[0]
 
@@ -99,7 +117,7 @@ class Operand(Frozen, Identity):
         """The sum over some axes, which the result lacks."""
         return registry["Sum"](self, axes).outputs[0]
 
-    def _binary(self, name: str, other: Any, swap: bool = False) -> Value:
+    def _binary(self, name: str, other: ValueLike, swap: bool = False) -> Value:
         if isinstance(other, (bool, int, float, complex, np.generic)):
             other = self.full(other)
         elif not isinstance(other, Operand):
@@ -107,58 +125,58 @@ class Operand(Frozen, Identity):
         left, right = (other, self) if swap else (self, other)
         return registry[name](left, right).outputs[0]
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: ValueLike) -> Value:
         return self._binary("Add", other)
 
-    def __radd__(self, other: Any) -> Value:
+    def __radd__(self, other: ValueLike) -> Value:
         return self._binary("Add", other, True)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: ValueLike) -> Value:
         return self._binary("Subtract", other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: ValueLike) -> Value:
         return self._binary("Subtract", other, True)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: ValueLike) -> Value:
         return self._binary("Multiply", other)
 
-    def __rmul__(self, other: Any) -> Value:
+    def __rmul__(self, other: ValueLike) -> Value:
         return self._binary("Multiply", other, True)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: ValueLike) -> Value:
         return self._binary("Divide", other)
 
-    def __rtruediv__(self, other: Any) -> Value:
+    def __rtruediv__(self, other: ValueLike) -> Value:
         return self._binary("Divide", other, True)
 
-    def __floordiv__(self, other: Any) -> Value:
+    def __floordiv__(self, other: ValueLike) -> Value:
         return self._binary("FloorDivide", other)
 
-    def __rfloordiv__(self, other: Any) -> Value:
+    def __rfloordiv__(self, other: ValueLike) -> Value:
         return self._binary("FloorDivide", other, True)
 
-    def __mod__(self, other: Any) -> Value:
+    def __mod__(self, other: ValueLike) -> Value:
         return self._binary("Mod", other)
 
-    def __rmod__(self, other: Any) -> Value:
+    def __rmod__(self, other: ValueLike) -> Value:
         return self._binary("Mod", other, True)
 
-    def __pow__(self, other: Any) -> Value:
+    def __pow__(self, other: ValueLike) -> Value:
         return self._binary("Power", other)
 
-    def __rpow__(self, other: Any) -> Value:
+    def __rpow__(self, other: ValueLike) -> Value:
         return self._binary("Power", other, True)
 
-    def __lt__(self, other: Any) -> Value:
+    def __lt__(self, other: ValueLike) -> Value:
         return self._binary("Less", other)
 
-    def __le__(self, other: Any) -> Value:
+    def __le__(self, other: ValueLike) -> Value:
         return self._binary("LessEqual", other)
 
-    def __gt__(self, other: Any) -> Value:
+    def __gt__(self, other: ValueLike) -> Value:
         return self._binary("Greater", other)
 
-    def __ge__(self, other: Any) -> Value:
+    def __ge__(self, other: ValueLike) -> Value:
         return self._binary("GreaterEqual", other)
 
     def __neg__(self) -> Value:
@@ -190,7 +208,7 @@ class Value(Operand):
 
     type = property(lambda self: self._type, doc="Element type and shape.")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name != "labels":
             super().__setattr__(name, value)
         if value is not None and not _are_labels(value, len(self._type.shape)):
@@ -206,7 +224,7 @@ class Value(Operand):
 _put_op, _put_index, _put_type, _put_labels = slot_writers(Value)
 
 
-def _are_labels(value: Any, rank: int) -> bool:
+def _are_labels(value: object, rank: int) -> TypeGuard[Labels]:
     return type(value) is tuple and len(value) == rank and all([isinstance(entry, (str, NoneType)) for entry in value])
 
 
@@ -218,7 +236,7 @@ _RESERVED = frozenset(
 class OpMeta(type):
     """Turns the declared fields of an op class into slots, and registers concrete classes by name."""
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> Any:
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> OpMeta:
         own = {key: entry for key, entry in namespace.items() if isinstance(entry, Field)}
         for key in own:
             del namespace[key]
@@ -243,11 +261,11 @@ class OpMeta(type):
             _register(cls)
         return cls
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], abstract: bool = False) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, object], abstract: bool = False) -> None:
         super().__init__(name, bases, namespace)
 
 
-def _declare_signature(cls: Any, namespace: dict[str, Any]) -> None:
+def _declare_signature(cls: Any, namespace: dict[str, object]) -> None:
     """Compiles the where string of a class: its type rule, unless it has ``infer``, and the names of its operands."""
     integers = [name for name, entry in cls.fields.items() if entry.kind in (field.integer, field.dimension)]
     cls.type_rule = rule = Signature.parse(cls.signature, integers)
@@ -262,12 +280,12 @@ def _declare_signature(cls: Any, namespace: dict[str, Any]) -> None:
         cls.infer_labels = Op.infer_labels
 
 
-def _inherits_commutative(bases: Any) -> bool:
+def _inherits_commutative(bases: Iterable[Any]) -> bool:
     """Whether an abstract class says so: who derives from a concrete one may change its meaning."""
     return any([base.commutative for base in bases if getattr(base, "abstract", False)])
 
 
-def _register(cls: Any) -> None:
+def _register(cls: type[Op]) -> None:
     """Adds a class to the registry. A user's class may be declared again; a built-in name is taken for good."""
     known = registry.get(cls.__name__)
     if known is not None and known.__module__.startswith("nervure.") and known.__module__ != cls.__module__:
@@ -284,7 +302,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     """
 
     __slots__ = ("operands", "outputs", "provenance", "name", "__weakref__")
-    fields: ClassVar[dict[str, Field[Any]]] = {}
+    fields: ClassVar[dict[str, Field[object]]] = {}
     operand_names: Any = ()
     signature: ClassVar[str | None] = None
     type_rule: ClassVar[Signature | None] = None
@@ -299,7 +317,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     provenance: Provenance
     name: str | None
 
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+    def __init__(self, *arguments: Any, **attributes: object) -> None:
         cls = type(self)
         if cls.fields or len(arguments) != cls.arity or attributes:
             arguments = self._bind(arguments, attributes)
@@ -318,11 +336,10 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         try:
             if type(self).fields:
                 self._normalise(given)
-            types = self.infer(*given)
+            inferred = self.infer(*given)
         except NervureError as error:  # the parts that the rules below an op do not know: whose rule it was
             raise error.within(type(self).__name__, location=self.provenance.location) from None
-        if type(types) is not tuple:
-            types = (types,)
+        types = inferred if isinstance(inferred, tuple) else (inferred,)
         for entry in types:
             if type(entry) is not BasicTensorDescription:
                 raise self.fail(WrongKind, "infer gives the type of each output", operand="infer",
@@ -348,7 +365,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
                                 help='as in return {"axes": (0, 1)}; {} leaves them all as they are')
             put(self, name, normal[name])
 
-    def _bind(self, arguments: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, arguments: tuple[Any, ...], attributes: dict[str, object]) -> tuple[Any, ...]:
         """Sets the attributes; returns the operands."""
         cls = type(self)
         count = len(arguments) if cls.arity is None else cls.arity
@@ -390,14 +407,14 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
     # -- what subclasses declare ---------------------------------------------------------------------------
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         """Attributes in the one form that they have for operands of these types, by name; ``infer`` comes after it.
 
         As ``{"axes": (0, 2)}`` for axes that were given as (-1, 0). What is in that form already stays as it is.
         """
         return {}
 
-    def infer(self, *types: BasicTensorDescription) -> Any:
+    def infer(self, *types: BasicTensorDescription) -> Inferred:
         """The type of each output, from the operands' types; raises where they do not fit. Here: by the signature."""
         if self.type_rule is None:
             raise self.fail(WrongKind, "the op has no type rule", operand="infer", got="neither a signature nor infer",
@@ -412,7 +429,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         before = [entry.labels for entry in self.operands]
         return self.type_rule.infer_labels([entry.type for entry in self.operands], before, types)
 
-    def vjp(self, gradient: Any, *operands: Value) -> Sequence[Any]:
+    def vjp(self, gradient: Gradient, *operands: Value) -> Gradients:
         """One gradient an operand (None: zero), from the gradient of the output (a tuple where there are several)."""
         raise NotImplementedError(f"{type(self).__name__} has no derivative")
 
@@ -424,12 +441,12 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         return as_value(self)
 
     @property
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         """The attributes by name, in the order of their declaration."""
         return {name: getattr(self, name) for name in type(self).fields}
 
     @property
-    def location(self) -> Any:
+    def location(self) -> Location | None:
         """The user's file and line, or None."""
         return self.provenance.location
 
@@ -458,7 +475,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
                 fresh.labels = old.labels
         return copy
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name != "name":
             super().__setattr__(name, value)
         if not isinstance(value, (str, NoneType)):
@@ -473,7 +490,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
             return f"build a new op: {self.usage()}"
         return "give attributes another form in normalise(self, *types), which runs before infer"
 
-    def fail(self, kind: type[NervureError], message: str, **parts: Any) -> NervureError:
+    def fail(self, kind: type[Failure], message: str, **parts: Unpack[Parts]) -> Failure:
         """An error of this op: named, and at the user's line when the op already has one."""
         if hasattr(self, "provenance"):
             parts.setdefault("location", self.provenance.location)
@@ -495,7 +512,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 _put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: Value, right: Value) -> bool:
     return left is right
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from nervure.types.dim import Dim, DimLike, parse_declaration, parse_dim, symbol
 
 _DECLARATION = token(r"\S+")
 _CODE = re.compile(r'(?:[^"#]|"(?:[^"\\]|\\.)*+")*+')
+T = TypeVar("T")
 
 
 def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
@@ -125,7 +126,7 @@ class Parser:
         self.used.add(f"@{name}")
         return self._known(line, "function", "@", name, self.functions)
 
-    def _known(self, line: Scanner, what: str, sigil: str, name: str, table: Mapping[str, Any]) -> Any:
+    def _known(self, line: Scanner, what: str, sigil: str, name: str, table: Mapping[str, T]) -> T:
         if name not in table:
             raise line.error(f"there is no {what} {sigil}{name}", got=f"{sigil}{name}", help=suggestion(name, table),
                              expected=f"a {what} that is declared before")

@@ -21,7 +21,7 @@ uses them, and arrays that are kept beside the text. A name is the op's label, m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from nervure.ir.op import Op, Value
 from nervure.ir.provenance import Provenance
 from nervure.ir.scanner import name_text
 from nervure.ir.variable import Variable
+from nervure.types.description import Labels
 from nervure.types.dim import Dim, DimLike, declaration, declared_symbols
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Printer:
         self.variables = {} if variables is None else variables
         self.symbols: dict[str, Dim] = {}
         self._dims: dict[int, str] = {}  # by identity: equal dimensions may know different bounds
-        self._types: dict[tuple[int, Any], str] = {}
+        self._types: dict[tuple[int, Labels | None], str] = {}
         self._variable_names: dict[Variable, str] = {}
         self._variable_table = Names()
         functions = Names()
@@ -113,7 +114,7 @@ class Printer:
         """A reference to a function that an op holds."""
         return f"@{self._function_names[function]}"
 
-    def host_function(self, function: Any) -> str:
+    def host_function(self, function: Callable[..., object]) -> str:
         """A function of the host program, for people to see."""
         return f"<host function {getattr(function, '__name__', type(function).__name__)}>"
 
@@ -210,7 +211,7 @@ class _ArrayTable:
 
     def __init__(self, arrays: dict[str, np.ndarray]) -> None:
         self.arrays = arrays
-        self._names: dict[Any, str] = {}
+        self._names: dict[tuple[object, ...], str] = {}
 
     def reference(self, array: np.ndarray) -> str:
         key = array.__array_interface__["data"][0], array.dtype, array.shape, array.strides

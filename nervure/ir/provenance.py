@@ -16,13 +16,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nervure.errors import InvalidArgument, Location, user_location
 from nervure.types.frozen import refuse_setting
 
 _new = tuple.__new__  # half the time of calling the class, which every node would
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 class Provenance(NamedTuple):
@@ -30,9 +30,9 @@ class Provenance(NamedTuple):
 
     location: Location | None
     scope: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, object]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         refuse_setting(self, name, value)
 
 
@@ -146,7 +146,7 @@ def name_scope(name: str) -> Iterator[Scope]:
 
 
 @contextmanager
-def metadata(**entries: Any) -> Iterator[None]:
+def metadata(**entries: object) -> Iterator[None]:
     """Attaches facts to what is built inside: ``with nv.metadata(layer="dense"): ...``; inner entries win.
 
     >>> with nv.metadata(layer="dense"):

@@ -16,23 +16,32 @@ of the op stands for its value. A division by 0 gives 0, as in all dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
-from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind
-from nervure.ir.signature_mismatch import (
-    ASSUME,
-    Bindings,
-    Problem,
-    dtype_problems,
-    expectation,
-    shape_problems,
-)
-from nervure.ir.signature_reading import Pattern, Reading, read
+from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, Parts, ShapeMismatch, WrongKind
+from nervure.ir.where_string import Pattern, Reading, read
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, equal, substitute, symbols
 from nervure.types.dtype import DType
+
+if TYPE_CHECKING:
+    from nervure.ir.op import Op
+
+ASSUME = "where they are equal in every call, ops.AssumeShape says so"
+
+
+class Bindings:
+    """What names, type variables and ``~`` stand for in one use of a signature."""
+
+    __slots__ = ("lengths", "dtypes", "rest")
+
+    def __init__(self, lengths: dict[str, DimLike]) -> None:
+        self.lengths = lengths
+        self.dtypes: dict[str, DType] = {}
+        self.rest: tuple[DimLike, ...] | None = None
 
 
 class Signature:
@@ -60,7 +69,7 @@ class Signature:
         """The names of the operands, in order."""
         return tuple([pattern.name for pattern in self.operands])
 
-    def infer(self, op: Any, types: Sequence[BasicTensorDescription]) -> tuple[BasicTensorDescription, ...]:
+    def infer(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> tuple[BasicTensorDescription, ...]:
         """The types of the results; ShapeMismatch or DtypeMismatch naming every operand that does not fit.
 
         ``op`` supplies attributes and names the error; None will do where neither is needed.
@@ -77,7 +86,7 @@ class Signature:
     def infer_labels(self, types: Sequence[BasicTensorDescription], labels: Sequence[Labels | None],
                      results: Sequence[BasicTensorDescription]) -> tuple[Labels | None, ...]:
         """The labels of the results: a name keeps the first label that one of its dimensions has, so does ``~``."""
-        known: dict[Any, str | None] = {}
+        known: dict[object, str | None] = {}
         for pattern, type, given in zip(self._patterns(None, types), types, labels, strict=True):
             for key, label in zip(_keys(pattern, type.rank), given or (None,) * type.rank, strict=True):
                 known[key] = known.get(key) or label
@@ -85,13 +94,13 @@ class Signature:
                  for pattern, type in zip(self.results, results, strict=True)]
         return tuple([entry if any(entry) else None for entry in found])
 
-    def _patterns(self, op: Any, types: Sequence[BasicTensorDescription]) -> tuple[Pattern, ...]:
+    def _patterns(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> tuple[Pattern, ...]:
         patterns = self.operands * len(types) if self.variadic else self.operands
         if len(patterns) != len(types):
             raise _error(op, InvalidArgument, "wrong number of operands", got=len(types), expected=self.text)
         return patterns
 
-    def _relate(self, op: Any, bindings: Bindings) -> None:
+    def _relate(self, op: Op | None, bindings: Bindings) -> None:
         lengths = bindings.lengths
         for relation in self.relations:
             right = substitute(relation.right, lengths)
@@ -105,7 +114,8 @@ class Signature:
                 raise _error(op, ShapeMismatch, f"{relation} does not hold", got=known, expected=relation,
                              help=None if equal(left, right) is False else ASSUME)
 
-    def _mismatch(self, op: Any, patterns: Sequence[Pattern], types: Sequence[BasicTensorDescription]) -> NervureError:
+    def _mismatch(self, op: Op | None, patterns: Sequence[Pattern],
+                  types: Sequence[BasicTensorDescription]) -> NervureError:
         """The error with everything that does not fit, found by binding once more without stopping."""
         bindings = Bindings({name: _attribute(op, name) for name in self.attributes})
         problems: dict[str, list[Problem]] = {}
@@ -124,11 +134,11 @@ class Signature:
         return f"Signature({self.text!r})"
 
 
-def _error(op: Any, kind: type[NervureError], message: str, **parts: Any) -> NervureError:
+def _error(op: Op | None, kind: type[NervureError], message: str, **parts: Unpack[Parts]) -> NervureError:
     return kind(message, op="signature", **parts) if op is None else op.fail(kind, message, **parts)
 
 
-def _attribute(op: Any, name: str) -> DimLike:
+def _attribute(op: Op | None, name: str) -> DimLike:
     value = getattr(op, name)
     if not isinstance(value, (int, Dim)):
         raise _error(op, InvalidArgument, f"attribute {name} is needed for the shapes", operand=name, got=value,
@@ -174,7 +184,7 @@ def _result(pattern: Pattern, bindings: Bindings, first: DType | None) -> BasicT
     return BasicTensorDescription(dtype, (*before, *rest, *after))
 
 
-def _keys(pattern: Pattern, rank: int) -> list[Any]:
+def _keys(pattern: Pattern, rank: int) -> list[object]:
     """What stands for each dimension: a name, a position within ``~``, or nothing that could carry a label."""
     rest = [("~", position) for position in range(rank - len(pattern.entries))]
     before, after = [[entry if isinstance(entry, str) else object() for entry in part]
@@ -182,10 +192,112 @@ def _keys(pattern: Pattern, rank: int) -> list[Any]:
     return [*before, *rest, *after]
 
 
-def _listed(patterns: Sequence[Pattern], types: Iterable[Any]) -> str:
+def _listed(patterns: Sequence[Pattern], types: Iterable[object]) -> str:
     return ", ".join([f"{pattern.name}: {type}" for pattern, type in zip(patterns, types, strict=True)])
 
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str, attributes: frozenset[str]) -> Signature:
     return Signature(text, read(text, attributes), attributes)
+
+
+# -- what to say where operands do not fit: each problem of each operand, with what would repair it ------------------
+
+
+class Problem(NamedTuple):
+    """What is wrong with an operand and what to do about it, and whether it is the shape (or the element type)."""
+
+    text: str
+    is_shape: bool
+
+
+def dtype_problems(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) -> Iterator[Problem]:
+    """At most one problem; binds the type variable if it is free."""
+    wanted = pattern.dtype
+    if isinstance(wanted, str):
+        wanted = bindings.dtypes.setdefault(wanted, type.dtype)
+    if wanted is not type.dtype:
+        yield Problem(f"{pattern.name} has {type.dtype.name} elements, not {wanted.name}: insert ops.Convert", False)
+
+
+def shape_problems(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) -> Iterator[Problem]:
+    """All problems of the shape; binds what is free, so that later operands are compared with it."""
+    shape, name = type.shape, pattern.name
+    needed = len(pattern.entries) + (len(bindings.rest or ()) if pattern.has_rest else 0)
+    is_open = pattern.has_rest and bindings.rest is None
+    if len(shape) < needed:
+        where = _missing_at(_wanted(pattern, bindings), shape)
+        yield Problem(f"add a broadcastable axis to {name} at position {where} (ops.Reshape, ops.Broadcast): it has "
+                      f"{len(shape)} dimensions, not {needed}{' or more' if is_open else ''}", True)
+        return
+    if len(shape) > needed and not is_open:
+        yield Problem(f"{name} has {len(shape)} dimensions, not {needed}", True)
+        return
+    first = len(pattern.before)
+    if is_open:
+        bindings.rest = shape[first:first + len(shape) - needed]
+    wanted = _wanted(pattern, bindings)
+    swapped = _swapped(wanted, shape)
+    if swapped is not None:
+        yield Problem(f"swap dimensions {swapped[0]} and {swapped[1]} of {name} (ops.Permute): it is {type}", True)
+        return
+    rest = ["~"] * len(bindings.rest or ()) if pattern.has_rest else []
+    names = [*pattern.before, *rest, *pattern.after]
+    for position, (entry, length) in enumerate(zip(names, shape, strict=True)):
+        known = wanted[position]
+        if isinstance(entry, str) and entry != "~":
+            known = bindings.lengths.setdefault(entry, length)
+        relation = known is None or known == length or equal(known, length)
+        if known is not None and relation is not True:
+            yield Problem(_repair(f"dimension {position} of {name}", entry, length, known, relation), True)
+
+
+def expectation(pattern: Pattern, bindings: Bindings) -> str:
+    """The type an operand should have, as far as it is known: ``f32[3, k]``."""
+    dtype = bindings.dtypes.get(pattern.dtype, pattern.dtype) if isinstance(pattern.dtype, str) else pattern.dtype
+    before, after = [[str(entry if isinstance(entry, int) else bindings.lengths.get(entry, entry)) for entry in part]
+                     for part in (pattern.before, pattern.after)]
+    rest = ["~"] if bindings.rest is None else [str(length) for length in bindings.rest]
+    entries = ", ".join([*before, *(rest if pattern.has_rest else []), *after])
+    return f"{dtype.short if isinstance(dtype, DType) else dtype}[{entries}]"
+
+
+def _wanted(pattern: Pattern, bindings: Bindings) -> list[DimLike | None]:
+    """The lengths that a pattern asks for; None where any will do."""
+    before, after = [[bindings.lengths.get(entry) if isinstance(entry, str) else entry for entry in part]
+                     for part in (pattern.before, pattern.after)]
+    return [*before, *(bindings.rest or () if pattern.has_rest else ()), *after]
+
+
+def _fits(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> bool:
+    return all([known is None or equal(known, length) is True for known, length in zip(wanted, shape, strict=True)])
+
+
+def _missing_at(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> int:
+    """Where an axis is missing: the position that makes all others fit, else the front, as NumPy aligns shapes."""
+    if len(wanted) == len(shape) + 1:
+        for position in range(len(wanted)):
+            if _fits([*wanted[:position], *wanted[position + 1:]], shape):
+                return position
+    return 0
+
+
+def _swapped(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> tuple[int, int] | None:
+    """Two dimensions that make the shape fit when they are swapped, if it does not fit already."""
+    if _fits(wanted, shape):
+        return None
+    for left, right in combinations(range(len(shape)), 2):
+        changed = list(shape)
+        changed[left], changed[right] = changed[right], changed[left]
+        if _fits(wanted, changed):
+            return left, right
+    return None
+
+
+def _repair(place: str, entry: str | int, length: DimLike, known: DimLike, relation: bool | None) -> str:
+    meant = f" ({entry})" if isinstance(entry, str) and entry != "~" else ""
+    if relation is None:
+        return f"{place}{meant} is {length}, not known to be {known}: {ASSUME}"
+    if length == 1:
+        return f"broadcast {place}{meant} from 1 to {known} (ops.Broadcast)"
+    return f"{place}{meant} is {length}, not {known}"

@@ -22,7 +22,7 @@ import hashlib
 import itertools
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def _lines(function: Function) -> list[str]:
 class _Anonymous(Printer):
     """The text that equality compares: host functions are told apart."""
 
-    def host_function(self, function: Any) -> str:
+    def host_function(self, function: Callable[..., object]) -> str:
         return f"<host function {_token(function)}>"
 
 
@@ -71,12 +71,12 @@ def _digest(array: np.ndarray) -> str:
     return array_text(array, f"sha256 {hashlib.sha256(native.reshape(-1).view(np.uint8).data).hexdigest()}")
 
 
-_tokens: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_tokens: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
 _tokens_lock = threading.Lock()
 _serial_numbers = itertools.count()
 
 
-def _token(function: Any) -> int:
+def _token(function: object) -> int:
     """A number for a function of the host program, the same as long as it lives, never given to another one.
 
     What cannot be remembered weakly (a NumPy ufunc) gets a new number each time: it equals nothing, which is safe.

@@ -9,11 +9,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
+
+Transform = Callable[[Op], Operand | None]
+"""What takes the place of an op's only output; None keeps it."""
 
 
 def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
@@ -56,7 +59,7 @@ def users(order: Iterable[Op]) -> dict[Value, list[Op]]:
 
 
 def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
-            transform: Callable[[Op], Mapping[int, Operand] | Operand | None] | None = None) -> dict[Value, Value]:
+            transform: Transform | None = None) -> dict[Value, Value]:
     """Copies a graph bottom-up where something below changed.
 
     ``order`` is a postorder; ``replaced`` maps old values to new ones and is extended by what is rebuilt.

@@ -70,7 +70,7 @@ class Visit(NamedTuple):
     """A function of the user's that runs now: how errors call it, and where it comes from."""
 
     name: str
-    location: Any
+    location: object
 
     def __str__(self) -> str:
         return f"{self.name} at {self.location}" if self.location else self.name

@@ -39,20 +39,20 @@ class Variable(Frozen, Identity):
                  "_value", "__weakref__")
     _plural = "variables"
     _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
-    initial: Any
+    initial: object
     name: str | None
     trainable: bool
     persistent: bool
-    location: Any
+    location: object
     is_local: bool
     handle: Any
     _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
     turn: Turn
     _value: np.ndarray | None
 
-    def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: Any = None,
+    def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: object = None,
                  name: str | None = None, trainable: bool = False, persistent: bool = True,
-                 location: Any = None, is_local: bool = False) -> None:
+                 location: object = None, is_local: bool = False) -> None:
         self.name, self.handle = name, None
         for part, value in (("_type", type), ("initial", initial), ("trainable", trainable),
                             ("persistent", persistent), ("location", location), ("is_local", is_local),
@@ -66,7 +66,7 @@ class Variable(Frozen, Identity):
             put(self, "_type", self._type())
         return self._type  # type: ignore[return-value]  # no function any more
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name not in ("name", "handle"):
             super().__setattr__(name, value)
         if name == "name" and not isinstance(value, (str, NoneType)):
@@ -103,7 +103,7 @@ class Variable(Frozen, Identity):
                                   expected="integers")
         check_room(shape, self.type.dtype.itemsize, "this variable", op=self.name or "variable", operand="shape",
                    location=self.location)
-        initial: Callable[[], Any] | Any = self.initial() if callable(self.initial) else self.initial
+        initial = self.initial() if callable(self.initial) else self.initial
         value = np.asarray(0 if initial is None else initial)
         if value.ndim and value.shape != shape:
             raise ShapeMismatch("the initial value has another shape", op=self.name or "variable", got=value.shape,

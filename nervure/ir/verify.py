@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from types import NoneType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -116,7 +116,7 @@ def _check_fields(function: Function, op: Op) -> None:
 _ABSENT = object()
 
 
-def _is_normal(field: Field[Any], value: object) -> bool:
+def _is_normal(field: Field[object], value: object) -> bool:
     if isinstance(value, np.ndarray):  # too large to be compared with its normal form
         return field.kind is array and not value.flags.writeable
     try:

@@ -64,7 +64,7 @@ class Failure(NamedTuple):
 
 
 def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
-              scalars: ScalarNamespace, backwards: bool = False) -> list[Failure]:
+              scalars: ScalarNamespace[np.ndarray], backwards: bool = False) -> list[Failure]:
     """Runs a kernel on flat arrays, one for each buffer but the scratch ones, by name; writes into them.
 
     ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
@@ -89,7 +89,7 @@ class Accumulator:
     1.0
     """
 
-    def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace) -> None:
+    def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace[np.ndarray]) -> None:
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
         self._unit = dtype.numpy.type(unit(combine, dtype).value)
         self._blocks = self._unit
@@ -129,7 +129,7 @@ class _Memory:
 
 class _Run:
     def __init__(self, kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mapping[str, int],
-                 scalars: ScalarNamespace, backwards: bool) -> None:
+                 scalars: ScalarNamespace[np.ndarray], backwards: bool) -> None:
         self._kernel, self._scalars, self._backwards = kernel, scalars, backwards
         self._names = dict(bindings)  # of symbols and loop indices
         self._values: dict[Variable, Any] = {}

@@ -11,14 +11,14 @@ Those that one scalar function gives are core; the others are written with them.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from nervure.ir import field
 from nervure.ir.kinds import REALS, Elementwise
-from nervure.ir.op import Operand, Value
+from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.comparison import Greater
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Expm1
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import Clip, where
 from nervure.ops.special import Erfc
@@ -31,6 +31,7 @@ Softplus = elementwise("softplus", surface="softplus(0.0) -> 0.6931",
                        vjp=lambda self, gradient, x: gradient * Sigmoid(x))
 
 
+
 class Relu(Elementwise):
     """max(x, 0); NaN stays. The derivative at 0 is 0."""
 
@@ -39,10 +40,10 @@ class Relu(Elementwise):
     admits = REALS
     cost = 1
 
-    def evaluate(self, s: Any, x: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return s.maximum(x, s.constant(0, x))
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (where(_positive(x), gradient, 0),)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from nervure.errors import InvalidArgument
 from nervure.ir.kinds import COMPLEX, FLOATS, NUMBERS
 from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Operand, Value
+from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ir.provenance import is_on_behalf
 from nervure.ops.comparison import Equal, GreaterEqual, LogicalAnd
 from nervure.ops.composite import ElementwiseComposite
@@ -37,7 +37,7 @@ class Divide(ScalarOp):
 
     function = "divide"
 
-    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         share = gradient / y
         return share, -share * self
 
@@ -59,20 +59,20 @@ class Power(ScalarOp):
 
     function = "power"
 
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+    def __init__(self, *arguments: Any, **attributes: object) -> None:
         super().__init__(*arguments, **attributes)
         # What a pass or a parser makes of a valid graph stays valid: such a power has a value. It is the user who errs.
         if self.outputs[0].type.dtype.is_integer and not is_on_behalf():
             self._refuse_negative_constant(self.operands[1].op)
 
-    def _refuse_negative_constant(self, exponent: Any) -> None:
+    def _refuse_negative_constant(self, exponent: Op) -> None:
         known = exponent.number if type(exponent) is Full else exponent.array if type(exponent) is Constant else 0
         if np.any(np.less(known, 0)):
             raise self.fail(InvalidArgument, "integers cannot be raised to a negative power",
                             operand=self.operand_label(1), got=np.min(known), expected="0 or more",
                             help="insert ops.Convert to a float type first")
 
-    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         constant = Equal(y, y.full(0))
         slope = y * x ** where(constant, 1, y - 1)
         # The limit of x**y log(x) at 0 is 0; there the logarithm sees 1.

@@ -8,10 +8,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Unpack
 
-from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import DtypeMismatch, InvalidArgument, Parts, ShapeMismatch
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import INTEGERS, describe_types
 from nervure.ir.op import Op
@@ -22,7 +22,7 @@ from nervure.types.dtype import DType
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
 
 
-def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Any) -> None:
+def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: Unpack[Parts]) -> None:
     """ShapeMismatch unless two dimensions are provably equal; ``parts`` are the fields of the error."""
     if left is right or left == right:
         return
@@ -34,11 +34,10 @@ def require_equal(op: Op, left: DimLike, right: DimLike, message: str, **parts: 
     raise op.fail(ShapeMismatch, message, **parts)
 
 
-def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str,
-                  **parts: Any) -> None:
+def require_shape(op: Op, position: int, got: BasicTensorDescription, shape: Sequence[DimLike], message: str) -> None:
     """ShapeMismatch unless the operand at ``position`` provably has this shape."""
-    parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
-             "help": "insert ops.Broadcast or a reshape; the core never broadcasts", **parts}
+    parts: Parts = {"operand": op.operand_label(position), "got": got, "expected": got.with_(shape=tuple(shape)),
+                    "help": "insert ops.Broadcast or a reshape; the core never broadcasts"}
     if len(got.shape) != len(shape):
         raise op.fail(ShapeMismatch, message, **parts)
     for left, right in zip(got.shape, shape, strict=True):
@@ -126,23 +125,25 @@ def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLik
     return found
 
 
-def window_attributes(op: Any, count: int) -> dict[str, Any]:
+def window_attributes(op: Op, count: int, strides: tuple[int, ...], dilations: tuple[int, ...],
+                      paddings: tuple[tuple[DimLike, DimLike], ...] | None = None) -> Mapping[str, object]:
     """The strides, dilations and (if it has some) paddings of an op with ``count`` window axes, completed and checked.
 
     What is empty becomes ones, or no padding; InvalidArgument where an entry is missing or makes no sense.
     """
-    normal: dict[str, Any] = {"strides": op.strides or (1,) * count, "dilations": op.dilations or (1,) * count}
-    if "paddings" in type(op).fields:
-        normal["paddings"] = op.paddings or ((0, 0),) * count
+    normal: dict[str, Sequence[int | tuple[DimLike, ...]]] = {
+        "strides": strides or (1,) * count, "dilations": dilations or (1,) * count}
+    if paddings is not None:
+        normal["paddings"] = paddings or ((0, 0),) * count
     for name, entries in normal.items():
         if len(entries) != count:
             raise op.fail(InvalidArgument, f"attribute {name} needs an entry for each axis of the window", operand=name,
                           got=entries, expected=f"{count} entries", help=f"or none, for what is usual: {name}=()")
-        if name == "paddings" and any([len(entry) != 2 for entry in entries]):
+        if any([isinstance(entry, tuple) and len(entry) != 2 for entry in entries]):
             raise op.fail(InvalidArgument, "a padding is a pair (before, after)", operand=name, got=entries,
                           expected="a pair for each axis of the window",
                           help="for the same on both sides repeat it: (1, 1)")
-        if name != "paddings" and min(entries, default=1) < 1:
+        if any([isinstance(entry, int) and entry < 1 for entry in entries]):
             raise op.fail(InvalidArgument, f"attribute {name} must be positive", operand=name, got=entries,
                           expected="entries of 1 or more", help="1 moves by one element, to each neighbour")
     return normal

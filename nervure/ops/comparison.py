@@ -8,9 +8,8 @@ bool[3] LogicalOr(IsNan, Less)
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir.kinds import BOOL, NUMBERS, ORDERED, Elementwise
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import elementwise
 from nervure.types.dtype import bool_
 
@@ -37,7 +36,7 @@ class Greater(_Reversed):
 
     surface = "greater(np.array([1, 2]), 1) -> [False, True]"
 
-    def evaluate(self, s: Any, x: Any, y: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         return s.less(y, x)
 
 
@@ -46,7 +45,7 @@ class GreaterEqual(_Reversed):
 
     surface = "greater_equal(np.array([1, 2]), 2) -> [False, True]"
 
-    def evaluate(self, s: Any, x: Any, y: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         return s.less_equal(y, x)
 
 

@@ -12,13 +12,12 @@ The names that people know it by (``MatMul``, ``Dot``, ``Einsum``) are in :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY, Access, Structure, Structured, multiply_body
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import require_admitted, require_equal, require_same_dtype
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
@@ -85,13 +84,13 @@ class Contract(Structured):
                          reads=(access(self.x_indices), access(self.y_indices)), writes=(access(self.indices),),
                          body=multiply_body, combine="add", accumulate=types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         return (Contract(gradient, y, self.indices, self.y_indices, self.x_indices),
                 Contract(gradient, x, self.indices, self.x_indices, self.y_indices))
 
 
 def contraction_extents(op: Op, terms: Sequence[Indices], types: Sequence[BasicTensorDescription],
-                        spelled: Any = "index {}".format) -> dict[int, DimLike]:
+                        spelled: Callable[[int], str] = "index {}".format) -> dict[int, DimLike]:
     """The length of each index; ShapeMismatch naming the operand in which it has another.
 
     ``spelled`` is how errors call an index.

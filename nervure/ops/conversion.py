@@ -7,12 +7,11 @@ i8[3] Convert(Parameter)
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ALL, Elementwise
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType
 
@@ -34,10 +33,10 @@ class Convert(Elementwise):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         return types[0].with_(dtype=self.dtype)
 
-    def evaluate(self, s: Any, x: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return (s.convert if self.mode == "saturate" else s.wrap)(x, self.dtype)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (converted(gradient, x.dtype),)
 
 
@@ -57,10 +56,10 @@ class Bitcast(Elementwise):
                             help="ops.Convert changes the width, and keeps the value rather than the bits")
         return types[0].with_(dtype=self.dtype)
 
-    def evaluate(self, s: Any, x: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return s.bitcast(x, self.dtype)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (None,)
 
 
@@ -71,10 +70,10 @@ class StopGradient(Elementwise):
     admits = ALL
     cost = 0
 
-    def evaluate(self, s: Any, x: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return x
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (None,)
 
 

@@ -16,13 +16,13 @@ f32[8, 16, 16, 16] Convolution(Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
-from nervure.ir.op import Op, Operand, Value
+from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
     require_admitted,
@@ -96,8 +96,8 @@ class ConvolutionForm(Op, abstract=True):
         """The attributes."""
         return Geometry(self.strides, self.dilations, self.paddings, self.groups)
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
-        return window_attributes(self, self._spatial(types))
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        return window_attributes(self, self._spatial(types), self.strides, self.dilations, self.paddings)
 
     def _spatial(self, types: Sequence[BasicTensorDescription]) -> int:
         """The number of spatial dimensions, in which all operands agree."""
@@ -146,8 +146,8 @@ class ConvolutionForm(Op, abstract=True):
         members = {**dict(zip(self.known, self.operands, strict=True)), unknown: self.outputs[0]}
         return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
 
-    def _attributes(self) -> tuple[Any, ...]:
-        return self.strides, self.dilations, self.paddings, self.groups
+    def _attributes(self) -> Geometry:
+        return self.geometry
 
 
 def _labels(first: Labels | None, second: Labels | None, rest: Labels | None,
@@ -181,7 +181,7 @@ class Convolution(ConvolutionForm, Structured):
         x, f = types
         return self.geometry.structure(f.shape, self._result_shape(x, f, 1), self.known, x.dtype.compute)
 
-    def vjp(self, gradient: Value, x: Value, f: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, f: Value) -> Gradients:
         return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]),
                 ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]))
 
@@ -214,7 +214,7 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, r: Value, f: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, r: Value, f: Value) -> Gradients:
         return (Convolution(gradient, f, *self._attributes()),
                 ConvolutionFilterGradient(gradient, r, *self._attributes(), f.shape[2:]))
 
@@ -249,7 +249,7 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         kernel = (types[1].shape[1], types[0].shape[1] // self.groups, *self.lengths)
         return self.geometry.structure(kernel, types[1].shape, self.known, types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, x: Value, r: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, r: Value) -> Gradients:
         return (ConvolutionDataGradient(r, gradient, *self._attributes(), x.shape[2:]),
                 Convolution(x, gradient, *self._attributes()))
 
@@ -265,9 +265,9 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
     known = (RESULT, FILTER)
     output_paddings = field.ints(())
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
-        normal = super().normalise(*types)
-        return {**normal, "output_paddings": self.output_paddings or (0,) * len(normal["strides"])}
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        extra = self.output_paddings or (0,) * self._spatial(types)
+        return {**super().normalise(*types), "output_paddings": extra}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         x, kernel = types

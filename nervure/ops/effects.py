@@ -12,11 +12,9 @@ f32[3] HostCall(Parameter)
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Gradient, Gradients, Op, Value
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dtype import bool_
 
@@ -60,7 +58,7 @@ class PrintOp(Effect):
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (self.operands[0].labels,)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient,)
 
 
@@ -82,5 +80,5 @@ class Guard(Effect):
                             help="compare it: ops.NotEqual(x, x.full(0))")
         return ()
 
-    def vjp(self, gradient: Any, condition: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Gradient, condition: Value) -> Gradients:
         return (None,)

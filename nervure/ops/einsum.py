@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 from math import prod
-from typing import Any
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
@@ -113,8 +112,9 @@ def _without_repetition(value: Value, term: Indices) -> Factor:
 
 def _cheapest_pair(pending: Sequence[Factor]) -> tuple[int, int]:
     """The pair whose product takes the fewest multiplications; the first two where a length is not known."""
-    lengths = {entry: length for value, term in pending for entry, length in zip(term, value.shape, strict=True)}
-    if len(pending) == 2 or not all([isinstance(length, int) for length in lengths.values()]):
+    shapes = {entry: length for value, term in pending for entry, length in zip(term, value.shape, strict=True)}
+    lengths = {entry: length for entry, length in shapes.items() if isinstance(length, int)}
+    if len(pending) == 2 or len(lengths) < len(shapes):
         return 0, 1
 
     def work(pair: tuple[int, int]) -> int:
@@ -237,6 +237,6 @@ class Einsum(SumOfProducts):
                 raise self._wrong(f"the result's {self.spelled(entry)} must be in a term, and once in the result",
                                   got=repr(self.subscripts), expected="letters of the terms, each at most once")
 
-    def _wrong(self, message: str, **parts: Any) -> InvalidArgument:
-        parts.setdefault("help", 'as in "ij, jk -> ik": a letter a dimension, a term an operand')
-        return self.fail(InvalidArgument, message, operand="subscripts", **parts)  # type: ignore[return-value]
+    def _wrong(self, message: str, got: str, expected: str) -> InvalidArgument:
+        return self.fail(InvalidArgument, message, operand="subscripts", got=got, expected=expected,
+                         help='as in "ij, jk -> ik": a letter a dimension, a term an operand')

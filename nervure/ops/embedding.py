@@ -11,13 +11,12 @@ f32[10, 2, 3] OneHot(Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
 from nervure.ir.leaves import Full
-from nervure.ir.op import Operand, Value
+from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.checking import checked_axis, require_index, require_rank
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
@@ -37,7 +36,7 @@ class OneHot(Structured):
     dtype = field.dtype()
     axis = field.integer(0)
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axis": checked_axis(self, self.axis, len(types[0].shape) + 1)}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -57,7 +56,7 @@ class OneHot(Structured):
                          writes=(Access((*here[:self.axis], Element(0, here, self.depth), *here[self.axis:])),),
                          accumulate=dtype)
 
-    def vjp(self, gradient: Value, index: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, index: Value) -> Gradients:
         return (None,)
 
 
@@ -89,7 +88,7 @@ class LookupTable(Composite):
     def decompose(self, table: Value, index: Value) -> Operand:
         return Gather(table, index, 0)
 
-    def vjp(self, gradient: Value, table: Value, index: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, table: Value, index: Value) -> Gradients:
         result = Scatter(table.full(0), index, gradient, 0, "add").output
         if self.pad_idx is None:
             return result, None

@@ -20,7 +20,7 @@ f32[2, 3, 4] Gather(Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
 from nervure.ir import field
@@ -35,7 +35,7 @@ from nervure.ir.kinds import (
     identity_body,
 )
 from nervure.ir.leaves import Full
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import (
     checked_axis,
     require_admitted,
@@ -75,7 +75,7 @@ class Places(NamedTuple):
         return tuple(found) if any(found) else None
 
 
-def _along_axis(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+def _along_axis(op: AlongAxis, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
     axis, rank = op.axis, len(indices.shape)
     element = Element(1, tuple([index(axis + d) for d in range(rank)]), x.shape[axis])
     before = [index(d) for d in range(axis)]
@@ -83,7 +83,7 @@ def _along_axis(op: Any, x: BasicTensorDescription, indices: BasicTensorDescript
     return Places(x.shape[:axis] + indices.shape + x.shape[axis + 1:], (*before, element, *after))
 
 
-def _of_elements(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+def _of_elements(op: AlongAxis, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
     axis, shape = op.axis, list(x.shape)
     if len(indices.shape) == len(shape):
         shape[axis] = indices.shape[axis]
@@ -92,7 +92,7 @@ def _of_elements(op: Any, x: BasicTensorDescription, indices: BasicTensorDescrip
     return Places(indices.shape, (*here[:axis], Element(1, here, x.shape[axis]), *here[axis + 1:]))
 
 
-def _at_positions(op: Any, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
+def _at_positions(op: GatherNd | ScatterNd, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
     batch, rank = op.batch, len(indices.shape)
     count = indices.shape[-1] if rank else None
     if not isinstance(count, int):
@@ -119,7 +119,7 @@ class AlongAxis(Op, abstract=True):
 
     axis = field.integer()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         require_rank(self, 0, types[0], 1)
         return {"axis": checked_axis(self, self.axis, len(types[0].shape))}
 
@@ -148,7 +148,7 @@ class Gathering(Structured, abstract=True):
         return Structure(domain=places.domain, reads=(Access(places.coordinates), None),
                          writes=(identity_access(len(places.domain)),), body=identity_body)
 
-    def vjp(self, gradient: Value, x: Value, index: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, index: Value) -> Gradients:
         return self.transposed(x.full(0), index, gradient), None
 
 
@@ -224,7 +224,7 @@ class Scattering(Structured, abstract=True):
                          writes=(Access(places.coordinates),), body=identity_body, combine=self.mode, initial=0,
                          accumulate=types[0].dtype.compute)
 
-    def vjp(self, gradient: Value, x: Value, index: Value, updates: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, index: Value, updates: Value) -> Gradients:
         if self.mode == "add":
             return gradient, None, self.gathered(gradient, index)
         if self.mode == "set":
@@ -235,7 +235,7 @@ class Scattering(Structured, abstract=True):
                             help="take logarithms and add, or gather and multiply")
         return self._gradients_of_extremum(gradient, x, index, updates)
 
-    def _gradients_of_set(self, gradient: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
+    def _gradients_of_set(self, gradient: Value, indices: Value, updates: Value) -> Gradients:
         """An update has a gradient where it is the last of its place: found by scattering the updates' numbers."""
         number = Iota(updates.shape, None, int64).output
         last = self.scattered(Full(-1, int64, gradient.shape).output, indices, number, "set")
@@ -244,7 +244,7 @@ class Scattering(Structured, abstract=True):
         return (self.scattered(gradient, indices, zeros, "set"), None,
                 Where(stays, self.gathered(gradient, indices), zeros).output)
 
-    def _gradients_of_extremum(self, gradient: Value, x: Value, indices: Value, updates: Value) -> tuple[Any, ...]:
+    def _gradients_of_extremum(self, gradient: Value, x: Value, indices: Value, updates: Value) -> Gradients:
         """The gradient goes in equal shares to whatever equals the result."""
         kept, hits = Equal(x, self.output), Equal(updates, self.gathered(self.output, indices))
         exact = x.dtype.compute

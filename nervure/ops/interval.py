@@ -9,10 +9,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir.kinds import FLOATS, Composite, Pointwise
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
 from nervure.ops.comparison import Equal, Greater, GreaterEqual, Less
 from nervure.ops.conversion import Bitcast, converted
 from nervure.ops.selection import where
@@ -39,7 +37,7 @@ class Between(Pointwise, Composite):
         value = where(GreaterEqual(value, high), _before(high), value)
         return where(Less(value, low), low, value)
 
-    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> Gradients:
         return gradient * (high - low), gradient * (1 - x), gradient * x
 
 

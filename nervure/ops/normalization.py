@@ -8,11 +8,10 @@ f32[8, 10] Standardize(Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nervure.ir import field
 from nervure.ir.kinds import FLOATS
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
 from nervure.ops.arithmetic import Square
 from nervure.ops.checking import checked_axes
 from nervure.ops.composite import ElementwiseComposite
@@ -29,7 +28,7 @@ class Normalization(ElementwiseComposite, abstract=True):
     axes = field.ints()
     admits = FLOATS
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
 
     def mean(self, x: Value) -> Value:
@@ -50,7 +49,7 @@ class Standardize(Normalization):
         centred, inverse = self._parts(x)
         return centred * inverse
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         centred, inverse = self._parts(x)
         slope = self.mean(gradient * centred) * inverse
         return ((gradient - self.mean(gradient) - self.output * slope) * inverse,)

@@ -13,11 +13,10 @@ its effect alone gives an empty *token*.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Gradients, Op, Value
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import bool_
 
@@ -54,7 +53,7 @@ class Sequential(Order):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         return _members(self, types)[-1]
 
-    def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (None,) * (len(members) - 1) + (gradient,)
 
 
@@ -75,7 +74,7 @@ class Together(Order):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         return _members(self, types)[0]
 
-    def vjp(self, gradient: Value, *members: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, *members: Value) -> Gradients:
         return (gradient, *(None,) * (len(members) - 1))
 
 

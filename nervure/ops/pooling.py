@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import FLOATS, REALS, Composite
 from nervure.ir.leaves import Full
+from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value
 from nervure.ops.checking import (
     checked_axes,
@@ -55,9 +56,10 @@ class WindowForm(Op, abstract=True):
     strides = field.ints(())
     dilations = field.ints(())
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        paddings = getattr(self, "paddings", None)
         return {"axes": checked_axes(self, self.axes, len(types[0].shape)),
-                **window_attributes(self, len(self.axes))}
+                **window_attributes(self, len(self.axes), self.strides, self.dilations, paddings)}
 
     def places(self, x: BasicTensorDescription) -> tuple[DimLike, ...]:
         """x's shape with the number of the window's places in place of each of the axes."""
@@ -115,7 +117,7 @@ class Pooling(WindowForm, abstract=True):
         """Whether any padding is not zero."""
         return any([entry != (0, 0) for entry in self.paddings])
 
-    def over_windows(self, reduction: type[Op], x: Value, axes: tuple[int, ...], fill: Any) -> Value:
+    def over_windows(self, reduction: type[Op], x: Value, axes: tuple[int, ...], fill: Number) -> Value:
         """A reduction of each window over ``axes`` of x, where padding reads ``fill``."""
         if self.is_padded:
             paddings: list[tuple[DimLike, DimLike]] = [(0, 0)] * x.rank
@@ -164,8 +166,8 @@ class AveragePool(Pooling, InComputeType):
         return Broadcast(Maximum(count, count.full(1)), total.shape, others).output
 
 
-def smallest(dtype: DType) -> Any:
+def smallest(dtype: DType) -> Number:
     """Minus infinity, or the smallest number of a type that has none."""
     if dtype.is_float and np.isneginf(np.float64(dtype.numpy.type(-np.inf))):
         return -float("inf")
-    return dtype.minimum
+    return dtype.limits[0]

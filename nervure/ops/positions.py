@@ -10,12 +10,11 @@ f32[3, 3] Where(LessEqual, Parameter, Full)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
-from nervure.ir.op import Operand, Value
+from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.checking import checked_axis, require_rank
 from nervure.ops.comparison import Equal, LessEqual
 from nervure.ops.conversion import Convert
@@ -33,7 +32,7 @@ class Iota(Structured):
     axis = field.integer(None, optional=True)
     dtype = field.dtype(int64)
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {} if self.axis is None else {"axis": checked_axis(self, self.axis, len(self.shape))}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -52,7 +51,7 @@ class Iota(Structured):
             position = position * length + index(d)
         return position
 
-    def vjp(self, gradient: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value) -> Gradients:
         return ()
 
 

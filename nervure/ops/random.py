@@ -17,7 +17,6 @@ exact arithmetic make of them, have the same bits on every transformer.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import ml_dtypes
 
@@ -30,19 +29,21 @@ from nervure.ops.bitwise import BitwiseOr, ShiftLeft, ShiftRight
 from nervure.ops.comparison import Less
 from nervure.ops.conversion import Convert, converted
 from nervure.ops.exponential import Log, Sqrt
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.trigonometric import Cos, Sin
 from nervure.ops.views import Concatenate, Reshape, Slice
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, index, product
 from nervure.types.dtype import DType, bool_, float32, float64, uint32, uint64
 
-Words = tuple[Any, Any]
+Words = tuple[Scalar, Scalar]
+"""Two scalars of type uint32, the low word first."""
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 
 
-def threefry(s: Any, key: Words, counter: Words) -> Words:
+def threefry(s: ScalarNamespace[Scalar], key: Words[Scalar], counter: Words[Scalar]) -> Words[Scalar]:
     """The Threefry-2x32-20 cipher of a counter under a key, over scalars of type uint32."""
     third = s.bitwise_xor(s.bitwise_xor(key[0], key[1]), s.constant(_PARITY, uint32))
     keys = (*key, third)
@@ -56,13 +57,13 @@ def threefry(s: Any, key: Words, counter: Words) -> Words:
     return x, y
 
 
-def _rotated(s: Any, x: Any, distance: int) -> Any:
+def _rotated(s: ScalarNamespace[Scalar], x: Scalar, distance: int) -> Scalar:
     """The bits of x, rotated to the left."""
     return s.bitwise_or(s.shift_left(x, s.constant(distance, uint32)),
                         s.shift_right(x, s.constant(32 - distance, uint32)))
 
 
-def _halves(s: Any, x: Any) -> Words:
+def _halves(s: ScalarNamespace[Scalar], x: Scalar) -> Words[Scalar]:
     """A uint64 as two words, the low one first."""
     return s.wrap(x, uint32), s.wrap(s.shift_right(x, s.constant(32, uint64)), uint32)
 
@@ -82,7 +83,7 @@ class RandomKey(Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         stream = self.stream
 
-        def body(s: Any, low: Any, high: Any, step: Any) -> Words:
+        def body(s: ScalarNamespace[Scalar], low: Scalar, high: Scalar, step: Scalar) -> Words[Scalar]:
             words = s.constant(stream & 0xFFFFFFFF, uint32), s.constant(stream >> 32, uint32)
             return threefry(s, threefry(s, (low, high), _halves(s, step)), words)
 
@@ -103,7 +104,7 @@ class RandomBlocks(Structured):
         return words, words
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
-        def body(s: Any, low: Any, high: Any) -> Words:
+        def body(s: ScalarNamespace[Scalar], low: Scalar, high: Scalar) -> Words[Scalar]:
             return threefry(s, (low, high), _halves(s, s.wrap(s.index(index(0)), uint64)))
 
         return Structure(domain=(self.count,), reads=(Access(()),) * 2, writes=(identity_access(1),) * 2, body=body)

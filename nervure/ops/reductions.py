@@ -11,7 +11,6 @@ All true; the others refuse an axis that is known to be empty.
 
 from __future__ import annotations
 
-import typing  # not its Any by name: that is an op here
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -22,17 +21,19 @@ from nervure.ir.kinds import (
     NUMBERS,
     ORDERED,
     Access,
+    ScalarExpression,
     Structure,
     Structured,
     identity_access,
     identity_body,
     require_admitted,
 )
-from nervure.ir.op import Op, Value, same_types
+from nervure.ir.op import Gradients, Op, Value, same_types
 from nervure.ops.checking import checked_axes
 from nervure.ops.comparison import Equal
 from nervure.ops.conversion import converted
 from nervure.ops.product_gradient import product_gradient
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.selection import where
 from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription, Labels
@@ -51,7 +52,7 @@ class Reduction(Op, abstract=True):
     result: ClassVar[DType | None] = None
     needs_elements: ClassVar[bool] = False
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, typing.Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": tuple(sorted(checked_axes(self, self.axes, len(types[0].shape))))}
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
@@ -71,8 +72,8 @@ class Reduction(Op, abstract=True):
     def _kept(self, rank: int) -> list[int]:
         return [d for d in range(rank) if d not in self.axes]
 
-    def fold(self, x: BasicTensorDescription, combine: typing.Any, body: typing.Any = identity_body,
-             finish: typing.Any = None) -> Structure:
+    def fold(self, x: BasicTensorDescription, combine: str | ScalarExpression, body: ScalarExpression = identity_body,
+             finish: ScalarExpression | None = None) -> Structure:
         """The iteration over all elements, written at the kept indices."""
         rank = len(x.shape)
         return Structure(domain=x.shape, reads=(identity_access(rank),),
@@ -86,7 +87,7 @@ class Sum(Reduction, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.fold(types[0], "add")
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (spread(gradient, self.axes, x.shape),)
 
 
@@ -96,7 +97,7 @@ class Prod(Reduction, Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.fold(types[0], "multiply")
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         if 0 in x.shape:
             return (None,)
         partial = [x]  # the last axis is reduced first, so that the numbers of the others stay
@@ -113,7 +114,7 @@ class Extremum(Reduction, Structured, abstract=True):
     admits = ORDERED
     needs_elements = True
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[typing.Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         attained = Equal(x, spread(self.output, self.axes, x.shape)).output
         dtype = x.dtype.compute  # the count of ties may be more than a low-precision type can hold
         ties = Sum(converted(attained, dtype), self.axes).output
@@ -160,7 +161,7 @@ class Position(Reduction, Structured, abstract=True):
     result = int64
     needs_elements = True
 
-    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+    def precedes(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         """Whether x comes before y in the order whose first element is sought."""
         raise NotImplementedError
 
@@ -168,7 +169,8 @@ class Position(Reduction, Structured, abstract=True):
         x, = types
         place = self._place(x.shape)
 
-        def better(s: typing.Any, left: typing.Any, right: typing.Any) -> typing.Any:
+        def better(s: ScalarNamespace[Scalar], left: tuple[Scalar, Scalar],
+                   right: tuple[Scalar, Scalar]) -> tuple[Scalar, ...]:
             """The pair on the left, unless the right one is strictly better; NaN is better than all numbers."""
             wins = s.bitwise_and(s.bitwise_or(self.precedes(s, right[0], left[0]), s.is_nan(right[0])),
                                  s.bitwise_not(s.is_nan(left[0])))
@@ -190,7 +192,7 @@ class ArgMax(Position):
     The first of equal ones; NaN counts as larger than all numbers.
     """
 
-    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+    def precedes(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         return s.less(y, x)
 
 
@@ -200,7 +202,7 @@ class ArgMin(Position):
     The first of equal ones; NaN counts as smaller than all numbers.
     """
 
-    def precedes(self, s: typing.Any, x: typing.Any, y: typing.Any) -> typing.Any:
+    def precedes(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         return s.less(x, y)
 
 

@@ -19,7 +19,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import cleandoc
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from nervure.types.dtype import DType, bool_
 
@@ -29,7 +29,7 @@ Range = Literal["normal", "positive", "unit", "above one", "low", "high"]
 Result = Callable[[DType], DType]
 """The element type of a result, from that of the operands."""
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def same(dtype: DType) -> DType:

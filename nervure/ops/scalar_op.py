@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 from nervure.ir.kinds import Elementwise
-from nervure.ir.op import OpMeta
-from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.ir.op import Gradients, Operand, OpMeta, Value
+from nervure.ops.scalar import SCALAR_FUNCTIONS, Scalar, ScalarNamespace
 from nervure.types.dtype import DType
+
+Rule = Callable[..., Operand | tuple[Operand | None, ...] | None]
+"""A derivative as ``elementwise`` takes it."""
 
 
 class ScalarOp(Elementwise, abstract=True):
@@ -36,15 +39,15 @@ class ScalarOp(Elementwise, abstract=True):
             if name not in own:
                 setattr(cls, name, fact)
 
-    def evaluate(self, s: Any, *elements: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], *elements: Scalar) -> Scalar:
         return getattr(s, self.function)(*elements)
 
     def result_dtype(self, dtype: DType) -> DType:
         return self.result or SCALAR_FUNCTIONS[self.function].result(dtype)
 
 
-def elementwise(function: str, *, vjp: Callable[..., Any] | None = None, name: str | None = None,
-                doc: str | None = None, note: str = "", **parts: Any) -> type[Elementwise]:
+def elementwise(function: str, *, vjp: Rule | None = None, name: str | None = None,
+                doc: str | None = None, note: str = "", **parts: object) -> type[Elementwise]:
     """The class of an op that is one function of scalars; its name is that of the function, as classes are spelled.
 
     ``vjp(self, gradient, x)`` is its derivative: one gradient for one operand, else a tuple; ``self`` stands for the
@@ -55,12 +58,12 @@ def elementwise(function: str, *, vjp: Callable[..., Any] | None = None, name: s
     parts = {"function": function, "__doc__": text, "__module__": sys._getframe(1).f_globals["__name__"], **parts}
     if vjp is not None:
         parts["vjp"] = _with_tuple(vjp)
-    made: Any = OpMeta(name or "".join(map(str.capitalize, function.split("_"))), (ScalarOp,), parts)
-    return made
+    spelled = name or "".join(map(str.capitalize, function.split("_")))
+    return cast("type[Elementwise]", OpMeta(spelled, (ScalarOp,), parts))
 
 
-def _with_tuple(rule: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    def vjp(self: Any, gradient: Any, *operands: Any) -> tuple[Any, ...]:
+def _with_tuple(rule: Rule) -> Callable[..., Gradients]:
+    def vjp(self: ScalarOp, gradient: Value, *operands: Value) -> Gradients:
         found = rule(self, gradient, *operands)
         return found if isinstance(found, tuple) else (found,)
     return vjp

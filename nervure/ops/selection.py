@@ -10,13 +10,12 @@ The gradient goes to the value that was chosen; equal candidates of Maximum and 
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.errors import DtypeMismatch, ShapeMismatch
 from nervure.ir.kinds import ALL, ORDERED, Elementwise
-from nervure.ir.op import Operand, Value, same_types
+from nervure.ir.op import Gradients, Operand, Value, ValueLike, same_types
 from nervure.ops.comparison import Greater, Less, LogicalOr
 from nervure.ops.composite import ElementwiseComposite
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import elementwise
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import bool_
@@ -45,10 +44,10 @@ class Where(Elementwise):
                             help="insert ops.Broadcast or a reshape; the core never broadcasts")
         return result
 
-    def evaluate(self, s: Any, condition: Any, x: Any, y: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
         return s.where(condition, x, y)
 
-    def vjp(self, gradient: Value, condition: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, condition: Value, x: Value, y: Value) -> Gradients:
         zero = gradient.full(0)
         return None, where(condition, gradient, zero), where(condition, zero, gradient)
 
@@ -75,22 +74,21 @@ class Clip(ElementwiseComposite):
     def formula(self, x: Value, low: Value, high: Value) -> Operand:
         return Minimum(Maximum(x, low), high)
 
-    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, low: Value, high: Value) -> Gradients:
         below, above = Less(x, low), Greater(Maximum(x, low), high)
         taken_low = where(above, 0, where(below, gradient, 0))
         return where(LogicalOr(below, above), 0, gradient), taken_low, where(above, gradient, 0)
 
 
-def where(condition: Operand, x: Any, y: Any) -> Value:
+def where(condition: Operand, x: ValueLike, y: ValueLike) -> Value:
     """``Where`` as a value; x or y may be a number."""
-    if not isinstance(x, Operand):
-        x = y.full(x)
-    elif not isinstance(y, Operand):
-        y = x.full(y)
-    return Where(condition, x, y).outputs[0]
+    like = x if isinstance(x, Operand) else y
+    assert isinstance(like, Operand)
+    sides = [side if isinstance(side, Operand) else like.full(side) for side in (x, y)]
+    return Where(condition, *sides).outputs[0]
 
 
-def _share(gradient: Value, first: Any, second: Any) -> tuple[Value, Value]:
+def _share(gradient: Value, first: Operand, second: Operand) -> tuple[Value, Value]:
     """All of the gradient to the side that won, half to each at a tie."""
     half = gradient * 0.5
     return where(first, gradient, where(second, 0, half)), where(second, gradient, where(first, 0, half))

@@ -8,9 +8,7 @@ f32[8] SoftmaxCrossEntropy(Parameter, Parameter)
 
 from __future__ import annotations
 
-from typing import Any
-
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
 from nervure.ops.activation import Sigmoid, Softplus
 from nervure.ops.arithmetic import Reciprocal
 from nervure.ops.comparison import Equal
@@ -45,7 +43,7 @@ class Softmax(Shifted):
         # One division for all elements that share a sum, and at most one unit in the last place more of error.
         return weights * spread(Reciprocal(Sum(weights, self.axes)).output, self.axes, weights.shape)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (self.output * (gradient - self.total(gradient * self.output)),)
 
 
@@ -56,7 +54,7 @@ class LogSoftmax(Shifted):
         shifted = self.shifted(x)
         return shifted - Log(self.total(Exp(shifted).output))
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient - Exp(self.output) * self.total(gradient),)
 
 
@@ -71,7 +69,7 @@ class SoftmaxCrossEntropy(ReductionComposite):
     def formula(self, logits: Value, targets: Value) -> Value:
         return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes)
 
-    def vjp(self, gradient: Value, logits: Value, targets: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, logits: Value, targets: Value) -> Gradients:
         weight = spread(gradient, self.axes, logits.shape)
         mass = spread(Sum(targets, self.axes).output, self.axes, logits.shape)
         return (weight * (Softmax(logits, self.axes) * mass - targets),
@@ -89,7 +87,7 @@ class SigmoidCrossEntropy(ElementwiseComposite):
     def formula(self, logits: Value, targets: Value) -> Value:
         return _weighed(targets, Softplus(-logits).output) + _weighed(1 - targets, Softplus(logits).output)
 
-    def vjp(self, gradient: Value, logits: Value, targets: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, logits: Value, targets: Value) -> Gradients:
         return gradient * (Sigmoid(logits) - targets), -gradient * logits
 
 

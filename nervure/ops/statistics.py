@@ -8,11 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir import field
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
-from nervure.ir.op import Operand, Value
+from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.arithmetic import Square
 from nervure.ops.comparison import Equal, IsFinite, NotEqual
 from nervure.ops.composite import InComputeType
@@ -65,7 +63,7 @@ class Variance(ReductionComposite):
     def formula(self, x: Value) -> Value:
         return self._per_count(SquaredL2(self._centred(x), self.axes).output)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         # The mean moves, too, but the sum of the distances from it stays 0.
         return (self._centred(x) * spread(self._per_count(gradient * 2), self.axes, x.shape),)
 

@@ -7,12 +7,11 @@ f32[3] Sin(Parameter)
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir.kinds import FLOATS, Elementwise
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
 from nervure.ops.comparison import Equal
 from nervure.ops.exponential import Rsqrt
+from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
 
@@ -56,12 +55,13 @@ def _one_minus_square(x: Value) -> Value:
     return (1 - x) * (x + 1)
 
 
+
 class Atan2(ScalarOp):
     """The angle of the point (x, y), in [-pi, pi]; y comes first. Its derivative at the origin is NaN."""
 
     function = "atan2"
 
-    def vjp(self, gradient: Value, y: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, y: Value, x: Value) -> Gradients:
         share = gradient / (x * x + y * y)
         return share * x, -share * y
 
@@ -73,7 +73,7 @@ class Hypot(Elementwise):
     operand_names = "x y"
     admits = FLOATS
 
-    def evaluate(self, s: Any, x: Any, y: Any) -> Any:
+    def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar, y: Scalar) -> Scalar:
         x, y = s.absolute(x), s.absolute(y)
         zero, one = s.constant(0, x), s.constant(1, x)
         large, small = s.maximum(x, y), s.minimum(x, y)
@@ -81,6 +81,6 @@ class Hypot(Elementwise):
         length = s.multiply(large, s.sqrt(s.add(one, s.multiply(ratio, ratio))))
         return s.where(s.bitwise_or(s.is_inf(x), s.is_inf(y)), s.constant(float("inf"), x), length)
 
-    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         length = where(Equal(self, self.full(0)), 1, self.output)
         return gradient * (x / length), gradient * (y / length)

@@ -15,12 +15,11 @@ f32[4, 3] UpdateView(Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import ANY, Access, Structure, Structured, View, identity_access, identity_body
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import require_admitted, require_same_dtype, require_shape
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
@@ -31,8 +30,8 @@ from nervure.types.index_map import IndexMap, affine_form, indices
 class MappedView(View, abstract=True):
     """A view of one tensor whose gradient is added up through its index map."""
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
-        return (accumulated(gradient, self.view.index_map, x.shape),)
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
+        return (accumulated(gradient, self.simple_view.index_map, x.shape),)
 
 
 def accumulated(x: Value, map: IndexMap, shape: tuple[DimLike, ...]) -> Value:
@@ -77,7 +76,7 @@ class AccumulateView(Structured):
         return Structure(domain=x.shape, reads=(identity_access(len(x.shape)),), body=identity_body, combine="add",
                          writes=(Access(self.map.coordinates),), accumulate=x.dtype.compute)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (IndexView(gradient, self.map),)
 
 
@@ -109,7 +108,7 @@ class UpdateView(Structured):
         return Structure(domain=y.shape, reads=(None, identity_access(len(y.shape))), body=identity_body, combine="set",
                          writes=(Access(self.map.coordinates),), initial=0)
 
-    def vjp(self, gradient: Value, x: Value, y: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         return (UpdateView(gradient, y.full(0), self.map), IndexView(gradient, self.map))
 
 

@@ -14,20 +14,20 @@ where an element is visited.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
 from nervure.ir.kinds import View
 from nervure.ir.leaves import fit_number
-from nervure.ir.op import Value
+from nervure.ir.op import Gradients, Value
 from nervure.ops.checking import checked_axes, checked_axis
 from nervure.ops.update import MappedView, accumulated
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, index
 from nervure.types.index_map import IndexMap
+from nervure.types.view import ComplexView, SimpleView
 
 Shape = tuple[DimLike, ...]
 
@@ -35,11 +35,11 @@ Shape = tuple[DimLike, ...]
 class Described(View, abstract=True):
     """A view by a description made from the operands' shapes, whose errors become errors of this op."""
 
-    def description(self, types: tuple[BasicTensorDescription, ...]) -> Any:
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> SimpleView | ComplexView:
         """The view description."""
         raise NotImplementedError
 
-    def describe(self, *types: BasicTensorDescription) -> Any:
+    def describe(self, *types: BasicTensorDescription) -> SimpleView | ComplexView:
         try:
             return self.description(types)
         except NervureError as error:
@@ -55,13 +55,13 @@ class Broadcast(Described):
     shape = field.shape()
     axes = field.ints()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(self.shape))}
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Broadcast:
         return views.Broadcast(types[0].shape, self.shape, self.axes)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient.sum(self.axes),)
 
 
@@ -71,7 +71,7 @@ class Permute(Described):
     operand_names = "x"
     order = field.ints()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"order": checked_axes(self, self.order, len(types[0].shape), "order")}
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Permute:
@@ -82,7 +82,7 @@ class Permute(Described):
                             help="add those that stay where they are")
         return views.Permute(types[0].shape, self.order)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
         return (Permute(gradient, inverse),)
 
@@ -96,7 +96,7 @@ class Reshape(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reshape:
         return views.Reshape(types[0].shape, self.shape)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reshape(gradient, x.shape),)
 
 
@@ -112,9 +112,9 @@ class Slice(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Slice:
         return views.Slice(types[0].shape, self.slices)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         if any([step not in (1, -1) for _, _, step in self.slices]):
-            return (accumulated(gradient, self.view.index_map, x.shape),)
+            return (accumulated(gradient, self.simple_view.index_map, x.shape),)
         backwards = [d for d, (_, _, step) in enumerate(self.slices) if step == -1]
         paddings = []
         for (start, extent, step), length in zip(self.slices, x.shape, strict=True):
@@ -130,13 +130,13 @@ class Reverse(Described):
     operand_names = "x"
     axes = field.ints()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": checked_axes(self, self.axes, len(types[0].shape))}
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reverse:
         return views.Reverse(types[0].shape, self.axes)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Reverse(gradient, self.axes),)
 
 
@@ -147,13 +147,13 @@ class Pad(Described):
     paddings = field.dim_pairs()
     number = field.number(0)
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"number": fit_number(self.number, types[0].dtype)}
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Pad:
         return views.Pad(types[0].shape, self.paddings, self.number)
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (Pad(gradient, [(-before, -after) for before, after in self.paddings]),)
 
 
@@ -179,7 +179,7 @@ class Concatenate(Described):
     operand_names = "*xs"
     axis = field.integer()
 
-    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, Any]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if not types:
             raise self.fail(InvalidArgument, "there is nothing to concatenate", operand="xs", got="no operands",
                             expected="one tensor or more", help="an empty tensor is ops.Full(0, dtype, shape)")
@@ -188,10 +188,11 @@ class Concatenate(Described):
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Concatenate:
         return views.Concatenate(tuple([type.shape for type in types]), self.axis)
 
-    def vjp(self, gradient: Value, *xs: Value) -> tuple[Any, ...]:
-        parts, start = [], 0
+    def vjp(self, gradient: Value, *xs: Value) -> Gradients:
+        parts: list[Value] = []
+        start: DimLike = 0
         for x in xs:
-            slices = [(0, length, 1) for length in x.shape]
+            slices: list[tuple[DimLike, DimLike, DimLike]] = [(0, length, 1) for length in x.shape]
             slices[self.axis] = (start, x.shape[self.axis], 1)
             parts.append(Slice(gradient, slices).output)
             start = start + x.shape[self.axis]
@@ -245,5 +246,5 @@ class AssumeShape(Described):
         return [Assumption(own, assumed, self.needed_by, self.location) for own, assumed in pairs
                 if equal(own, assumed) is not True]
 
-    def vjp(self, gradient: Value, x: Value) -> tuple[Any, ...]:
+    def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (AssumeShape(gradient, x.shape, self.needed_by),)

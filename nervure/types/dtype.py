@@ -80,6 +80,13 @@ class DType(Frozen):
         return float32 if self.is_low_precision else self
 
     @property
+    def limits(self) -> tuple[int | float, int | float]:
+        """The smallest and the largest number. InternalError for complex types, which have no order."""
+        if self.minimum is None or self.maximum is None:
+            raise InternalError(f"{self.name} has no limits")
+        return self.minimum, self.maximum
+
+    @property
     def part(self) -> DType:
         """The type of the real and of the imaginary part; a type that is not complex is its own."""
         return _PARTS.get(self, self)

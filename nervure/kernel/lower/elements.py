@@ -175,7 +175,7 @@ class Elements:
         coordinates = self.place(op, access, at)
         if access.fill is not None:
             valid = self.inside(coordinates, operand.shape)
-        if valid is None:
+        if valid is None or access.fill is None:
             return self.of(operand, coordinates)
         value, point = operand, coordinates
         while (buffer := self._memory(value)) is None:

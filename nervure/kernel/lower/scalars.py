@@ -62,7 +62,7 @@ def converted(statements: Statements, x: Scalar, dtype: DType) -> Scalar:
     return statements.apply("convert", (x,), dtype)
 
 
-class _Scalars(ScalarNamespace):
+class _Scalars(ScalarNamespace[Scalar]):
     """The functions that carry a type or a place, or that only move their operands."""
 
     def __init__(self, statements: Statements, at: Callable[[DimLike], Scalar] | None = None) -> None:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from nervure.errors import InternalError
+from nervure.ir.notation import Number
 from nervure.ops.scalar import SCALAR_FUNCTIONS, ScalarNamespace
 from nervure.transformers import convert as conversions
 from nervure.transformers.convert import widen
@@ -33,17 +33,17 @@ from nervure.types.dtype import DType
 _PRECISE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.complex64): np.dtype(np.complex128)}
 
 
-def _exact(function: Callable[..., Any]) -> Any:
+def _exact(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """A function that has one right result; of complex numbers it has not, hence dense arrays."""
-    def method(self: NumPyScalars, *operands: Any) -> Any:
+    def method(self: NumPyScalars, *operands: np.ndarray) -> np.ndarray:
         operands = tuple([widen(x) for x in operands])
         return function(*dense(*operands) if operands[0].dtype.kind == "c" else operands)
     return method
 
 
-def _precise(function: Callable[..., Any]) -> Any:
+def _precise(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
     """A function of floats, computed in twice the width and rounded once."""
-    def method(self: NumPyScalars, *operands: Any) -> Any:
+    def method(self: NumPyScalars, *operands: np.ndarray) -> np.ndarray:
         arrays = dense(*[widen(x) for x in operands])
         wide = _PRECISE.get(arrays[0].dtype)
         if wide is None:
@@ -52,48 +52,48 @@ def _precise(function: Callable[..., Any]) -> Any:
     return method
 
 
-def _rounding(function: Callable[[Any], Any]) -> Any:
+def _rounding(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
     """A rounding to integers: integers and bool pass."""
-    def method(self: NumPyScalars, x: Any) -> Any:
+    def method(self: NumPyScalars, x: np.ndarray) -> np.ndarray:
         x = widen(x)
         return function(x) if x.dtype.kind == "f" else x
     return method
 
 
-def _precise_functions() -> dict[str, Any]:
+def _precise_functions() -> dict[str, Callable[..., np.ndarray]]:
     """The functions of floats that IEEE 754 does not fix: those of :mod:`special`, else NumPy's of that name."""
     return {name: _precise(getattr(special, name, None) or getattr(np, name))
             for name, declared in SCALAR_FUNCTIONS.items() if declared.ulps and name != "power"}
 
 
-class NumPyScalars(ScalarNamespace):
+class NumPyScalars(ScalarNamespace[np.ndarray]):
     """The functions over NumPy arrays. ``indices`` gives the value of an expression over the domain's
     indices.
     """
 
-    def __init__(self, indices: Callable[[DimLike], Any] | None = None) -> None:
+    def __init__(self, indices: Callable[[DimLike], np.ndarray | int] | None = None) -> None:
         self._indices = indices
 
     # -- values ------------------------------------------------------------------------------------------
 
-    def constant(self, value: Any, like: Any) -> Any:
+    def constant(self, value: Number, like: np.ndarray | DType) -> np.ndarray:
         return (like.compute.numpy if isinstance(like, DType) else widen(like).dtype).type(value)
 
-    def index(self, expression: DimLike) -> Any:
+    def index(self, expression: DimLike) -> np.ndarray:
         if self._indices is None:
             raise InternalError("an elementwise expression has no domain whose index it could read")
         return np.asarray(self._indices(expression), np.int64)
 
-    def convert(self, x: Any, dtype: DType) -> Any:
+    def convert(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         return conversions.convert(x, dtype)
 
-    def wrap(self, x: Any, dtype: DType) -> Any:
+    def wrap(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         return conversions.wrap(x, dtype)
 
-    def bitcast(self, x: Any, dtype: DType) -> Any:
+    def bitcast(self, x: np.ndarray, dtype: DType) -> np.ndarray:
         return conversions.bitcast(x, dtype)
 
-    def where(self, condition: Any, x: Any, y: Any) -> Any:
+    def where(self, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(condition, x, y) if x.dtype == y.dtype else np.where(condition, widen(x), widen(y))
 
     # -- arithmetic --------------------------------------------------------------------------------------
@@ -109,11 +109,11 @@ class NumPyScalars(ScalarNamespace):
     maximum = _exact(np.maximum)
     minimum = _exact(np.minimum)
 
-    def sign(self, x: Any) -> Any:
+    def sign(self, x: np.ndarray) -> np.ndarray:
         x = widen(x)
         return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(*dense(x))
 
-    def power(self, x: Any, y: Any) -> Any:
+    def power(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         x, y = widen(x), widen(y)
         if x.dtype.kind not in "iu":
             return np.where(y == 1, x, self._float_power(x, y))  # exact, whatever NumPy's power is on this processor
@@ -124,7 +124,7 @@ class NumPyScalars(ScalarNamespace):
 
     _float_power = _precise(np.power)
 
-    def fma(self, x: Any, y: Any, z: Any) -> Any:
+    def fma(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         x, y, z = widen(x), widen(y), widen(z)
         if x.dtype.kind != "f":
             return self.add(self.multiply(x, y), z)
@@ -168,18 +168,18 @@ class NumPyScalars(ScalarNamespace):
     imaginary = _exact(np.imag)
     conjugate = _exact(np.conjugate)
 
-    def complex(self, re: Any, im: Any) -> Any:
+    def complex(self, re: np.ndarray, im: np.ndarray) -> np.ndarray:
         # Not re + 1j * im: the product would turn an infinite part into NaN.
         pair = np.empty(np.broadcast_shapes(np.shape(re), np.shape(im)), np.result_type(re.dtype, np.complex64))
         pair.real, pair.imag = re, im
         return pair
 
 
-def _fused(largest: int, digits: int, smallest: int) -> Callable[[Any, Any, Any], Any]:
+def _fused(largest: int, digits: int, smallest: int) -> Callable[[float, float, float], float]:
     """x * y + z in exact arithmetic, rounded once to ``digits`` bits with a last place of at least
     2**``smallest``.
     """
-    def fused(x: Any, y: Any, z: Any) -> Any:
+    def fused(x: float, y: float, z: float) -> float:
         x, y, z = float(x), float(y), float(z)
         plain = x * y + z
         if not all(abs(entry) <= largest for entry in (x, y, z)):  # an infinity or a NaN decides

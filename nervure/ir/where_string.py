@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nervure.errors import InvalidArgument, did_you_mean
 from nervure.types.axes_reading import split_at_commas
@@ -142,6 +142,7 @@ def _check_results(text: str, operands: Sequence[Pattern], results: Sequence[Pat
             raise _malformed(text, f"nothing binds the element type of {pattern.name}", got=pattern)
 
 
-def _malformed(text: str, problem: str, **parts: Any) -> InvalidArgument:
-    parts = {"got": text, "expected": "A[~ i j] B[~ j k] -> C[~ i k]", **parts}
-    return InvalidArgument(problem, op="signature", operand=text, **parts)
+def _malformed(text: str, problem: str, got: object = None, expected: str = "A[~ i j] B[~ j k] -> C[~ i k]",
+               help: str | None = None) -> InvalidArgument:
+    return InvalidArgument(problem, op="signature", operand=text, got=text if got is None else got, expected=expected,
+                           help=help)
