@@ -36,19 +36,19 @@ _NAMES = {
     "nervure.ir.provenance": "metadata name_scope",
     "nervure.front.tensor": "Tensor",
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
-    "nervure.front.sharing": "from_dlpack",
+    "nervure.front.dlpack": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
     "nervure.autodiff.derivative": "deriv",
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.jit": "grad jit value_and_grad",
-    "nervure.model_file": "load save",
+    "nervure.saving": "load save",
     "nervure.explain": "explain",
 }
-"""Where the public names are defined, but for those of the modules below, which say it with ``__all__``."""
+"""The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
-    "elementwise", "pointwise", "reductions", "contraction", "views", "joining", "indexing", "gathering", "positions",
+    "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
     "convolution", "pooling", "normalization", "random")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")

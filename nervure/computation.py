@@ -1,4 +1,4 @@
-"""From tensors to a callable: placing, passes, a transformer.
+"""Computations: tensors and effects become a pure Function, which a transformer compiles to something to call.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -25,7 +25,7 @@ from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
-from nervure.front.random_state import SEED, STEP, seed_words
+from nervure.front.random import SEED, STEP, seed_words
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
@@ -44,7 +44,7 @@ Key = TypeVar("Key")
 
 
 class Results(NamedTuple):
-    """How the values of a Function become what a call returns: "one", a "tuple", or a "dict" with these keys.
+    """The form of the result of a call: "one" value of the Function, a "tuple" of them, or a "dict" with these keys.
 
     ``has_value`` says of each return whether it has one; an effect gives None.
     """
@@ -72,7 +72,7 @@ Shaper = Callable[[Sequence[np.ndarray]], Any] | Results
 """Makes what a call returns of the values of a Function's results, in order."""
 
 Return = Tensor | Effect | None
-"""What a computation may return: a value, or what is done and gives None."""
+"""One return of a computation: a value, or an effect, which gives None."""
 
 
 class Computation(Identity, Generic[Result]):
@@ -96,7 +96,7 @@ class Computation(Identity, Generic[Result]):
 
     @functools.cached_property
     def executable(self) -> Executable:
-        """What the transformer has compiled, when it is first asked for."""
+        """The compiled function; it is compiled when it is first asked for."""
         return self.transformer.build(self.function)
 
     def compiled(self) -> Computation[Result]:

@@ -1,4 +1,4 @@
-"""What runs here: versions, machine, transformers, switches. It is what a report of a problem should begin with.
+"""The configuration: versions, machine, transformers, switches, with which a report of a problem should begin.
 
 >>> print(config_text().splitlines()[0])                                     # doctest: +ELLIPSIS
 nervure 0.1.0, Python 3...
@@ -38,7 +38,7 @@ def show_config() -> None:
 
 
 def _processors() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

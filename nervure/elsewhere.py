@@ -1,4 +1,4 @@
-"""Names that people know from NumPy, PyTorch, JAX and TensorFlow, and what does the same here.
+"""Names known from NumPy, PyTorch, JAX and TensorFlow, and their equivalents here.
 
 A name that is asked for in vain is an error whose help says it:
 
@@ -123,7 +123,7 @@ FUNCTIONS = {
     "nv.int64": "long longlong", "nv.int32": "int int_ intc", "nv.int16": "short", "nv.complex64": "cfloat csingle",
     "nv.complex128": "cdouble", "nv.as_dtype(x)": "dtype", _NUMPY_S: "pi e inf nan euler_gamma finfo iinfo",
 }
-"""What is called otherwise in ``nv``."""
+"""Functions by the names that they have elsewhere."""
 
 _IN_PLACE = "a tensor never changes: nv.assign(x, y), nv.fill and nv.set_item change variables, x.at[...] makes another"
 _LAZY = "a tensor is computed when it is asked for, and lies on no device; x.numpy() computes it"
@@ -153,7 +153,7 @@ TENSORS = {
     "chunk unbind", "x[start:stop]": "narrow select", "x[mask]": "masked_select nonzero", _SORTING:
     "sort argsort topk cumsum cumprod median unique searchsorted", "nv.einsum": "trace diagonal inner",
 }
-"""What is called otherwise of a tensor."""
+"""Attributes of tensors by the names that they have elsewhere."""
 
 METHODS_ELSEWHERE = frozenset(
     "acos acosh asin asinh atan atanh ceil clip cos cosh digamma erf erfc exp exp2 expm1 floor gelu lgamma log log10 "
@@ -169,7 +169,7 @@ OPTIMISERS = {
     "the moments of a variable are in slots; nv.save keeps what a computation reads and writes":
     "state_dict load_state_dict param_groups state get_config get_weights variables",
 }
-"""What is called otherwise of an optimiser."""
+"""Methods of optimisers by the names that they have elsewhere."""
 
 KEYWORDS = {
     "axis": "dim dims axes reduction_axes dimension reduction_indices", "reduction_axes": "axes dims",
@@ -193,7 +193,7 @@ KEYWORD_ADVICE = {
     "the result is a new tensor; nv.assign writes variables": "out inplace",
     "beta1= and beta2= are given apart": "betas", "nv.mean and nv.sum reduce": "reduction",
 }
-"""What to do without a keyword."""
+"""Advice for keywords without an equivalent."""
 
 
 def _by_name(table: dict[str, str]) -> dict[str, str]:
@@ -206,22 +206,22 @@ _tensors = {**{name: f"nv.{name}(x)" for name in METHODS_ELSEWHERE}, **_by_name(
 
 
 def unknown_function(name: str, known: Iterable[str]) -> UnknownName:
-    """What asking ``nv`` for a name raises that it does not have."""
+    """The error of a name that ``nv`` does not have."""
     return _unknown("nv", f"nervure has no {name}", name, _functions, known)
 
 
 def unknown_attribute(thing: object, name: str) -> UnknownName:
-    """What asking a tensor for a name raises that it does not have."""
+    """The error of a name that tensors do not have."""
     return _unknown("Tensor", f"a tensor has no {name}", name, _tensors, dir(type(thing)))
 
 
 def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
-    """What asking ``nv.optim`` for a name raises that it does not have."""
+    """The error of a name that ``nv.optim`` does not have."""
     return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
 
 
 def unknown_method(thing: object, name: str) -> UnknownName:
-    """What asking an optimiser for a name raises that it does not have."""
+    """The error of a name that optimisers do not have."""
     return _unknown(type(thing).__name__, f"an optimiser has no {name}", name, _optimisers, dir(type(thing)))
 
 
@@ -268,7 +268,7 @@ def explains_keywords(function: Function) -> Function:
 
 
 def _unknown_keyword(function: str, keywords: dict[str, object], known: tuple[str, ...]) -> WrongKind:
-    """What a keyword raises that a function does not have: the first of them."""
+    """The error of the first keyword that a function does not have."""
     keyword = next(name for name in keywords if name not in known)
     ours = next((here for here, names in KEYWORDS.items() if here in known and keyword in names.split()), None)
     advice = f"here it is {ours}=" if ours else _keyword_advice.get(keyword) or did_you_mean(

@@ -1,4 +1,4 @@
-"""What can go wrong, as types: a ``NervureError`` is something that a user can fix, an ``InternalError`` is ours.
+"""Exceptions with fields: a ``NervureError`` is something that a user can fix, an ``InternalError`` is ours.
 
 Every error carries its parts as fields, so that tools and tests need not read prose:
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.reading import integer
+from nervure.front.argument_parsing import integer
 from nervure.jit import Jitted
 from nervure.transformers.base import Executable
 from nervure.transformers.report import CompilationReport, Count, Limits, Line, Place, Step
@@ -59,7 +59,7 @@ def explain(computation: object, *arguments: object, repeat: int = 20, **keyword
 
 def _read(computation: object, arguments: tuple[object, ...],
           keywords: dict[str, Any]) -> tuple[Executable, Sequence[object] | None]:
-    """What runs, and the arguments it is run with; None where they are to be left open."""
+    """The executable, and the arguments it is run with; None where they are to be left open."""
     if isinstance(computation, Jitted):
         compiled, arrays = computation.specialised(*arguments, **keywords)
         return compiled.executable, arrays
@@ -86,7 +86,7 @@ def _refuse(keywords: dict[str, object]) -> None:
 
 
 class Rates(NamedTuple):
-    """What a step reached, and how much of what the machine reached; None where it is not known."""
+    """The rates of a step, and their shares of the machine's; None where they are not known."""
 
     bytes_per_second: float | None = None
     operations_per_second: float | None = None
@@ -96,7 +96,7 @@ class Rates(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What nv.explain gives: ``print`` it, read its fields, or take them all by ``to_dict()`` or ``json()``.
+    """The result of nv.explain: ``print`` it, read its fields, or take them all by ``to_dict()`` or ``json()``.
 
     ``seconds`` is the time of all steps together, ``limits`` what the machine reached when it was measured.
 
@@ -125,7 +125,7 @@ class Explanation:
         return tuple([step for step in self.steps if step.kind == "kernel"])
 
     def rates(self, step: Step) -> Rates:
-        """How fast a step was. Operations in types wider than float32 count as so many times more.
+        """The rates of a step. Operations in types wider than float32 count as so many times more.
 
         >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
         >>> rates = Explanation(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)).rates(step)
@@ -162,7 +162,7 @@ class Explanation:
 
     @property
     def counts(self) -> str:
-        """How many steps of each kind there are: ``3 kernels, 1 host step``."""
+        """The number of steps of each kind: ``3 kernels, 1 host step``."""
         kinds = {"kernel": "kernel", "host": "host step", "op": "op"}
         numbers = {name: sum([step.kind == kind for step in self.steps]) for kind, name in kinds.items()}
         return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \

@@ -1,4 +1,4 @@
-"""Every switch, its default, and one line of what it does.
+"""Flags: every switch of the package, its default, and one line of documentation.
 
 A switch is an attribute of this module. It starts from the environment (``NERVURE_CHECK_NAN=1``), may be
 set for the process, or for a while:
@@ -32,7 +32,7 @@ Setting = TypeVar("Setting", bool, int, str)
 
 
 class Switch(NamedTuple):
-    """What one switch is: its default (whose type is the switch's), one line of doc, and the values that it takes.
+    """The declaration of one switch: its default (of the switch's type), one line of doc, and the values it takes.
 
     An integer is of at least 0; ``words`` are all that a text may be, where they are known.
 
@@ -143,7 +143,7 @@ DEBUG_WORDS = {
     "llvm": "every kernel as LLVM is given it",
     "asm": "every kernel as machine instructions",
 }
-"""What ``debug`` may ask for, beside the names of passes; everything goes to standard error."""
+"""The words of ``debug`` beside the names of passes; everything goes to standard error."""
 
 
 def shows(word: str) -> bool:

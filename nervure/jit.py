@@ -1,4 +1,4 @@
-"""Functions of arrays: traced once per types and shapes, compiled, and called.
+"""Just-in-time compilation: functions of arrays are traced once per types and shapes, compiled, and called.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -27,15 +27,15 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function, placeholders_below
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.front import nesting
-from nervure.front.contents import contents
+from nervure.front import pytrees
+from nervure.front.argument_parsing import integer, members
+from nervure.front.cache_keys import cache_key
 from nervure.front.creation import as_tensor, numpy_array, placeholder
 from nervure.front.effects import Effect
-from nervure.front.given import GivenNumber, is_number
-from nervure.front.ledger import Ledger
+from nervure.front.number_trace import NumberTrace
 from nervure.front.promotion import type_alone
-from nervure.front.reading import integer, members
 from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
+from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.provenance import fresh_scope
 from nervure.types.axes import Axes
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Concrete = np.ndarray | np.generic | complex | str | None
-"""What a function is called with to compute, and not to go on building a graph."""
+"""Arguments that make a jitted function compute, and not go on building a graph."""
 
 
 
@@ -59,7 +59,7 @@ class _Call(NamedTuple):
     and which are given as numbers.
     """
 
-    pattern: nesting.Pattern
+    pattern: pytrees.Pattern
     leaves: list[object]
     owners: list[str]
     arrays: list[int]
@@ -67,7 +67,7 @@ class _Call(NamedTuple):
 
     @property
     def static(self) -> list[object]:
-        """What is part of the key as it is."""
+        """The leaves that are part of the key as they are."""
         chosen = {*self.arrays, *self.numbers}
         return [leaf for at, leaf in enumerate(self.leaves) if at not in chosen]
 
@@ -88,13 +88,12 @@ class _Spec(NamedTuple):
 
 
 class _Compiled(NamedTuple):
-    """What was made of one trace: ``shape`` makes the results of the arrays and of the ledger's values; ``text`` has
-    the types.
+    """One specialisation: ``shape`` makes the results of the arrays and of the trace's values; ``text`` has the types.
     """
 
     computation: Computation[object]
     shape: Callable[..., Any]
-    ledger: Ledger
+    trace: NumberTrace
     text: str
 
 
@@ -134,7 +133,7 @@ class Jitted(Generic[Result]):
 
     @property
     def specialisations(self) -> list[str]:
-        """What has been compiled: one line for each combination of types and shapes."""
+        """The specialisations: one line for each combination of types and shapes that has been compiled."""
         return [entry.text for entries in self._compiled.values() for entry in entries]
 
     @overload
@@ -154,7 +153,7 @@ class Jitted(Generic[Result]):
         return found.shape(found.computation.executable(arrays), values)
 
     def specialised(self, *arguments: object, **keywords: object) -> tuple[Computation[object], list[np.ndarray]]:
-        """What is compiled for such arguments, and the arrays that a call would pass to it."""
+        """The specialisation for such arguments, and the arrays that a call would pass to it."""
         found, arrays, _ = self._compiled_for(self._take_apart(arguments, keywords))
         return found.computation, arrays
 
@@ -185,31 +184,31 @@ class Jitted(Generic[Result]):
 
     def _take_apart(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> _Call:
         named = self._bind(arguments, keywords)
-        leaves, pattern = nesting.flatten(named)
+        leaves, pattern = pytrees.flatten(named)
         owners = _owners(named)
         kinds = ["static" if owner in self._static else _kind(leaf) for leaf, owner in zip(leaves, owners, strict=True)]
         return _Call(pattern, leaves, owners, *[[at for at, kind in enumerate(kinds) if kind == wanted]
                                                 for wanted in ("array", "number")])
 
     def _compiled_for(self, call: _Call) -> tuple[_Compiled, list[np.ndarray], list[object]]:
-        """What is compiled for the types and shapes of a call, now at the latest; its arrays; the values of numbers."""
+        """The specialisation for the types and shapes of a call, compiled now at the latest; arrays; numbers."""
         arrays = [_read(call.leaves[at]) for at in call.arrays]
         specs = [self._spec(call.leaves[at], array, call.owners[at])
                  for at, array in zip(call.arrays, arrays, strict=True)]
         given = call.given()
         key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
-               tuple([type(number) for number in given]), tuple([contents(leaf) for leaf in call.static]))
+               tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]))
         with self._lock:
             variants = self._compiled.setdefault(key, [])
             for found in variants:
-                values = found.ledger.replayed(given)
+                values = found.trace.replayed(given)
                 if values is not None:
                     break
             else:
                 found = self._specialise(call, specs)
-                values = found.ledger.values
+                values = found.trace.values
                 variants.append(found)
-        return found, [*arrays, *found.ledger.arrays(values)], values
+        return found, [*arrays, *found.trace.arrays(values)], values
 
     def _bind(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> dict[str, object]:
         """Arguments by the names of the function's parameters."""
@@ -230,9 +229,9 @@ class Jitted(Generic[Result]):
             leaves[at] = as_tensor(leaves[at], self.__name__)
         return self._call(call.pattern, leaves)
 
-    def _call(self, pattern: nesting.Pattern, leaves: Iterable[object]) -> Result:
-        """What the function makes of arguments that are nested so."""
-        named: Any = nesting.unflatten(pattern, leaves)
+    def _call(self, pattern: pytrees.Pattern, leaves: Iterable[object]) -> Result:
+        """The result of the function for arguments that are nested so."""
+        named: Any = pytrees.unflatten(pattern, leaves)
         bound = self._signature.bind_partial()
         bound.arguments.update(named)
         return self._function(*bound.args, **bound.kwargs)
@@ -257,25 +256,25 @@ class Jitted(Generic[Result]):
         return next((table[place] for place in (position, position - rank, name) if place in table), None)
 
     def _specialise(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
-        ledger = Ledger(self.__name__, call.given())
+        trace = NumberTrace(self.__name__, call.given())
         parameters = [placeholder(spec.shape if spec.axes is None else _resized(spec.axes, spec.shape), spec.dtype)
                       for spec in specs]
         inner = list(call.leaves)
-        for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *ledger.given], strict=True):
+        for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *trace.given], strict=True):
             inner[at] = stand_in
         with tracing(self.__name__), fresh_scope():
-            outputs, pattern = nesting.flatten(self._call(call.pattern, inner))
-        parameters.extend(ledger.parameters)
+            outputs, pattern = pytrees.flatten(self._call(call.pattern, inner))
+        parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
         function = build_function(tensors, parameters, name=self.__name__)
 
-        def shape(results: Sequence[object], values: Sequence[object] = ledger.values) -> object:
+        def shape(results: Sequence[object], values: Sequence[object] = trace.values) -> object:
             remaining = iter(results)
-            return nesting.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
-                                               else ledger.value(entry, values) for entry in outputs])
+            return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
+                                               else trace.value(entry, values) for entry in outputs])
         transformer = self._transformer or transformers.default()
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
-        return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, ledger, text)
+        return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
 
     def _check_names(self, names: Iterable[str]) -> None:
         known = list(self._signature.parameters)
@@ -348,9 +347,9 @@ def value_and_grad(function: Callable[..., object],
         wanted: list[Tensor] = []
         patterns = []
         for name in names:
-            leaves, pattern = nesting.flatten(bound.arguments[name])
+            leaves, pattern = pytrees.flatten(bound.arguments[name])
             fresh = [_fresh(leaf, name) for leaf in leaves]
-            bound.arguments[name] = nesting.unflatten(pattern, fresh)
+            bound.arguments[name] = pytrees.unflatten(pattern, fresh)
             wanted.extend(fresh)
             patterns.append((pattern, len(fresh)))
         value = function(*bound.args, **bound.kwargs)
@@ -358,7 +357,7 @@ def value_and_grad(function: Callable[..., object],
             raise WrongKind("the function must give one tensor", op="grad", got=type(value).__name__,
                             expected="a scalar tensor", help="sum what it gives, or use nv.deriv")
         found = iter(deriv(value, wanted))
-        gradients = [nesting.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
+        gradients = [pytrees.unflatten(pattern, [next(found) for _ in range(count)]) for pattern, count in patterns]
         return value, tuple(gradients) if several else gradients[0]
 
     return Jitted(symbolic)
@@ -375,7 +374,7 @@ def _fresh(leaf: object, name: str) -> Tensor:
 
 def _real_type(leaf: object) -> DType | None:
     """The type in which a number is differentiated: a NumPy scalar's own, float32 for a float of Python's."""
-    example = leaf.example if isinstance(leaf, GivenNumber) else leaf
+    example = leaf.example if isinstance(leaf, TracedNumber) else leaf
     if not is_scalar(example):
         return None
     return as_dtype(example.dtype if isinstance(example, np.generic) else type(example))
@@ -402,11 +401,11 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 def _owners(named: Mapping[str, object]) -> list[str]:
     """The argument that each leaf belongs to."""
-    return [name for name, value in named.items() for _ in nesting.flatten(value)[0]]
+    return [name for name, value in named.items() for _ in pytrees.flatten(value)[0]]
 
 
 def _kind(leaf: object) -> str:
-    """What becomes of a leaf: an "array" is a placeholder, a "number" is given, all else is "static"."""
+    """The kind of a leaf: an "array" becomes a placeholder, a "number" is given, all else is "static"."""
     if is_number(leaf):
         return "static" if isinstance(leaf, (bool, np.bool_)) else "number"
     return "array" if isinstance(leaf, Tensor) or is_array(leaf) else "static"

@@ -1,4 +1,4 @@
-"""Files of named arrays: the safetensors format, written in one piece and read with distrust.
+"""The safetensors format: files of named arrays, written in one piece and read with distrust.
 
 A file is eight bytes (the length of the header), a header in JSON (for each array its type, shape and place, and a
 table of strings), and the bytes of the arrays. Whatever stands in a file, reading it allocates no more than its

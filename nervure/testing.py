@@ -1,4 +1,4 @@
-"""What tests of tensors need: a comparison that says what differs, and derivatives checked against differences.
+"""Testing utilities: a comparison that says what differs, and derivatives checked against finite differences.
 
 >>> import numpy as np
 >>> assert_close(np.float32([1, 2]), [1.0, 2.0000001])
@@ -21,11 +21,11 @@ import numpy as np
 from nervure.autodiff.derivative import deriv
 from nervure.computation import computation
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
-from nervure.front import nesting
+from nervure.front import pytrees
 from nervure.front.alignment import arranged
+from nervure.front.argument_parsing import integer, members, real, shown
 from nervure.front.creation import as_tensor, constant, numpy_array, placeholder
-from nervure.front.pointwise import multiply
-from nervure.front.reading import integer, members, real, shown
+from nervure.front.op_functions import multiply
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.types.dtype import as_dtype, float64
@@ -64,7 +64,7 @@ def _pairs(actual: object, expected: object) -> list[tuple[str, object, object]]
             raise _nested_differently(actual, expected)
         return [(f"[{key!r}]{path}", mine, theirs) for key in actual
                 for path, mine, theirs in _pairs(actual[key], expected[key])]
-    mine, theirs = [nesting.flatten(entry) for entry in (actual, expected)]
+    mine, theirs = [pytrees.flatten(entry) for entry in (actual, expected)]
     if len(mine[0]) != len(theirs[0]):
         raise _nested_differently(actual, expected)
     return [(f"leaf {at}", left, right) for at, (left, right) in enumerate(zip(mine[0], theirs[0], strict=True))]
@@ -72,8 +72,8 @@ def _pairs(actual: object, expected: object) -> list[tuple[str, object, object]]
 
 def _is_nest(value: object) -> bool:
     """Whether a value holds others, and is not merely an array written as lists of numbers."""
-    leaves, pattern = nesting.flatten(value)
-    return pattern is not nesting.LEAF and not (
+    leaves, pattern = pytrees.flatten(value)
+    return pattern is not pytrees.LEAF and not (
         isinstance(value, (list, tuple))
         and all(isinstance(leaf, (bool, int, float, complex, np.generic)) for leaf in leaves))
 
@@ -82,12 +82,12 @@ def _nested_differently(*values: object) -> AssertionError:
     outlines = []
     for value in values:
         keys = f" with {', '.join(map(repr, value))}" if isinstance(value, dict) else ""
-        outlines.append(f"{type(value).__name__}{keys} of {len(nesting.flatten(value)[0])}")
+        outlines.append(f"{type(value).__name__}{keys} of {len(pytrees.flatten(value)[0])}")
     return AssertionError(f"the values are nested differently: {outlines[0]} instead of {outlines[1]}")
 
 
 def _difference(mine: object, theirs: object, rtol: float | None, atol: float | None, check_dtype: bool) -> str:
-    """What a reader needs to know about two tensors that differ; empty where they do not."""
+    """The text about two tensors that differ; empty where they do not."""
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
         try:
             mine = arranged(mine, theirs.axes, "assert_close", "actual")

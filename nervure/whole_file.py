@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and reading that never waits.
+"""Atomic replacement of files: they are there as a whole or not at all; and reading that never waits.
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
@@ -46,7 +46,7 @@ def write_whole(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     _remove_abandoned(directory)  # first, since it may be what fills the disk
     try:
         _replace(path, directory, pieces)
-    except OSError as error:  # it names the temporary file, of which nobody knows
+    except OSError as error:  # it names the temporary file, which no caller knows
         raise OSError(error.errno, error.strerror, path) from None
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
         _sync(directory)
@@ -117,7 +117,7 @@ def _create(directory: str) -> tuple[str, int]:
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Locks an open file if nobody else holds it; None where the file system has no locks."""
+    """Locks an open file unless another writer holds it; None where the file system has no locks."""
     if fcntl is None:
         return None
     try:

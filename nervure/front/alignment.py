@@ -1,4 +1,4 @@
-"""How operands of different axes meet: by matching axes when they are named, by NumPy's rules when they are not.
+"""Broadcasting: operands are aligned by matching axes when these are named, by NumPy's rules when they are not.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("H=2, W=3")
@@ -117,7 +117,7 @@ def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
 
 
 def pairing(left: Axes, right: Axes) -> dict[int, int]:
-    """Which axis of the right each of the left matches, one to one; those known to match before those that may."""
+    """The axis of the right that each of the left matches, one to one; those known to match before those that may."""
     pairs: dict[int, int] = {}
     for wanted in (True, None):
         for here, axis in enumerate(left):

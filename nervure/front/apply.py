@@ -1,4 +1,4 @@
-"""An elementwise op on operands as users give them: aligned, of one element type, numbers among them.
+"""Elementwise application: operands as users give them are aligned and promoted to one element type.
 
 >>> import nervure as nv
 >>> operate("maximum", nv.ops.Maximum, (nv.constant([1, 5]), 3)).tolist()
@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import cleandoc
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,14 +17,16 @@ from nervure import ops
 from nervure.errors import DtypeMismatch, NervureError, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import as_tensor, check_numbers, numpy_array
-from nervure.front.given import GivenNumber, is_number
 from nervure.front.promotion import promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
+from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, as_dtype, bool_
 from nervure.types.foreign import is_array
 from nervure.types.shape import Shape
+
+Made = TypeVar("Made", bound=Callable[..., object])
 
 
 def common_dtype(operands: tuple[Operand, ...], op: str) -> DType:
@@ -81,7 +85,7 @@ def is_weak(operand: object) -> bool:
 
 def _everywhere(number: object, dtype: DType, shape: Shape) -> Op | Value:
     """A number, also one that a call brings, or a length that is known then, at every index."""
-    if isinstance(number, GivenNumber):
+    if isinstance(number, TracedNumber):
         value: Value = number.tensor(dtype).value
         return ops.Broadcast(value, shape, range(len(shape))) if shape else value
     return ops.Extent(number, dtype, shape) if isinstance(number, Dim) else ops.Full(number, dtype, shape)
@@ -96,3 +100,15 @@ def truth(x: Operand) -> Tensor:
     """x as a condition: numbers count as true when they are not 0."""
     tensor = as_tensor(x, "condition")
     return tensor if tensor.dtype is bool_ else Tensor(converted_to(tensor.value, bool_), tensor._axes)
+
+
+def described(function: Made, name: str, document: str | None, arguments: str, result: str) -> Made:
+    """The function with its name, and a docstring: what its op says, and the result of a call with these arguments.
+
+    A result is a list, or a number to four digits, so that the example holds wherever it runs.
+    """
+    call = f"nv.{name}({arguments})"
+    shown = f"{call}.tolist()" if result.startswith("[") else f"round({call}.item(), 4)"
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{cleandoc(document or '')}\n\n>>> {shown}\n{result}\n"
+    return function

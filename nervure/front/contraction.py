@@ -20,9 +20,9 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
-from nervure.front.choosing import positions_of
+from nervure.front.argument_parsing import positions_of
 from nervure.front.creation import as_tensor
-from nervure.front.pointwise import multiply
+from nervure.front.op_functions import multiply
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike
@@ -137,7 +137,7 @@ def _batch_axes(left: Tensor, right: Tensor, batch: AxesLike) -> list[Pair]:
 
 
 def _matching(left: Tensor, right: Tensor, batch: AxesLike) -> list[int]:
-    """Where the right operand has the batch axes."""
+    """The positions of the batch axes in the right operand."""
     found = []
     for at in positions_of(left, batch, "dot"):
         partners = [other for other, axis in enumerate(right.axes) if match(left.axes[at], axis) is not False]

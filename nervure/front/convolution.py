@@ -21,7 +21,7 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
-from nervure.front.choosing import position_of, positions_of
+from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed, reordered
@@ -88,7 +88,7 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
 
 
 class Roles(NamedTuple):
-    """What each axis does, as positions; ``spatial`` pairs x's with f's, as ``contracted`` does."""
+    """The roles of the axes, as positions; ``spatial`` pairs x's with f's, as ``contracted`` does."""
 
     x: Tensor
     f: Tensor
@@ -244,7 +244,7 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
 
 
 def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int) -> int | None:
-    """Which of f's axes of a class has the length of an axis of x over ``groups``: of two the one of level -1."""
+    """The axis of f of a class with the length of an axis of x over ``groups``: of two the one of level -1."""
     for wanted in (True, None) if groups == 1 else (True,):
         found = [k for k in same if equal(f.shape[k] * groups, axis.length) is wanted]
         if len(found) > 1:

@@ -1,4 +1,4 @@
-"""Tensors with a job: constants, placeholders, persistent tensors, variables, temporaries.
+"""Leaves of the graph as tensors: constants, placeholders, persistent tensors, variables, temporaries.
 
 All but constants are places: each mention of one in an expression is a new *read*, which sees the state at the
 point where the expression is placed in a computation.
@@ -22,9 +22,9 @@ import numpy as np
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
 from nervure.front.alignment import arranged, fitted
-from nervure.front.given import GivenNumber, is_number
 from nervure.front.promotion import promote, type_alone, weak_type
 from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, value_only
+from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
@@ -52,7 +52,7 @@ from nervure.types.shape import check_room
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
          "persistent": (False, True, False, False), "variable": (False, True, True, False),
          "temporary": (False, False, False, False)}
-"""What each call makes: constant, persistent, trainable, input."""
+"""The properties of each role: constant, persistent, trainable, input."""
 
 
 class AssignableTensorOp(Tensor):
@@ -129,7 +129,7 @@ class AssignableTensorOp(Tensor):
         return self
 
     def given(self, value: object, op: str, operand: str | int) -> object:
-        """What a caller gives for this place: a tensor as its elements, by the names of its axes."""
+        """The argument for this place: a tensor as its elements, by the names of its axes."""
         return arranged(value, self.axes, op, operand).numpy() if isinstance(value, Tensor) else value
 
     def __copy__(self) -> AssignableTensorOp:
@@ -169,7 +169,7 @@ def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     return [handle_of(variable) for variable in dict.fromkeys(op.variable for op in reads) if variable.trainable]
 
 
-def _spread_number(number: GivenNumber, axes: AxesLike | None, dtype: DTypeLike | None) -> Tensor:
+def _spread_number(number: TracedNumber, axes: AxesLike | None, dtype: DTypeLike | None) -> Tensor:
     """A number that a traced function is given, as ``constant`` makes it of one that is known."""
     own = as_tensor(number, dtype=None if dtype is None else as_dtype(dtype))
     if axes is None or not len(read_axes(axes)):
@@ -190,7 +190,7 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
     >>> print(nv.constant([[1, 2], [3, 4]], axes="H=2, W=2").axes)
     (H: 2, W: 2)
     """
-    if isinstance(value, GivenNumber):
+    if isinstance(value, TracedNumber):
         return _spread_number(value, axes, dtype)  # type: ignore[return-value]  # it cannot be assigned, as constants cannot
     if isinstance(value, Tensor):
         axes = value._axes if axes is None else axes
@@ -214,7 +214,7 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
         return operand
     if isinstance(operand, Dim):
         return Tensor(Extent(operand, dtype or float32, ()))
-    if isinstance(operand, GivenNumber):
+    if isinstance(operand, TracedNumber):
         return operand.tensor(type_alone(operand) if dtype is None else dtype)
     if is_scalar(operand):
         number = Full(operand, type_alone(operand) if dtype is None else dtype, ())
@@ -316,7 +316,7 @@ def _described(role: str, element: DType, own: Axes) -> BasicTensorDescription:
 
 
 def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:
-    """What a Variable calls for its first value: a user's callable receives the axes and may give a tensor."""
+    """The first value of a Variable, or what computes it: a user's callable receives the axes, may give a tensor."""
     if isinstance(initial, np.ndarray):
         return _stretched(initial, axes, role)
     if not callable(initial):
@@ -387,7 +387,7 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
 
 
 def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:
-    """What is written to a place of this element type: a tensor that converts to it, else WrongKind.
+    """The operand of a write to a place of this element type: a tensor that converts to it, else WrongKind.
 
     A conversion is allowed where NumPy calls it ``same_kind``. Scalars are weak, and so are known integers where
     integers are stored: they are checked against the limits of the type instead.

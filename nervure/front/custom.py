@@ -1,4 +1,4 @@
-"""A function with a derivative of the user's own.
+"""Custom derivatives: a function of tensors with a backward rule of the user's own.
 
 >>> import nervure as nv
 >>> @nv.custom_vjp

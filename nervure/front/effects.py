@@ -1,4 +1,4 @@
-"""Effects as a user writes them: assignment, sequencing, printing, calls of the host.
+"""Effects: assignment, sequencing, printing, and calls of the host, as a user writes them.
 
 >>> import nervure as nv
 >>> x, y = nv.variable((), 1.0), nv.variable((), 2.0)
@@ -17,12 +17,12 @@ from typing import Any, overload
 from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import alignment, reading
+from nervure.front import alignment, argument_parsing
 from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
-from nervure.front.given import is_number
-from nervure.front.index_items import choose
+from nervure.front.index_expressions import choose
 from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_operand, value_only
+from nervure.front.traced_numbers import is_number
 from nervure.front.views import base_of
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
@@ -180,7 +180,7 @@ def host_call(function: Callable[..., object], operands: Sequence[object], like:
     """Calls a Python function with arrays while the graph runs.
 
     ``like`` declares the results: a tensor whose axes and type the result has, or a list of them. An effectful
-    call runs once per run even where nobody reads its results. The function gets read-only arrays, which it may keep.
+    call runs once per run even where its results are not read. The function gets read-only arrays, which it may keep.
     It may use other computations, but not change a variable of the one that it runs in: InUse.
 
     >>> x = nv.constant([3, 1, 2])
@@ -188,7 +188,7 @@ def host_call(function: Callable[..., object], operands: Sequence[object], like:
     [1.0, 2.0, 3.0]
     """
     declared = list(like) if isinstance(like, (list, tuple)) else [like]
-    operands = reading.members(operands, "host_call", "operands", "a list of tensors")
+    operands = argument_parsing.members(operands, "host_call", "operands", "a list of tensors")
     kinds = [as_tensor(entry, "host_call") for entry in declared]
     tensors = [as_tensor(operand, "host_call", position + 1) for position, operand in enumerate(operands)]
     call = ops.HostCall(*[entry.value for entry in tensors], function=function, types=[kind.type for kind in kinds],
@@ -201,7 +201,7 @@ def _members(members: Iterable[object], op: str) -> list[Tensor | Effect]:
     if isinstance(members, (Tensor, Effect)):
         raise WrongKind(f"{op} takes a list", op=op, got=repr(members), expected="a list of tensors and effects",
                         help=f"write nv.{op}([...])")
-    listed = reading.members(members, op, "members", "a list of tensors and effects")
+    listed = argument_parsing.members(members, op, "members", "a list of tensors and effects")
     return [_member(member, op, position + 1) for position, member in enumerate(listed)]
 
 
@@ -232,7 +232,7 @@ def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
 
 
 def _no_place(op: str, target: object) -> WrongKind:
-    return WrongKind("only a tensor can be assigned", op=op, operand=1, got=reading.shown(target),
+    return WrongKind("only a tensor can be assigned", op=op, operand=1, got=argument_parsing.shown(target),
                      expected="a variable or a view of one", help="nv.variable and nv.persistent_tensor make places")
 
 

@@ -1,4 +1,4 @@
-"""Elementwise functions that do more than apply one op; the others are made in :mod:`nervure.front.pointwise`.
+"""Elementwise functions that do more than apply one op; the others are made in :mod:`nervure.front.op_functions`.
 
 >>> import nervure as nv
 >>> nv.clip(nv.constant([1, 5]), low=3).tolist()
@@ -14,12 +14,12 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, truth
+from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
-from nervure.front.given import GivenNumber
-from nervure.front.pointwise import floordivide, is_finite, log, mod, multiply
+from nervure.front.op_functions import floordivide, is_finite, log, mod, multiply
 from nervure.front.promotion import floating
-from nervure.front.reading import integer
 from nervure.front.tensor import Operand, Tensor, is_scalar
+from nervure.front.traced_numbers import TracedNumber
 from nervure.types.dtype import DType, DTypeLike, as_dtype
 
 __all__ = ["atan2", "bitcast", "clip", "convert", "divide", "divmod", "elu", "gelu", "leaky_relu", "logical_not",
@@ -160,7 +160,7 @@ def power(x: Operand, y: Operand) -> Tensor:
     [8, 27]
     """
     dtype = common_dtype((x, y), "power")
-    if dtype.is_integer and isinstance(y, GivenNumber):
+    if dtype.is_integer and isinstance(y, TracedNumber):
         y = y.noted(_exponent)
     elif dtype.is_integer and isinstance(y, (int, np.integer)):
         _exponent(y)

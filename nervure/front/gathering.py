@@ -1,4 +1,4 @@
-"""Elements chosen by data, along an axis: reading, writing, tables, and vectors with a single one.
+"""Gather and scatter: elements chosen by index tensors along an axis; embedding tables and one-hot vectors.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="N=2, W=3")
@@ -23,11 +23,11 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.apply import converted_to
-from nervure.front.choosing import position_of
+from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor, numpy_array, received
-from nervure.front.given import GivenNumber
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.traced_numbers import TracedNumber
 from nervure.front.views import inverse, permuted, renamed, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
@@ -156,7 +156,7 @@ def lookuptable(table: TensorLike, index: TensorLike, axes: AxesLike | None = No
 
 
 class _Plan(NamedTuple):
-    """How one axis is indexed: batch dimensions that x and index share come first, then the axis, then the rest
+    """The plan of indexing one axis: batch dimensions that x and index share come first, then the axis, then the rest
     of x.
     """
 
@@ -182,7 +182,7 @@ class _Plan(NamedTuple):
         return reordered(written.output, inverse(self.x_order))
 
     def result(self, picked: Value) -> Tensor:
-        """What has been gathered, with the index's own dimensions in the place of the axis."""
+        """The gathered elements, with the index's own dimensions in the place of the axis."""
         return Tensor(reordered(picked, self.order), self.axes)
 
     def _coordinates(self) -> Value:
@@ -226,7 +226,7 @@ def _result_axes(x: Tensor, index: Tensor, at: int, own: Sequence[int]) -> Axes:
 
 def _index(index: TensorLike, op: str, position: int = 1) -> Tensor:
     """An index as an integer tensor; a list of Python's integers is one too."""
-    if isinstance(index, GivenNumber) and weak_type(index) is int:
+    if isinstance(index, TracedNumber) and weak_type(index) is int:
         index = index.tensor(int64)
     if not isinstance(index, Tensor):
         array = index if isinstance(index, np.ndarray) else numpy_array(index, op)

@@ -1,4 +1,4 @@
-"""``x[...]`` and ``x.at[...]``: what is chosen by slices and positions is a view, what is chosen by arrays is gathered.
+"""Indexing, ``x[...]`` and ``x.at[...]``: slices and positions make a view, index arrays gather and scatter.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="H=2, W=3")
@@ -10,7 +10,7 @@
 >>> y.at[1:].add(10).tolist()
 [1.0, 12.0, 13.0]
 
-How an item is read is in :mod:`nervure.front.index_items`.
+How an item is read is in :mod:`nervure.front.index_expressions`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from collections.abc import Callable, Sequence
 from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind
-from nervure.front import alignment, pointwise
+from nervure.front import alignment, op_functions
 from nervure.front.apply import converted_to
-from nervure.front.choosing import position_of
+from nervure.front.argument_parsing import members, position_of
 from nervure.front.creation import as_tensor, received
-from nervure.front.index_items import FULL, Choice, choose, is_integer
-from nervure.front.reading import members
+from nervure.front.index_expressions import FULL, Choice, choose, is_integer
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import base_of, renamed
 from nervure.ir.op import Value
@@ -106,19 +105,19 @@ class Place:
 
     def add(self, y: TensorLike) -> Tensor:
         """With y added to them."""
-        return self._changed(y, "add", pointwise.add)
+        return self._changed(y, "add", op_functions.add)
 
     def multiply(self, y: TensorLike) -> Tensor:
         """Multiplied by y."""
-        return self._changed(y, "multiply", pointwise.multiply)
+        return self._changed(y, "multiply", op_functions.multiply)
 
     def min(self, y: TensorLike) -> Tensor:
         """With y where that is smaller."""
-        return self._changed(y, "minimum", pointwise.minimum)
+        return self._changed(y, "minimum", op_functions.minimum)
 
     def max(self, y: TensorLike) -> Tensor:
         """With y where that is larger."""
-        return self._changed(y, "maximum", pointwise.maximum)
+        return self._changed(y, "maximum", op_functions.maximum)
 
     mul = multiply
 
@@ -135,7 +134,7 @@ class Place:
 
 
 def _converted(y: TensorLike, target: Tensor, op: str) -> Value:
-    """What is written, on the axes of its place and in its element type."""
+    """The operand of a write, on the axes of its place and in its element type."""
     own = received(y, target.dtype, f"at.{op}")
     return converted_to(alignment.fitted(own, target, f"at.{op}"), target.dtype)
 

@@ -1,4 +1,4 @@
-"""What can be done with tensors, as type checkers see it: ``interface.pyi`` declares the operators and methods.
+"""The operators and methods of tensors as type checkers see them: ``interface.pyi`` declares them.
 
 They are functions that make tensors and stand in files above the class of tensors, so that
 :mod:`nervure.front.methods` gives them to it.

@@ -146,10 +146,10 @@ class Interface:
         """
 
     def __array_ufunc__(self, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
-        """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
+        """``np.add(array, x)`` and ``array + x``: NumPy's universal function by its nervure name."""
 
     def __array_function__(self, function: Callable[..., object], types: Sequence[type], arguments: Sequence[object], keywords: dict[str, object]) -> object:
-        """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
+        """``Tensor.__array_function__``: the meaning of a function of NumPy for tensors."""
 
     def __dlpack__(self, *, stream: None = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> object:
         """A capsule with the elements, computed now: what ``torch.from_dlpack(x)`` and its like ask for.
@@ -158,7 +158,7 @@ class Interface:
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where ``__dlpack__`` puts the elements: (kDLCPU, 0). Nothing is computed."""
+        """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
 
     def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""

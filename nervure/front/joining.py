@@ -1,4 +1,4 @@
-"""Tensors joined and cut: side by side along a new axis, end to end along one they have, and apart again.
+"""Stack, concatenate and split: tensors side by side along a new axis, end to end along an old one, and apart again.
 
 >>> import nervure as nv
 >>> x, y = nv.constant([1., 2.], axes="H=2"), nv.constant([3., 4., 5.], axes="H=3")
@@ -17,10 +17,9 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to
-from nervure.front.choosing import position_of
+from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.creation import as_tensor
 from nervure.front.indexing import slice_along_axis
-from nervure.front.reading import as_integer, members
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import new_position, permuted
 from nervure.ir.op import Value
@@ -178,7 +177,7 @@ def _along(x: Tensor, axis: AxisLike, op: str) -> int:
 
 
 def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int) -> list[int]:
-    """Where the axes of the first are in another tensor; the joined axis where it is joined."""
+    """The positions of the first tensor's axes in another one; the joined axis is where it is joined."""
     op = "concat_along_axis"
     if other.ndim != first.ndim:
         raise ShapeMismatch("the tensors differ in rank", op=op, operand=position, got=str(other.axes),

@@ -18,24 +18,34 @@ from typing import Any
 from numpy import ufunc
 
 from nervure.errors import WrongKind
-from nervure.front import contraction, creation, elementwise, indexing, pointwise, reductions, sharing, views
-from nervure.front.made import Made
+from nervure.front import (
+    contraction,
+    creation,
+    dlpack,
+    elementwise,
+    indexing,
+    op_functions,
+    reductions,
+    views,
+)
+from nervure.front.apply import Made
 from nervure.front.numpy_functions import array_function, not_into
 from nervure.front.tensor import Operand, Tensor, compared, is_operand
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
 OPERATORS: dict[str, Callable[..., object]] = {
-    "add": pointwise.add, "sub": elementwise.subtract, "mul": pointwise.multiply,
-    "truediv": elementwise.divide, "floordiv": pointwise.floordivide, "mod": pointwise.mod,
-    "pow": elementwise.power, "and": pointwise.bitwise_and, "or": pointwise.bitwise_or,
-    "xor": pointwise.bitwise_xor, "lshift": pointwise.left_shift, "rshift": pointwise.right_shift,
+    "add": op_functions.add, "sub": elementwise.subtract, "mul": op_functions.multiply,
+    "truediv": elementwise.divide, "floordiv": op_functions.floordivide, "mod": op_functions.mod,
+    "pow": elementwise.power, "and": op_functions.bitwise_and, "or": op_functions.bitwise_or,
+    "xor": op_functions.bitwise_xor, "lshift": op_functions.left_shift, "rshift": op_functions.right_shift,
     "matmul": contraction.matmul_operator, "divmod": elementwise.divmod,
 }
 """Binary operators, which have a reflected form: ``1 - x`` is ``x.__rsub__(1)``."""
 
 COMPARISONS: dict[str, Callable[..., Tensor]] = {
-    "lt": pointwise.less, "le": pointwise.less_equal, "gt": pointwise.greater, "ge": pointwise.greater_equal,
+    "lt": op_functions.less, "le": op_functions.less_equal,
+    "gt": op_functions.greater, "ge": op_functions.greater_equal,
 }
 
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -51,7 +61,7 @@ UFUNC_NAMES = {"true_divide": "divide", "remainder": "mod", "floor_divide": "flo
 """NumPy's names of functions that have another one here."""
 
 UFUNCS: dict[str, Callable[..., object]] = {
-    "matmul": contraction.matmul_operator, **pointwise.FUNCTIONS,
+    "matmul": contraction.matmul_operator, **op_functions.FUNCTIONS,
     **{name: getattr(elementwise, name) for name in elementwise.__all__}}
 
 
@@ -94,7 +104,7 @@ def _joined(function: Callable[..., object], method: Callable[..., object]) -> i
 
 
 def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
-    """What ``np.add(array, x)`` and ``array + x`` do: NumPy's function by its nervure name."""
+    """``np.add(array, x)`` and ``array + x``: NumPy's universal function by its nervure name."""
     name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
     if name == "spacing" and not keywords:  # what tests of rounding measure by
         return ufunc(*[entry.numpy() for entry in inputs])
@@ -110,15 +120,15 @@ def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: 
 METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
-    "__neg__": pointwise.negative,
-    "__abs__": pointwise.absolute,
+    "__neg__": op_functions.negative,
+    "__abs__": op_functions.absolute,
     "__round__": elementwise.round,
-    "__invert__": pointwise.bitwise_not,
+    "__invert__": op_functions.bitwise_not,
     "__getitem__": indexing.get_item,
     "__array_ufunc__": array_ufunc,
     "__array_function__": array_function,
-    "__dlpack__": sharing.to_dlpack,
-    "__dlpack_device__": sharing.dlpack_device,
+    "__dlpack__": dlpack.to_dlpack,
+    "__dlpack_device__": dlpack.dlpack_device,
     **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,

@@ -20,12 +20,11 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak
-from nervure.front.choosing import either, positions_of
+from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, safelog, subtract
-from nervure.front.pointwise import add, multiply, rsqrt, square
+from nervure.front.op_functions import add, multiply, rsqrt, square
 from nervure.front.promotion import floating
-from nervure.front.reading import truth
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor

@@ -1,5 +1,5 @@
-"""NumPy's functions of tensors: what has a derivative goes on building the graph; what compares, tests, prints or
-saves computes.
+"""The ``__array_function__`` protocol: NumPy's functions of tensors. Those with a derivative go on building the graph;
+those that compare, test, print or save compute.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front import contraction, elementwise, gathering, joining, positions, reductions, views
-from nervure.front.choosing import position_of, positions_of
+from nervure.front import contraction, elementwise, filled, gathering, joining, reductions, views
+from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.tensor import Number, Operand, Tensor
 from nervure.types.axes import AxesLike, AxisLike
@@ -34,7 +34,7 @@ from nervure.types.dtype import DTypeLike
 COMPUTING = frozenset(
     "allclose isclose array_equal array_equiv isin shares_memory may_share_memory "
     "array_repr array_str array2string save savez savez_compressed savetxt".split())
-"""What is called for an answer or a file: it gets the numbers."""
+"""Functions that are called for an answer or a file: they get the numbers."""
 
 INSTEAD = {
     **dict.fromkeys("vstack hstack append insert delete roll block".split(), "concatenate"),
@@ -52,7 +52,7 @@ INSTEAD = {
 
 def array_function(x: Tensor, function: Callable[..., object], types: Sequence[type],
                    arguments: Sequence[object], keywords: dict[str, object]) -> object:
-    """What NumPy's functions call with a tensor among their arguments: what they mean for tensors."""
+    """``Tensor.__array_function__``: the meaning of a function of NumPy for tensors."""
     if not all([issubclass(kind, (Tensor, np.ndarray)) for kind in types]):
         return NotImplemented
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
@@ -82,7 +82,7 @@ def _bound(name: str, arguments: Sequence[object], keywords: dict[str, object], 
 
 
 def not_into(out: object, op: str) -> WrongKind:
-    """What an array to write into raises."""
+    """The error of an array to write into."""
     return WrongKind("a tensor is not computed into an array", op=op, operand="out", got=type(out).__name__,
                      expected="no out=", help="the result is a new tensor; nv.assign writes variables")
 
@@ -259,7 +259,7 @@ def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: st
 
 def _triangle(name: str) -> Callable[..., Tensor]:
     def triangle(m: Operand, k: int = 0) -> Tensor:
-        result: Tensor = getattr(positions, name)(m, k)
+        result: Tensor = getattr(filled, name)(m, k)
         return result
     return triangle
 
@@ -270,13 +270,13 @@ def _astype(x: Operand, dtype: DTypeLike, /) -> Tensor:
 
 def _like(name: str) -> Callable[..., Tensor]:
     def like(a: Operand, dtype: DTypeLike | None = None) -> Tensor:
-        result: Tensor = getattr(positions, name)(a, dtype)
+        result: Tensor = getattr(filled, name)(a, dtype)
         return result
     return like
 
 
 def _full_like(a: Operand, fill_value: Number, dtype: DTypeLike | None = None) -> Tensor:
-    return positions.full_like(a, fill_value, dtype)
+    return filled.full_like(a, fill_value, dtype)
 
 
 # -- what is known without numbers -----------------------------------------------------------------

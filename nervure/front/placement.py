@@ -1,4 +1,4 @@
-"""From what a user wrote to single assignment: which state each read sees, and what each variable is in the end.
+"""Conversion to single assignment: the state that each read sees, and the value of each variable in the end.
 
 A ``Placement`` walks expressions as Python would evaluate them: operands from the left, then the op, each op once, at
 its first place. It keeps the current value of every variable, binds each read to it, and turns assignments into new
@@ -116,7 +116,7 @@ class Placement:
                 stack.extend(reversed(self._tasks(op)))
 
     def _tasks(self, op: Op) -> Sequence[Op | Callable[[], None]]:
-        """What is placed before an op."""
+        """The operands that are placed before an op."""
         operands = [operand.op for operand in op.operands]
         if type(op) is Together:
             return [*operands[1:], operands[0]]  # what it is derived from takes place first

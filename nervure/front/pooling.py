@@ -14,7 +14,7 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.apply import converted_to
-from nervure.front.choosing import positions_of
+from nervure.front.argument_parsing import positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.promotion import floating
 from nervure.front.tensor import Tensor, TensorLike

@@ -1,4 +1,4 @@
-"""Which element type a mixture of types has.
+"""Type promotion: the element type of a mixture of types.
 
 Between tensors bool < integers < floats < complex; inside a kind the wider wins. Python and NumPy scalars are
 weak: they take the tensors' type unless their own kind is higher.
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from nervure.errors import WrongKind
-from nervure.front.given import GivenNumber
+from nervure.front.traced_numbers import TracedNumber
 from nervure.types import dtype as types
 from nervure.types.dtype import DType
 
@@ -45,7 +45,7 @@ def promote(strong: Iterable[DType], weak: Iterable[type] = (), op: str = "promo
 
 def weak_type(value: object) -> type:
     """The Python type that stands for a scalar's kind."""
-    if isinstance(value, GivenNumber):
+    if isinstance(value, TracedNumber):
         value = value.example
     for kind in (bool, int, float, complex):
         if isinstance(value, kind):
@@ -56,7 +56,7 @@ def weak_type(value: object) -> type:
 
 def type_alone(number: object) -> DType:
     """The element type of a scalar where no tensor gives one: of Python's ints and floats float32."""
-    if isinstance(number, GivenNumber):
+    if isinstance(number, TracedNumber):
         number = number.example
     if isinstance(number, np.generic) and number.dtype != np.float64:
         return types.as_dtype(number.dtype)

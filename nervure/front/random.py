@@ -11,12 +11,21 @@ False
 True
 
 Each op draws from a stream of its own, counted within its name scope; the numbers are a function of (seed,
-step, stream, position). A tensor stands for its axes.
+step, stream, position). Seed and step are variables like any other, which every random op reads; a computation with
+random ops raises the step by one update at its end. So a transformer keeps what it draws next in its cells, where it
+is saved with the rest:
+
+>>> draw, none = nv.computation(x), nv.computation(nv.zeros("N=2"))
+>>> sorted(variable.name for variable in draw.function.variables), none.function.variables
+(['random_seed', 'random_step'], ())
+
+A tensor stands for its axes.
 """
 
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -27,18 +36,39 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.apply import converted_to, operate
-from nervure.front.choosing import positions_of
+from nervure.front.argument_parsing import integer, positions_of
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.elementwise import where
-from nervure.front.pointwise import add, multiply
+from nervure.front.op_functions import add, multiply
 from nervure.front.promotion import floating
-from nervure.front.random_state import SEED, STEP, next_stream
 from nervure.front.tensor import Operand, Tensor, TensorLike, is_scalar
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op
+from nervure.ir.provenance import current_scope
+from nervure.ir.variable import Variable
 from nervure.types.axes import Axes, AxesLike
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, DTypeLike, as_dtype, float32
+from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, uint32, uint64
+
+SEED = Variable(BasicTensorDescription(uint32, (2,)), initial=0, name="random_seed", is_local=True)
+"""The seed, as two words (low, high)."""
+
+STEP = Variable(BasicTensorDescription(uint64, ()), initial=0, name="random_step", is_local=True)
+"""The number of calls with random ops since the seed was set."""
+
+
+def seed_words(seed: object) -> tuple[int, int]:
+    """A seed from 0 to 2**64 - 1 as two words.
+
+    >>> seed_words(1 << 40)
+    (0, 256)
+    """
+    number = integer(seed, "seed", "seed", help="int(seed) makes one of another number")
+    if not 0 <= number < 1 << 64:
+        raise InvalidArgument("the seed does not fit", op="seed", got=number, expected="0 to 2**64 - 1",
+                              help="take it modulo 2**64: seed % 2**64")
+    return number & 0xFFFFFFFF, number >> 32
 
 
 def uniform(axes: AxesLike, low: Operand = 0.0, high: Operand = 1.0, dtype: DTypeLike = float32) -> Tensor:
@@ -121,9 +151,15 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))
 
 
+def _next_stream() -> int:
+    """The stream of the next random op: its name scope, and how many the scope has made before it."""
+    scope = current_scope()
+    return zlib.crc32(scope.path.encode()) << 32 | scope.count("stream")
+
+
 def _drawn(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
     seed, step = ReadVariable(SEED), ReadVariable(STEP)
-    return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
+    return Tensor(core(seed, step, stream=_next_stream(), shape=axes.lengths, **attributes), axes)
 
 
 def _scaled(numbers: Tensor, start: Operand, scale: Operand) -> Tensor:
@@ -156,7 +192,7 @@ def _probability(p: Any, op: str) -> float:
 
 
 def _fans(axes: AxesLike, out_axes: AxesLike | None, op: str) -> tuple[int, int]:
-    """How many inputs and outputs a weight has."""
+    """The numbers of inputs and outputs of a weight."""
     own = read_axes(axes)
     lengths = [length for length in own.lengths if not isinstance(length, Dim)]
     if len(lengths) < len(own):

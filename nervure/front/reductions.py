@@ -15,12 +15,10 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument
-from nervure.front.apply import converted_to
-from nervure.front.choosing import either, positions_of
+from nervure.front.apply import converted_to, described
+from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
-from nervure.front.made import described
 from nervure.front.promotion import accumulating, floating
-from nervure.front.reading import truth
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes, AxesLike

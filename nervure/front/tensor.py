@@ -1,6 +1,6 @@
 """The one tensor class of the front: a core value with axes.
 
-Everything is lazy: an operation makes a tensor, and nothing is computed before somebody asks for numbers.
+Everything is lazy: an operation makes a tensor, and nothing is computed before numbers are asked for.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2.], [3., 4.]], axes="H=2, W=2")
@@ -288,10 +288,10 @@ Number = np.generic | complex
 """A weak scalar; to a type checker bool, int and float are complex numbers, too."""
 
 Operand = Tensor | np.ndarray | ForeignArray | Number | Dim
-"""What may stand in an expression."""
+"""The kinds of operands of an expression."""
 
 TensorLike = Operand | list[Any] | tuple[object, ...]
-"""What a function of tensors takes: nested lists, too."""
+"""The kinds of arguments of a function of tensors: nested lists, too."""
 
 
 def known_elements(op: Op) -> str:
@@ -325,7 +325,7 @@ def is_operand(value: object) -> TypeGuard[Operand]:
 
 
 def compared(other: object) -> WrongKind:
-    """What ``==`` with a number or an array raises."""
+    """The error of ``==`` with a number or an array."""
     return WrongKind("== compares handles, not elements", op="==", got=type(other).__name__, expected="a tensor",
                      help="nv.equal(x, y) compares elements")
 

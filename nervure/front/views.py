@@ -1,4 +1,4 @@
-"""Views and moves: other axes, another order, another shape for the same elements.
+"""Views: transpose, reshape, broadcast, pad; other axes, another order or shape for the same elements.
 
 >>> import nervure as nv
 >>> x = nv.constant([[1., 2., 3.], [4., 5., 6.]], axes="H=2, W=3")
@@ -16,7 +16,7 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
-from nervure.front.choosing import position_of, positions_of
+from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
@@ -345,7 +345,7 @@ def reverse(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
 
 
 def base_of(value: Value, stop: Value | None = None) -> tuple[Value, IndexMap | None]:
-    """What a chain of views shows, and the map from the view to it (None where there is no view), for writing
+    """The base of a chain of views, and the map from the view to it (None where there is no view), for writing
     through it.
 
     The chain ends at ``stop``, or where the views end. InvalidArgument for a view that no write goes through.
@@ -381,7 +381,7 @@ def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
 
 
 def new_position(x: Tensor, position: object, op: str) -> int:
-    """Where a new axis goes: 0 to the rank; negative counts from the end of the result."""
+    """The position of a new axis: 0 to the rank; negative counts from the end of the result."""
     if isinstance(position, bool) or not isinstance(position, int) or not -x.ndim - 1 <= position <= x.ndim:
         raise InvalidArgument("there is no such position for a new axis", op=op, got=repr(position),
                               expected=f"{-x.ndim - 1} to {x.ndim}",

@@ -1,4 +1,4 @@
-"""How a window moves along each of some axes: strides, dilations and paddings, as users give them.
+"""Sliding windows: strides, dilations and paddings along some axes, as users give them.
 
 >>> import nervure as nv
 >>> x = nv.placeholder("N=8, C=3, H=32, W=32")
@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from nervure.errors import AxisMismatch, InvalidArgument, WrongKind, did_you_mean
-from nervure.front.choosing import position_of
-from nervure.front.reading import as_integer, integer, shown
+from nervure.front.argument_parsing import as_integer, integer, position_of, shown
 from nervure.front.tensor import Tensor
 from nervure.types.axis import Axis
 from nervure.types.dim import DimLike, dim_max, equal
@@ -26,7 +25,7 @@ Padding = tuple[DimLike, DimLike]
 
 
 class Window(NamedTuple):
-    """How a window moves along one axis."""
+    """The motion of a window along one axis."""
 
     stride: int
     dilation: int

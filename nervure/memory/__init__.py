@@ -1,1 +1,1 @@
-"""Memory: what lies where, for how long, and where two may share a place."""
+"""Memory planning: storages of values, their live ranges, and packing into one arena."""

@@ -1,4 +1,4 @@
-"""Packing: places in one block for values that live at different times, so that they take little room together.
+"""Arena packing: offsets in one block for values with live ranges, so that they take little room together.
 
 >>> pack([Interval(0, 1, 100), Interval(1, 2, 50), Interval(2, 3, 100)])
 ([0, 128, 0], 192)

@@ -1,4 +1,4 @@
-"""A place for the elements of one value: given by the caller, kept by a variable, or planned by us.
+"""Storage: the memory of one value, given by the caller, kept by a variable, or planned.
 
 >>> from nervure.types.dtype import float32
 >>> from nervure.types.layout import row_major

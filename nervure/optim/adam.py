@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NoReturn
 from nervure.autodiff.derivative import deriv
 from nervure.elsewhere import explains_keywords, unknown_method
 from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.argument_parsing import real, shown
 from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import power
-from nervure.front.pointwise import rsqrt, sqrt
-from nervure.front.reading import real, shown
+from nervure.front.op_functions import rsqrt, sqrt
 from nervure.front.tensor import Operand, Tensor
 
 

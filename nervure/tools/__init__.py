@@ -1,1 +1,1 @@
-"""What people start from a shell."""
+"""Commands that are started from a shell."""

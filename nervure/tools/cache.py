@@ -1,4 +1,4 @@
-"""What ``nervure cache`` says and does: where machine code is kept, how much, and how to be rid of it.
+"""The command ``nervure cache``: shows where machine code is kept and how much, and deletes it.
 
 >>> import tempfile
 >>> from nervure import flags

@@ -137,7 +137,7 @@ def _learn(step: Computation[tuple[np.ndarray, ...]], data: Split, epochs: int,
 
 
 def _check_saved(path: Path, examples: Examples, answers: np.ndarray) -> None:
-    """What was saved gives the same answers."""
+    """Checks that the saved network gives the same answers."""
     if not np.array_equal(nv.load(path)(examples.images), answers):
         raise InternalError(f"{path} does not give the answers of the network that it was saved from")
 

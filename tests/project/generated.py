@@ -11,7 +11,7 @@ from tests.project.source import PACKAGE, ROOT
 FILES: dict[Path, Callable[[], str]] = {
     PACKAGE / "__init__.pyi": stubs.package,
     PACKAGE / "ops" / "__init__.pyi": stubs.vocabulary,
-    PACKAGE / "front" / "pointwise.pyi": stubs.functions,
+    PACKAGE / "front" / "op_functions.pyi": stubs.functions,
     PACKAGE / "front" / "interface.pyi": stubs.interface,
     ROOT / "docs" / "functions.md": listing.page,
 }

@@ -20,8 +20,8 @@ type checkers and editors read the same from the package's stubs.
 """
 
 FAMILIES = {
-    "Making tensors": ("front.creation", "front.positions", "front.random", "front.sharing"),
-    "Elementwise functions": ("front.elementwise", "front.pointwise"),
+    "Making tensors": ("front.creation", "front.filled", "front.random", "front.dlpack"),
+    "Elementwise functions": ("front.elementwise", "front.op_functions"),
     "Reductions": ("front.reductions",),
     "Sums of products": ("front.contraction",),
     "Shapes and axes of tensors": ("front.views", "front.joining"),
@@ -29,7 +29,7 @@ FAMILIES = {
     "Networks": ("front.convolution", "front.pooling", "front.normalization"),
     "Derivatives": ("autodiff.derivative", "front.custom"),
     "Effects": ("front.effects",),
-    "Computing, saving, explaining": ("computation", "jit", "model_file", "explain", "config"),
+    "Computing, saving, explaining": ("computation", "jit", "saving", "explain", "config"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
     "The graph": ("ir.function", "ops", "ir.provenance"),

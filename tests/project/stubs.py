@@ -18,7 +18,7 @@ from typing import Any
 
 import nervure
 from nervure import ops
-from nervure.front import pointwise
+from nervure.front import op_functions
 from nervure.front.methods import METHODS
 
 HEADER = "# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.\n"
@@ -40,7 +40,7 @@ def package() -> str:
     declared = [("nervure", name) for name in nervure._SUBMODULES]
     for module, name in public_names():
         value = getattr(nervure, name)
-        if is_made(value) and name not in pointwise.FUNCTIONS:
+        if is_made(value) and name not in op_functions.FUNCTIONS:
             made[name] = value
         else:
             declared.append((module, name))
@@ -63,10 +63,11 @@ def interface() -> str:
 
 
 def functions() -> str:
-    """``nervure/front/pointwise.pyi``: the functions that op classes declare."""
-    needed = imports({home for function in pointwise.FUNCTIONS.values() for home in homes(function)})
+    """``nervure/front/op_functions.pyi``: the functions that op classes declare."""
+    needed = imports({home for function in op_functions.FUNCTIONS.values() for home in homes(function)})
     table = "from collections.abc import Callable\n" + needed + "\nFUNCTIONS: dict[str, Callable[..., Tensor]]\n"
-    return "\n".join([HEADER, table, *[definition(name, made) for name, made in sorted(pointwise.FUNCTIONS.items())]])
+    made = sorted(op_functions.FUNCTIONS.items())
+    return "\n".join([HEADER, table, *[definition(name, function) for name, function in made]])
 
 
 def vocabulary() -> str:

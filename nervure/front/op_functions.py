@@ -1,4 +1,4 @@
-"""The functions that elementwise ops declare: an op class with a ``surface`` has one of that name.
+"""Functions made from elementwise op classes: one for each class with a ``surface``, of the name that it gives.
 
 >>> import nervure as nv
 >>> nv.ops.Maximum.surface
@@ -16,8 +16,7 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.elsewhere import explains_keywords
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, operate, truth
-from nervure.front.made import described
+from nervure.front.apply import common_dtype, described, operate, truth
 from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.kinds import BOOL, INTEGERS

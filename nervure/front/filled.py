@@ -1,4 +1,4 @@
-"""Tensors that are made of axes alone: one number everywhere, counting, the identity, triangles.
+"""Creation from axes alone: tensors of one number, ranges (iota), the identity; and triangles of matrices.
 
 >>> import nervure as nv
 >>> nv.zeros("N=2, C=3"), nv.full((2,), 7).tolist()
@@ -20,9 +20,9 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.creation import as_tensor, constant, read_axes
-from nervure.front.given import GivenNumber
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Number, Tensor, TensorLike, is_scalar
+from nervure.front.traced_numbers import TracedNumber
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.dim import Dim
 from nervure.types.dtype import DType, DTypeLike, as_dtype, float32, float64, int64
@@ -34,7 +34,7 @@ def full(axes: AxesLike, number: Number, dtype: DTypeLike | None = None) -> Tens
     >>> nv.full("H=2", 7).tolist(), nv.full((2,), 7, nv.int8).tolist()
     ([7.0, 7.0], [7, 7])
     """
-    if isinstance(number, GivenNumber):
+    if isinstance(number, TracedNumber):
         return constant(number, axes, dtype)
     if not is_scalar(number):
         raise WrongKind("full takes a number", op="full", operand=2, got=type(number).__name__, expected="a number",

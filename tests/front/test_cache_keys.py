@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.front.contents import contents
+from nervure.front.cache_keys import cache_key
 
 
 class Settings:
@@ -78,10 +78,10 @@ CHANGES = [(np.arange(3.0), change_list), (np.array([None, "a"], object), change
 @pytest.mark.parametrize(("value", "change"), CHANGES, ids=range(len(CHANGES)))
 def test_a_change_is_seen(value, change):
     """A265: by the key, deep inside as well; nothing else changes it."""
-    before = contents(value)
-    assert contents(value) == before and hash(contents(value)) == hash(before)
+    before = cache_key(value)
+    assert cache_key(value) == before and hash(cache_key(value)) == hash(before)
     change(value)
-    assert contents(value) != before
+    assert cache_key(value) != before
 
 
 @pytest.mark.parametrize(("one", "other"), [
@@ -92,7 +92,7 @@ def test_a_change_is_seen(value, change):
     ids=lambda value: type(value).__name__)
 def test_what_differs(one, other):
     """A265: also what compares as equal and is not the same."""
-    assert contents(one) != contents(other)
+    assert cache_key(one) != cache_key(other)
 
 
 @pytest.mark.parametrize("make", [
@@ -101,21 +101,21 @@ def test_what_differs(one, other):
     lambda: nv.axis("H", 2), lambda: np.zeros((0, 3)), lambda: np.array(2.0), lambda: 10**40])
 def test_what_is_alike(make):
     """A265: made twice, it is the same."""
-    assert contents(make()) == contents(make()) and hash(contents(make())) == hash(contents(make()))
+    assert cache_key(make()) == cache_key(make()) and hash(cache_key(make())) == hash(cache_key(make()))
 
 
 def test_values_that_hold_themselves():
     """A265: an object among its own attributes is compared once; endless nesting is refused."""
     value = Settings(1.0)
     value.table = value
-    before = contents(value)
+    before = cache_key(value)
     change_rate(value)
-    assert contents(value) != before
+    assert cache_key(value) != before
     deep = []
     for _ in range(200):
         deep = [deep]
     with pytest.raises(nv.InvalidArgument, match="nested more than"):
-        contents(Settings(deep))
+        cache_key(Settings(deep))
 
 
 @pytest.mark.parametrize("value", [

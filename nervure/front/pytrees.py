@@ -1,4 +1,4 @@
-"""Nested arguments and results: dicts, lists, tuples, named tuples and dataclasses, taken apart and put together again.
+"""Pytrees: nested dicts, lists, tuples, named tuples and dataclasses, flattened to leaves and put together again.
 
 >>> leaves, pattern = flatten({"a": 1, "b": [2, (3, None)]})
 >>> leaves
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nervure.errors import InvalidArgument
 
 DEEPEST = 100
-"""How deep nesting may go: far past any use, well inside Python's own stack."""
+"""The depth that nesting may have: far past any use, well inside Python's own stack."""
 
 
 class Leaf(NamedTuple):
@@ -73,7 +73,7 @@ def _parts(value: object) -> tuple[Iterable[object], Iterable[object]] | None:
 
 
 def _attributes(value: object, fields: Iterable[str]) -> list[str]:
-    """What a dataclass has, also what its constructor does not take, and what was set since."""
+    """The attributes of a dataclass, also those that its constructor does not take, and those set since."""
     present = [name for name in fields if hasattr(value, name)]
     return list(dict.fromkeys([*present, *getattr(value, "__dict__", ())]))
 

@@ -1,4 +1,4 @@
-"""Tensors and arrays of other libraries by DLPack, the array API standard's way to hand elements over.
+"""DLPack exchange with other libraries: the array API standard's way to hand elements over.
 
 >>> import numpy as np
 >>> import nervure as nv
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import NotShared, WrongKind
+from nervure.front.argument_parsing import as_integer, shown, truth
 from nervure.front.creation import AssignableTensorOp, check_numbers, constant
-from nervure.front.reading import as_integer, shown, truth
 from nervure.front.tensor import Tensor
 from nervure.types.dlpack import CPU, borrow, lend
 from nervure.types.dtype import as_dtype
@@ -65,7 +65,7 @@ def to_dlpack(x: Tensor, *, stream: None = None, max_version: tuple[int, int] | 
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """Where ``__dlpack__`` puts the elements: (kDLCPU, 0). Nothing is computed."""
+    """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
     return CPU
 
 

@@ -1,14 +1,14 @@
-"""What a value is made of, as something to compare at a later call: what was compiled for a value that has changed
-since then is not for it.
+"""Cache keys: the contents of a static argument in a form that is hashed and compared at a later call. A function
+that was compiled for a value is not used when the value has changed since.
 
 >>> table = np.arange(3)
->>> before = contents(table)
->>> contents(np.arange(3)) == before
+>>> before = cache_key(table)
+>>> cache_key(np.arange(3)) == before
 True
 >>> table[0] = 7
->>> contents(table) == before
+>>> cache_key(table) == before
 False
->>> contents(-0.0) == contents(0.0), contents([1, {2}]) == contents([1, {2}])
+>>> cache_key(-0.0) == cache_key(0.0), cache_key([1, {2}]) == cache_key([1, {2}])
 (False, True)
 """
 
@@ -24,12 +24,12 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 import numpy as np
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.nesting import DEEPEST
+from nervure.front.pytrees import DEEPEST
 from nervure.ir.identity import Identity
 from nervure.types.foreign import as_numpy, is_array
 
 _UNCHANGING = (type, FunctionType, BuiltinFunctionType, ModuleType, np.ufunc, Identity)
-"""What is what it is: its identity says it all. What a function reads from around it is read when it is traced."""
+"""Kinds compared by identity. The variables around a function are read when it is traced."""
 
 
 class _Itself:
@@ -47,7 +47,7 @@ class _Itself:
         return isinstance(other, _Itself) and self.value is other.value
 
 
-def contents(value: object, above: tuple[object, ...] = ()) -> object:
+def cache_key(value: object, above: tuple[object, ...] = ()) -> object:
     """The contents of a value, hashable: arrays by their elements, objects by their attributes, and the attributes of
     those.
 
@@ -67,9 +67,9 @@ def contents(value: object, above: tuple[object, ...] = ()) -> object:
         return _Itself(value)
     parts = _parts(value)
     if parts is not None:
-        return type(value), *[contents(part, (*above, value)) for part in parts]
+        return type(value), *[cache_key(part, (*above, value)) for part in parts]
     if isinstance(value, Set):
-        return type(value), frozenset([contents(entry, (*above, value)) for entry in value])
+        return type(value), frozenset([cache_key(entry, (*above, value)) for entry in value])
     if is_array(value):
         return type(value), _array(_read(value), above)
     own_hash = type(value).__hash__
@@ -78,7 +78,7 @@ def contents(value: object, above: tuple[object, ...] = ()) -> object:
 
 def _array(value: np.ndarray, above: tuple[object, ...]) -> object:
     if value.dtype.hasobject:
-        return type(value), value.shape, *[contents(entry, (*above, value)) for entry in value.ravel().tolist()]
+        return type(value), value.shape, *[cache_key(entry, (*above, value)) for entry in value.ravel().tolist()]
     elements = np.ascontiguousarray(value)
     mask = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else np.zeros(0, bool)
     digest = blake2b(elements.reshape(-1).view(np.uint8).data)
@@ -113,7 +113,7 @@ def _object(value: object, above: tuple[object, ...]) -> object:
     if not state and type(value).__hash__ is None:
         raise _unseen(value)
     identity = type(value) if type(value).__hash__ is None else _Itself(value)
-    return identity, *[(name, contents(part, (*above, value))) for name, part in state.items()]
+    return identity, *[(name, cache_key(part, (*above, value))) for name, part in state.items()]
 
 
 def _names(slots: str | Iterable[str]) -> list[str]:

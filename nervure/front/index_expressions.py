@@ -1,4 +1,4 @@
-"""What stands between the brackets of ``x[...]``, read into a view and index arrays that pick from it.
+"""Index expressions: the item of ``x[item]``, read into a view and index arrays that pick from it.
 
 >>> import nervure as nv
 >>> view, picks = choose(nv.zeros((4, 3, 5)), (1, slice(None, None, -2), [0, 4]))
@@ -21,12 +21,11 @@ from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import converted_to
-from nervure.front.choosing import position_of
+from nervure.front.argument_parsing import as_integer, integer, position_of
 from nervure.front.creation import as_tensor, numpy_array
-from nervure.front.given import GivenNumber
 from nervure.front.promotion import weak_type
-from nervure.front.reading import as_integer, integer
 from nervure.front.tensor import Tensor
+from nervure.front.traced_numbers import TracedNumber
 from nervure.front.views import inverse, reordered
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
@@ -91,12 +90,12 @@ class Picks(NamedTuple):
         return ops.Concatenate(*parts, axis=len(shape)).output
 
 
-Entry: TypeAlias = EllipsisType | slice | int | Dim | GivenNumber | Tensor | np.ndarray | None
-"""What one part of an item is, when it has been read."""
+Entry: TypeAlias = EllipsisType | slice | int | Dim | TracedNumber | Tensor | np.ndarray | None
+"""One part of an item, when it has been read."""
 
 
 class Choice(NamedTuple):
-    """What an item chooses: a view of the tensor, and arrays that pick from it."""
+    """The meaning of an item: a view of the tensor, and arrays that pick from it."""
 
     view: Tensor
     picks: Picks
@@ -136,7 +135,7 @@ class _Reader:
         elif isinstance(entry, (Tensor, np.ndarray)):
             for index in self._index_arrays(entry):
                 self._pick(index)
-        elif isinstance(entry, GivenNumber):
+        elif isinstance(entry, TracedNumber):
             self._pick(entry.tensor(int64).value)
         else:
             self._position(entry)
@@ -227,7 +226,7 @@ def _read(entry: object, x: Tensor) -> Entry:
     """An entry in one of its forms: None, ``...``, a slice, an int, a Dim, a tensor or an array."""
     if entry is None or entry is Ellipsis or isinstance(entry, (slice, Dim)):
         return entry
-    if isinstance(entry, GivenNumber) and weak_type(entry) is int:
+    if isinstance(entry, TracedNumber) and weak_type(entry) is int:
         return entry
     if isinstance(entry, (bool, np.bool_)):
         raise WrongKind("a truth value is no index", op="x[...]", got=entry, expected="a mask of the tensor's shape",
@@ -286,7 +285,7 @@ def _completed(entries: list[Entry], x: Tensor) -> list[Entry]:
 
 
 def _consumed(entry: Entry) -> int:
-    """How many dimensions an entry indexes."""
+    """The number of dimensions that an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return entry.ndim if _is_mask(entry) else 1

@@ -1,12 +1,12 @@
-"""The numbers of one trace: what the caller gives, what Python computes of it in order, and what tensors meet.
+"""Trace of Python numbers: those that a call gives, what Python computes of them in order, and what tensors meet.
 
 >>> from nervure.types.dtype import float16
->>> ledger = Ledger("f", [3, 0.5])
->>> steps, rate = ledger.given
+>>> trace = NumberTrace("f", [3, 0.5])
+>>> steps, rate = trace.given
 >>> _ = (rate / steps).tensor(float16)
->>> ledger.values, ledger.replayed([4, 0.5])
+>>> trace.values, trace.replayed([4, 0.5])
 ([3, 0.5, 0.16666666666666666], [4, 0.5, 0.125])
->>> ledger.arrays(ledger.replayed([4, 0.5])), ledger.replayed([4.0, 0.5])
+>>> trace.arrays(trace.replayed([4, 0.5])), trace.replayed([4.0, 0.5])
 ([array(0.125, dtype=float16)], None)
 """
 
@@ -19,34 +19,34 @@ import numpy as np
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
 from nervure.front.effects import Effect
-from nervure.front.given import GivenNumber
 from nervure.front.methods import array_ufunc
 from nervure.front.tensor import Tensor
+from nervure.front.traced_numbers import TracedNumber
 from nervure.ir.leaves import fit_number
 from nervure.types.dtype import DType
 
 
-class Ledger:
+class NumberTrace:
     """Numbers ``given`` to the function ``name``, and the notes of what becomes of them."""
 
     def __init__(self, name: str, given: Sequence[object]) -> None:
         self.name, self.values = name, list(given)
-        self.given = [GivenNumber(value, self, slot) for slot, value in enumerate(given)]
+        self.given = [TracedNumber(value, self, slot) for slot, value in enumerate(given)]
         self._steps: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self._parameters: dict[tuple[int, DType], AssignableTensorOp] = {}
 
     @property
     def parameters(self) -> list[AssignableTensorOp]:
-        """What stands for numbers among tensors: placeholders without axes."""
+        """The placeholders without axes that stand for numbers among tensors."""
         return list(self._parameters.values())
 
-    def noted(self, function: Callable[..., object], *operands: object) -> GivenNumber:
-        """What a function of Python makes of numbers, now and at each call."""
+    def noted(self, function: Callable[..., object], *operands: object) -> TracedNumber:
+        """The result of a function of Python, computed now and at each call."""
         self.values.append(self._applied(function, operands, self.values))
         self._steps.append((function, operands))
-        return GivenNumber(self.values[-1], self, len(self.values) - 1)
+        return TracedNumber(self.values[-1], self, len(self.values) - 1)
 
-    def tensor(self, number: GivenNumber, dtype: DType) -> Tensor:
+    def tensor(self, number: TracedNumber, dtype: DType) -> Tensor:
         """A number as a tensor of an element type that it fits."""
         key = number.slot, dtype
         if key not in self._parameters:
@@ -54,7 +54,7 @@ class Ledger:
             self._parameters[key] = placeholder((), dtype)
         return self._parameters[key]
 
-    def alone(self, number: GivenNumber) -> Tensor:
+    def alone(self, number: TracedNumber) -> Tensor:
         """A number as the tensor that it is where it meets none."""
         return as_tensor(number)
 
@@ -72,22 +72,22 @@ class Ledger:
         return values if alike else None
 
     def arrays(self, values: Sequence[object]) -> list[np.ndarray]:
-        """What the parameters are given for such values; InvalidArgument for one that does not fit."""
+        """The arguments of the parameters for such values; InvalidArgument for one that does not fit."""
         return [np.array(fit_number(values[slot], dtype), dtype.numpy) for slot, dtype in self._parameters]
 
     def value(self, entry: object, values: Sequence[object]) -> object:
         """An entry of a result that is no tensor: a number by its value, an effect as None, all else as it is."""
-        if isinstance(entry, GivenNumber):
+        if isinstance(entry, TracedNumber):
             return values[self._slot(entry)]
         return None if isinstance(entry, Effect) else entry
 
     def _applied(self, function: Callable[..., object], operands: Sequence[object], values: Sequence[object]) -> object:
-        return function(*[values[self._slot(entry)] if isinstance(entry, GivenNumber) else entry
+        return function(*[values[self._slot(entry)] if isinstance(entry, TracedNumber) else entry
                           for entry in operands])
 
-    def _slot(self, number: GivenNumber) -> int:
-        if number.ledger is not self:
-            raise WrongKind(f"this number was given to another call, of {number.ledger.name}", op=self.name,
+    def _slot(self, number: TracedNumber) -> int:
+        if number.owner is not self:
+            raise WrongKind(f"this number was given to another call, of {number.owner.name}", op=self.name,
                             got=repr(number), expected=f"a number that {self.name} is given",
                             help="pass it as an argument; a traced function keeps nothing for later calls")
         return number.slot

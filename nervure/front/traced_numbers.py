@@ -1,4 +1,4 @@
-"""Numbers that a traced function is given: what it does with them among numbers, Python does again at each call.
+"""Traced numbers: the arithmetic of a traced function among numbers, which Python does again at each call.
 
 >>> import nervure as nv
 >>> @nv.jit
@@ -25,45 +25,45 @@ from nervure.front.tensor import Number, Tensor, is_scalar
 from nervure.types.dtype import DType
 
 
-class Notes(Protocol):
-    """What numbers need of the ledger of their trace, which stands above the functions of tensors."""
+class Trace(Protocol):
+    """The interface of the trace that numbers belong to; it stands above the functions of tensors."""
 
     name: str
 
-    def tensor(self, number: GivenNumber, dtype: DType) -> Tensor: ...
-    def alone(self, number: GivenNumber) -> Tensor: ...
-    def noted(self, function: Callable[..., object], *operands: object) -> GivenNumber: ...
+    def tensor(self, number: TracedNumber, dtype: DType) -> Tensor: ...
+    def alone(self, number: TracedNumber) -> Tensor: ...
+    def noted(self, function: Callable[..., object], *operands: object) -> TracedNumber: ...
     def array_ufunc(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object: ...
 
 
-class GivenNumber:
+class TracedNumber:
     """A number whose value comes with each call; ``example`` is the one that came when the function was traced.
 
-    ``ledger`` keeps what is computed of the numbers of one trace, each in a ``slot`` of its own.
+    ``owner`` is the trace that keeps what is computed of its numbers, each in a ``slot`` of its own.
     """
 
-    __slots__ = ("example", "ledger", "slot")
+    __slots__ = ("example", "owner", "slot")
     __hash__ = object.__hash__
 
-    def __init__(self, example: object, ledger: Notes, slot: int) -> None:
-        self.example, self.ledger, self.slot = example, ledger, slot
+    def __init__(self, example: object, owner: Trace, slot: int) -> None:
+        self.example, self.owner, self.slot = example, owner, slot
 
     def tensor(self, dtype: DType) -> Tensor:
         """The number as a tensor of an element type; InvalidArgument at each call where it does not fit."""
-        return self.ledger.tensor(self, dtype)
+        return self.owner.tensor(self, dtype)
 
-    def noted(self, function: Callable[..., object], *others: object) -> GivenNumber:
-        """What a function of Python makes of it, now and at each call."""
-        return self.ledger.noted(function, self, *others)
+    def noted(self, function: Callable[..., object], *others: object) -> TracedNumber:
+        """The result of a function of Python, now and at each call."""
+        return self.owner.noted(function, self, *others)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **keywords: object) -> object:
         function = getattr(ufunc, method)
         inputs = tuple([entry[()] if isinstance(entry, np.ndarray) and not entry.ndim else entry for entry in inputs])
         if all([is_number(entry) for entry in inputs]) and not keywords:
-            return self.ledger.noted(function, *inputs)
-        return self.ledger.array_ufunc(ufunc, method, *inputs, **keywords)
+            return self.owner.noted(function, *inputs)
+        return self.owner.array_ufunc(ufunc, method, *inputs, **keywords)
 
-    def __round__(self, digits: object = None) -> GivenNumber:
+    def __round__(self, digits: object = None) -> TracedNumber:
         return self.noted(round, digits)
 
     def __divmod__(self, other: object) -> tuple[object, object]:
@@ -74,36 +74,36 @@ class GivenNumber:
 
     def __getattr__(self, name: str) -> object:
         if isinstance(self.example, np.generic):  # which has the methods of arrays
-            return getattr(self.ledger.alone(self), name)
+            return getattr(self.owner.alone(self), name)
         raise AttributeError(f"{type(self.example).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return f"<{type(self.example).__name__} given to {self.ledger.name}>"
+        return f"<{type(self.example).__name__} given to {self.owner.name}>"
 
 
-def is_number(value: object) -> TypeGuard[Number | GivenNumber]:
+def is_number(value: object) -> TypeGuard[Number | TracedNumber]:
     """A scalar, or one that a traced function is given."""
-    return isinstance(value, GivenNumber) or is_scalar(value)
+    return isinstance(value, TracedNumber) or is_scalar(value)
 
 
-def _binary(function: Callable[..., object], is_reflected: bool = False) -> Callable[[GivenNumber, object], object]:
-    def method(self: GivenNumber, other: object) -> object:
+def _binary(function: Callable[..., object], is_reflected: bool = False) -> Callable[[TracedNumber, object], object]:
+    def method(self: TracedNumber, other: object) -> object:
         if not is_number(other):
             return NotImplemented
-        return self.ledger.noted(function, *((other, self) if is_reflected else (self, other)))
+        return self.owner.noted(function, *((other, self) if is_reflected else (self, other)))
     return method
 
 
-def _unary(function: Callable[..., object]) -> Callable[[GivenNumber], GivenNumber]:
-    def method(self: GivenNumber) -> GivenNumber:
+def _unary(function: Callable[..., object]) -> Callable[[TracedNumber], TracedNumber]:
+    def method(self: TracedNumber) -> TracedNumber:
         return self.noted(function)
     return method
 
 
 def _refusal(name: str) -> Callable[..., NoReturn]:
-    """What needs the number itself, which is another one at each call."""
-    def method(self: GivenNumber, *arguments: object, **keywords: object) -> NoReturn:
-        raise WrongKind(f"a number that {self.ledger.name} is given has no value while it is traced", op=name,
+    """A method that would need the number itself, which is another one at each call."""
+    def method(self: TracedNumber, *arguments: object, **keywords: object) -> NoReturn:
+        raise WrongKind(f"a number that {self.owner.name} is given has no value while it is traced", op=name,
                         got=repr(self), expected="what can be known without numbers",
                         help="static= names arguments for whose values the function is traced anew; nv.where chooses "
                              "between elements")
@@ -112,13 +112,13 @@ def _refusal(name: str) -> Callable[..., NoReturn]:
 
 for _name in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
     _function = getattr(operator, f"__{_name}__")
-    setattr(GivenNumber, f"__{_name}__", _binary(_function))
-    setattr(GivenNumber, f"__r{_name}__", _binary(_function, is_reflected=True))
+    setattr(TracedNumber, f"__{_name}__", _binary(_function))
+    setattr(TracedNumber, f"__r{_name}__", _binary(_function, is_reflected=True))
 for _name in "lt le gt ge eq ne".split():
-    setattr(GivenNumber, f"__{_name}__", _binary(getattr(operator, _name)))
+    setattr(TracedNumber, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in "neg pos abs invert".split():
-    setattr(GivenNumber, f"__{_name}__", _unary(getattr(operator, _name)))
+    setattr(TracedNumber, f"__{_name}__", _unary(getattr(operator, _name)))
 for _name in "trunc floor ceil".split():
-    setattr(GivenNumber, f"__{_name}__", _unary(getattr(math, _name)))
+    setattr(TracedNumber, f"__{_name}__", _unary(getattr(math, _name)))
 for _name in "bool int float complex index len iter array".split():
-    setattr(GivenNumber, f"__{_name}__", _refusal(_name))
+    setattr(TracedNumber, f"__{_name}__", _refusal(_name))
