@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from nervure.errors import FormatError
 from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
-from nervure.transformers.cpu.cache.loader import Library, load, load_together
+from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.settings import SETTINGS
 
@@ -59,9 +59,9 @@ def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> 
     cache = user_cache()
     if cache and all(codes := [cache.get(key) for key in keys]):
         with suppress(FormatError):
-            return load_together([code for code in codes if code])
+            return load(*[code for code in codes if code])
     made = make()
-    library = load_together(made)
+    library = load(*made)
     if cache:
         for key, code in zip(keys, made, strict=True):
             cache.put(key, code)

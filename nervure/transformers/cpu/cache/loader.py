@@ -1,4 +1,4 @@
-"""Puts object files in memory, ready to run, without LLVM: a program whose code is in the cache never loads it.
+"""Loader of object files: ELF-64 for x86-64 in memory, ready to run, without LLVM, which a warm start never loads.
 
 A library is one mapping: code and constants, then, on pages of their own, what may be written. It is filled in while
 nothing of it can run; then the first part becomes executable and can no longer be written.
@@ -12,6 +12,10 @@ nothing of it can run; then the first part becomes executable and can no longer 
 
 Names that an object does not define are looked up in the ``symbols`` given, then in this process: the C library,
 threads, mathematics, the C-API of Python. A name found nowhere is an error before anything is placed.
+
+Bytes come from a file that may be cut short or foreign, so every offset is checked before it is followed: what cannot
+be loaded is a FormatError, and nothing else can happen. The format is the System V ABI's, with the relocations of its
+x86-64 supplement.
 """
 
 from __future__ import annotations
@@ -19,22 +23,30 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Mapping, Sequence
+from collections import namedtuple
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 from nervure.errors import FormatError, InternalError, NotSupported
-from nervure.transformers.cpu.cache.elf import ABSOLUTE, UNDEFINED, ObjectFile, Relocation, join, read_object
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION, _SYMBOL, _RELOCATION = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ"), struct.Struct("<QIIq")
+_MAGIC = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
+_RELOCATABLE, _X86_64 = 1, 62
+_PROGRAM, _SYMBOLS, _STRINGS, _RELOCATIONS, _ZEROS = 1, 2, 3, 4, 8
+_WRITABLE, _IN_MEMORY, _THREAD_LOCAL = 1, 2, 0x400
+_UNDEFINED, _ABSOLUTE, _RESERVED = 0, 0xFFF1, 0xFF00
+_LOCAL, _WEAK = 0, 2
+_SECTIONS = 1 << 16     # of a file: what the numbers of the next file's begin after
 
 # How a place is filled in: R_X86_64_64, _PC32, _PLT32, _GOTPCREL, _PC64, _GOTPCRELX and _REX_GOTPCRELX.
 _WORD, _RELATIVE, _CALL, _SLOT, _RELATIVE_WIDE, _SLOT_CALL, _SLOT_LOAD = 1, 2, 4, 9, 24, 41, 42
 _SLOTS = (_SLOT, _SLOT_CALL, _SLOT_LOAD)
 _FORMATS = {kind: struct.Struct("<i") for kind in (_RELATIVE, _CALL, *_SLOTS)}
 _FORMATS |= {_WORD: struct.Struct("<Q"), _RELATIVE_WIDE: struct.Struct("<q")}
-_STUB = struct.Struct("<BBixx")   # jmp *slot(%rip), for functions further away than a call reaches
-_ADDRESS = struct.Struct("<Q")
-_LIBRARIES = (None, "python", "libm.so.6", "libgcc_s.so.1")  # what all can see, then what may be local to others
+_REACH, _JUMP = struct.Struct("<QBBixx"), (0xFF, 0x25, -14)  # a symbol's address, and "jmp *address(%rip)" for calls
 _MASK = 2**64 - 1
 
 
@@ -59,31 +71,15 @@ class Library:
         return len(self._memory)
 
 
-def load(code: bytes, symbols: Mapping[str, int] | None = None) -> Library:
-    """Puts an object file in memory. FormatError if it is not whole, InternalError if a name is found nowhere."""
-    return load_together([code], symbols)
-
-
-def load_together(codes: Sequence[bytes], symbols: Mapping[str, int] | None = None) -> Library:
-    """Puts object files that use each other in memory, as one library."""
-    files = [read_object(code) for code in codes]
-    file = files[0] if len(files) == 1 else join(files)
-    return _Image(file, _resolve(file, symbols or {})).finish()
-
-
-def _resolve(file: ObjectFile, given: Mapping[str, int]) -> dict[str, int]:
-    """The addresses of all names that the object does not define."""
-    found: dict[str, int] = {}
-    missing: list[str] = []
-    for symbol in file.symbols[1:]:
-        if symbol.section == UNDEFINED and symbol.name:
-            address = given.get(symbol.name) or process_symbol(symbol.name)
-            if not address and not symbol.is_weak:
-                missing.append(symbol.name)
-            found[symbol.name] = address
-    if missing:
-        raise InternalError(f"generated code needs {', '.join(missing)}, which this process does not have")
-    return found
+def load(*codes: bytes, symbols: Mapping[str, int] | None = None) -> Library:
+    """Puts object files that use each other in memory, as one library. FormatError if one is not whole, InternalError
+    if a name is found nowhere.
+    """
+    try:
+        return _place(ObjectFile(codes), symbols or {})
+    except (struct.error, ValueError, IndexError, KeyError, OSError) as error:
+        raise FormatError("it cannot be loaded", op="object file", got=f"{sum(map(len, codes))} bytes; {error}",
+                          expected="ELF for x86-64, whole", location=None) from None
 
 
 @cache
@@ -93,106 +89,193 @@ def process_symbol(name: str) -> int:
     >>> process_symbol("PyLong_FromLong") > 0, process_symbol("no such name")
     (True, 0)
     """
-    for library in _LIBRARIES:
-        with suppress(AttributeError, OSError):  # not there, or no such library on this system
-            return ctypes.cast(_open(library)[name], ctypes.c_void_p).value or 0
+    for library in _libraries():
+        with suppress(AttributeError):
+            return ctypes.cast(library[name], ctypes.c_void_p).value or 0
     return 0
 
 
 @cache
-def _open(library: str | None) -> ctypes.CDLL:
-    return ctypes.pythonapi if library == "python" else ctypes.CDLL(library)
+def _libraries() -> list[ctypes.CDLL]:
+    """What all can see, then what may be local to others and is not there on every system."""
+    found: list[ctypes.CDLL] = [ctypes.CDLL(None), ctypes.pythonapi]
+    for name in ("libm.so.6", "libgcc_s.so.1"):
+        with suppress(OSError):
+            found.append(ctypes.CDLL(name))
+    return found
 
 
-class _Image:
-    """An object file on its way into memory."""
+# -- reading -------------------------------------------------------------------------------------------------
 
-    def __init__(self, file: ObjectFile, outside: dict[str, int]) -> None:
-        self._file, self._outside = file, outside
-        self._starts: dict[int, int] = {}
-        self._slots: dict[int, int] = {}   # by symbol: where its address lies, for code that reads it from memory
-        self._stubs: dict[int, int] = {}   # by symbol: a jump to where it is
-        self._fixed = self._arrange()
-        end = self._place(self._fixed, is_writable=True)
-        self._memory = mmap.mmap(-1, max(end, mmap.PAGESIZE), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS,
-                                 mmap.PROT_READ | mmap.PROT_WRITE)
-        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
 
-    def finish(self) -> Library:
-        """Fills everything in and makes it runnable."""
-        for number, start in self._starts.items():
-            section = self._file.sections[number]
-            if section.data is not None:
-                self._memory[start:start + section.size] = bytes(section.data)
-        for symbol, slot in self._slots.items():
-            _ADDRESS.pack_into(self._memory, slot, self._address(symbol) & _MASK)
-        for symbol, stub in self._stubs.items():
-            _STUB.pack_into(self._memory, stub, 0xFF, 0x25, self._slots[symbol] - (stub + 6))
-        for relocation in self._file.relocations:
-            self._fill_in(relocation)
-        _protect(self._base, self._fixed)
-        addresses = {symbol.name: self._address(number) for number, symbol in enumerate(self._file.symbols)
-                     if symbol.section in self._starts and not symbol.is_local}
-        return Library(self._memory, addresses)
+class Section(NamedTuple):
+    """A piece of what will lie in memory. ``data`` is None where it is all zeros."""
 
-    def _arrange(self) -> int:
-        """Places code, constants, stubs and slots; returns where the next page begins."""
-        end = -(-self._place(0, is_writable=False) // 8) * 8
-        for relocation in self._file.relocations:
-            symbol, kind = relocation.symbol, relocation.kind
-            if kind == _CALL and self._file.symbols[symbol].section not in self._file.sections:
-                self._stubs.setdefault(symbol, 0)
-            elif kind not in _SLOTS:
-                continue
-            self._slots.setdefault(symbol, 0)
-        for table, size in ((self._stubs, _STUB.size), (self._slots, _ADDRESS.size)):
-            for symbol in table:
-                table[symbol], end = end, end + size
-        return -(-end // mmap.PAGESIZE) * mmap.PAGESIZE
+    size: int
+    alignment: int
+    is_writable: bool
+    data: memoryview | None
 
-    def _place(self, end: int, is_writable: bool) -> int:
-        """Places the sections of one kind one after another; returns where they end."""
-        for number, section in self._file.sections.items():
-            if section.is_writable == is_writable:
-                self._starts[number] = -(-end // section.alignment) * section.alignment
-                end = self._starts[number] + section.size
-        return end
 
-    def _address(self, number: int) -> int:
-        symbol = self._file.symbols[number]
-        if symbol.section == UNDEFINED:
-            return self._outside.get(symbol.name, 0)
-        if symbol.section == ABSOLUTE:
-            return symbol.value
-        if symbol.section not in self._starts:
-            raise FormatError(f"{symbol.name} lies in a section that takes no memory", op="object file", location=None)
-        return self._base + self._starts[symbol.section] + symbol.value
+class Symbol(NamedTuple):
+    """A name: an offset in a section by number, or without place of its own (undefined, absolute)."""
 
-    def _fill_in(self, relocation: Relocation) -> None:
-        kind, place = relocation.kind, self._starts[relocation.section] + relocation.offset
-        form = _FORMATS.get(kind)
-        if form is None or relocation.offset + form.size > self._file.sections[relocation.section].size:
-            raise FormatError("a place cannot be filled in", op="object file", got=f"kind {kind}", location=None,
-                              expected=f"one of the kinds {', '.join([str(known) for known in sorted(_FORMATS)])}")
+    name: str
+    section: int
+    value: int
+    binding: int
+
+
+class Relocation(NamedTuple):
+    """A place in a section where an address is to be filled in; ``kind`` says in which form."""
+
+    section: int
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+_Header = namedtuple("_Header", "name kind traits address offset size link info alignment entry_size")
+
+
+class ObjectFile:
+    """Sections by number (those that take memory), symbols and relocations, of one file or of several together.
+
+    What is wrong surfaces as one of the errors that ``load`` catches.
+    """
+
+    def __init__(self, codes: Sequence[bytes]) -> None:
+        self.sections: dict[int, Section] = {}
+        self.symbols: list[Symbol] = []
+        self.relocations: list[Relocation] = []
+        for position, code in enumerate(codes):
+            self._read(memoryview(code), position * _SECTIONS)
+
+    def _read(self, data: memoryview, first: int) -> None:
+        """Adds a file, whose sections are numbered from ``first``."""
+        identity, kind, machine, _, _, _, table, _, _, _, _, entry_size, count, _ = _HEADER.unpack_from(data)
+        if identity[:7] != _MAGIC or (kind, machine, entry_size) != (_RELOCATABLE, _X86_64, _SECTION.size):
+            raise ValueError("another format")
+        headers = [_Header(*fields) for fields in _SECTION.iter_unpack(_part(data, table, count * _SECTION.size))]
+        self.sections |= {number: _section(data, header) for number, header in enumerate(headers, first)
+                          if header.kind in (_PROGRAM, _ZEROS) and header.traits & _IN_MEMORY}
+        tables, start = [header for header in headers if header.kind == _SYMBOLS], len(self.symbols)
+        if len(tables) > 1:
+            raise ValueError("several tables of symbols")
+        for header in tables:
+            names = bytes(_contents(data, headers[header.link], _STRINGS))
+            self.symbols.extend(self._symbols(names, _contents(data, header, _SYMBOLS), first))
+        for header in headers:
+            if header.kind == _RELOCATIONS and first + header.info in self.sections:
+                if headers[header.link].kind != _SYMBOLS:
+                    raise ValueError("relocations of no table of symbols")
+                self.relocations.extend(self._places(_contents(data, header, _RELOCATIONS), first + header.info, start))
+
+    def _symbols(self, names: bytes, table: memoryview, first: int) -> Iterator[Symbol]:
+        for name, info, _, number, value, _ in _SYMBOL.iter_unpack(table):
+            text = names[name:names.index(0, name)].decode("ascii")
+            if number >= _RESERVED and number != _ABSOLUTE:
+                raise ValueError(f"the symbol {text} has no place")
+            section = number if number in (_UNDEFINED, _ABSOLUTE) else first + number
+            if section in self.sections and value > self.sections[section].size:
+                raise ValueError(f"the symbol {text} is outside its section")
+            yield Symbol(text, section, value, info >> 4)
+
+    def _places(self, table: memoryview, section: int, start: int) -> Iterator[Relocation]:
+        for offset, kind, symbol, addend in _RELOCATION.iter_unpack(table):
+            if start + symbol >= len(self.symbols) or offset >= self.sections[section].size:
+                raise ValueError(f"a place outside section {section}")
+            yield Relocation(section, offset, kind, start + symbol, addend)
+
+
+def _part(data: memoryview, start: int, size: int) -> memoryview:
+    if start + size > len(data):
+        raise ValueError(f"something of {size} bytes at {start}")
+    return data[start:start + size]
+
+
+def _contents(data: memoryview, header: _Header, kind: int) -> memoryview:
+    if header.kind != kind:
+        raise ValueError(f"a section of kind {header.kind}, not {kind}")
+    return _part(data, header.offset, header.size)
+
+
+def _section(data: memoryview, header: _Header) -> Section:
+    alignment, size = header.alignment, header.size
+    if header.traits & _THREAD_LOCAL or alignment > 4096 or alignment & (alignment - 1) or size > 1 << 30:
+        raise ValueError("a section cannot be placed")
+    content = _part(data, header.offset, size) if header.kind == _PROGRAM else None
+    return Section(size, max(alignment, 1), bool(header.traits & _WRITABLE), content)
+
+
+# -- placing -------------------------------------------------------------------------------------------------
+
+
+def _place(file: ObjectFile, given: Mapping[str, int]) -> Library:
+    """A file in memory: what is fixed with a table of all symbols, from the next page on what may be written."""
+    starts: dict[int, int] = {}
+    table = _arrange(file, starts, 0, is_writable=False, alignment=8)
+    fixed = _aligned(table + _REACH.size * len(file.symbols), mmap.PAGESIZE)
+    size = _arrange(file, starts, fixed, is_writable=True, alignment=mmap.PAGESIZE)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    addresses = _addresses(file, {number: base + start for number, start in starts.items()}, given)
+    for number, start in starts.items():
+        section = file.sections[number]
+        if section.data is not None:
+            memory[start:start + section.size] = bytes(section.data)
+    for number, address in addresses.items():
+        _REACH.pack_into(memory, table + _REACH.size * number, address & _MASK, *_JUMP)
+    _relocate(file, memory, base, starts, table, addresses)
+    _protect(base, fixed)
+    return Library(memory, {symbol.name: addresses[number] for number, symbol in enumerate(file.symbols)
+                            if symbol.section in starts and symbol.binding != _LOCAL})
+
+
+def _arrange(file: ObjectFile, starts: dict[int, int], end: int, is_writable: bool, alignment: int) -> int:
+    """Places the sections of one kind one after another; returns where something of this alignment follows."""
+    for number, section in file.sections.items():
+        if section.is_writable == is_writable:
+            starts[number] = _aligned(end, section.alignment)
+            end = starts[number] + section.size
+    return _aligned(end, alignment)
+
+
+def _aligned(place: int, alignment: int) -> int:
+    return -(-place // alignment) * alignment
+
+
+def _addresses(file: ObjectFile, starts: Mapping[int, int], given: Mapping[str, int]) -> dict[int, int]:
+    """Where symbols are, by number: in a section, at an address, in another of the files, or in this process."""
+    found = {number: starts.get(symbol.section, 0) + symbol.value for number, symbol in enumerate(file.symbols)
+             if symbol.section == _ABSOLUTE or symbol.section in starts}
+    shared = {file.symbols[number].name: address for number, address in found.items()
+              if file.symbols[number].binding != _LOCAL}
+    missing = []
+    for number, (name, section, _, binding) in enumerate(file.symbols):
+        if section == _UNDEFINED:
+            found[number] = shared.get(name) or given.get(name) or (process_symbol(name) if name else 0)
+            if name and not found[number] and binding != _WEAK:
+                missing.append(name)
+    if missing:
+        raise InternalError(f"generated code needs {', '.join(missing)}, which this process does not have")
+    return found
+
+
+def _relocate(file: ObjectFile, memory: mmap.mmap, base: int, starts: Mapping[int, int], table: int,
+              addresses: Mapping[int, int]) -> None:
+    """Fills in the places that depend on where things lie."""
+    for section, offset, kind, symbol, addend in file.relocations:
+        form, place, target = _FORMATS[kind], starts[section] + offset, addresses[symbol]
+        if offset + form.size > file.sections[section].size:
+            raise ValueError("a place ends outside its section")
         if kind in _SLOTS:
-            target = self._base + self._slots[relocation.symbol]
-        elif kind == _CALL and relocation.symbol in self._stubs:
-            target = self._base + self._stubs[relocation.symbol]
-        else:
-            target = self._address(relocation.symbol)
-        value = target + relocation.addend - (0 if kind == _WORD else self._base + place)
-        try:
-            form.pack_into(self._memory, place, value & _MASK if kind == _WORD else value)
-        except struct.error:
-            raise FormatError("an address is out of reach", op="object file", location=None,
-                              got=self._file.symbols[relocation.symbol].name) from None
-
-
-@cache
-def _mprotect() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).mprotect
-    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    return function
+            target = base + table + _REACH.size * symbol
+        elif kind == _CALL and not base <= target < base + len(memory):
+            target = base + table + _REACH.size * symbol + 8
+        value = target + addend - (0 if kind == _WORD else base + place)
+        form.pack_into(memory, place, value & _MASK if kind == _WORD else value)
 
 
 def _protect(address: int, size: int) -> None:
@@ -201,3 +284,10 @@ def _protect(address: int, size: int) -> None:
         raise NotSupported("this system does not let a program run code that it has made", op="cpu transformer",
                            got=f"errno {ctypes.get_errno()} of mprotect", location=None,
                            help="nv.transformers.make_transformer('interpreter') runs everywhere")
+
+
+@cache
+def _mprotect() -> ctypes._NamedFuncPointer:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function

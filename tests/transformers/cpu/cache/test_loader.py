@@ -5,18 +5,32 @@ from __future__ import annotations
 import ctypes
 import gc
 import math
+import random
+import struct
 
 import pytest
 
 from nervure.errors import FormatError, InternalError
-from nervure.transformers.cpu.cache.elf import Relocation, read_object
-from nervure.transformers.cpu.cache.loader import Library, _Image, load, load_together, process_symbol
+from nervure.transformers.cpu.cache.loader import Library, ObjectFile, load, process_symbol
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.settings import COLD_LEVEL
 
+GIVEN = {"cos": 4096}
+TEXT = """
+@state = global i64 5
+@zeros = global [100 x i64] zeroinitializer
+declare double @cos(double)
+define double @f(double %x) {
+  %y = call double @cos(double %x)
+  %z = fmul double %y, 3.25
+  store i64 1, ptr @zeros
+  ret double %z
+}
+"""
+
 
 def made(text: str, **symbols: int) -> Library:
-    return load(compile_object(text), symbols)
+    return load(compile_object(text), symbols=symbols)
 
 
 def call(library: Library, name: str, result: type = ctypes.c_int64, *arguments: object) -> object:
@@ -127,14 +141,17 @@ def test_large_alignments_are_kept():
     assert library.address("x") % 4096 == library.address("z") % 1024 == 0
 
 
-@pytest.mark.parametrize("change", [{"kind": 10}, {"kind": 999}, {"offset": 10**9}, {"addend": 2**40}],
-                         ids=["32-bit address", "unknown kind", "outside", "out of reach"])
+@pytest.mark.parametrize("change", [{"kind": 10}, {"kind": 999}, {"offset": 10**9}, {"offset": 12}, {"symbol": 99},
+                                    {"addend": 2**40}],
+                         ids=["32-bit address", "unknown kind", "outside", "half outside", "no symbol", "out of reach"])
 def test_places_that_cannot_be_filled_in(change):
-    text = "@x = internal global i64 5 define i64 @f() { %x = load i64, ptr @x ret i64 %x }"
-    file = read_object(compile_object(text))
-    wrong: list[Relocation] = [entry._replace(**change) for entry in file.relocations]
-    with pytest.raises(FormatError, match="object file"):
-        _Image(file._replace(relocations=wrong), {}).finish()
+    whole = compile_object("@x = internal global i64 5 define i64 @f() { %x = load i64, ptr @x ret i64 %x }")
+    for entry in ObjectFile([whole]).relocations:
+        before, after = [struct.pack("<QIIq", each.offset, each.kind, each.symbol, each.addend)
+                         for each in (entry, entry._replace(**change))]
+        assert whole.count(before) == 1
+        with pytest.raises(FormatError, match="object file"):
+            load(whole.replace(before, after))
 
 
 def test_objects_that_call_each_other_are_one_library():
@@ -151,7 +168,61 @@ def test_objects_that_call_each_other_are_one_library():
         define i64 @second(i64 %x) {
           %a = call i64 @one() %b = call i64 @hidden() %n = load i64, ptr @number
           %s = add i64 %a, %b %t = add i64 %s, %n %u = add i64 %t, %x ret i64 %u }"""
-    library = load_together([compile_object(first), compile_object(second, level=COLD_LEVEL)])
+    library = load(compile_object(first), compile_object(second, level=COLD_LEVEL))
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library.address("first"))(1) == 53
     with pytest.raises(InternalError, match="second"):
         load(compile_object(first))
+
+
+# -- what is not whole, or foreign ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def code() -> bytes:
+    return compile_object(TEXT)
+
+
+def test_the_parts_of_an_object(code):
+    file = ObjectFile([code])
+    places = {symbol.name: symbol for symbol in file.symbols}
+    assert file.sections[places["state"].section].is_writable and not file.sections[places["f"].section].is_writable
+    zeros = file.sections[places["zeros"].section]
+    assert (zeros.size, zeros.data) == (800, None)
+    assert places["cos"].section == 0 and places["f"].binding == 1
+    assert {file.symbols[entry.symbol].name for entry in file.relocations} >= {"cos", "zeros"}
+
+
+def test_every_truncation_is_refused(code):
+    for length in range(len(code)):
+        with pytest.raises(FormatError, match="object file"):
+            load(code[:length], symbols=GIVEN)
+
+
+@pytest.mark.parametrize("change", [(0, b"MZ"), (4, b"\x01"), (5, b"\x02"), (16, b"\x03"), (18, b"\xb7")],
+                         ids=["magic", "32 bits", "big-endian", "shared library", "another processor"])
+def test_other_formats_are_refused(code, change):
+    place, wrong = change
+    with pytest.raises(FormatError, match="object file"):
+        load(code[:place] + wrong + code[place + len(wrong):])
+
+
+def test_damage_is_refused_or_harmless(code):
+    """Any byte changed, alone and with others: an error of ours, or something that could be loaded."""
+    generator = random.Random(1)
+    refused = 0
+    for attempt in range(3_000):
+        damaged = bytearray(code)
+        for _ in range(1 + attempt % 3):
+            damaged[generator.randrange(len(code))] = generator.choice([0, 1, 0x7F, 0xFF, generator.randrange(256)])
+        try:
+            load(bytes(damaged), symbols=GIVEN)
+        except FormatError:
+            refused += 1
+        except Exception as error:
+            assert type(error).__name__ == "InternalError" and "which this process does not have" in str(error)
+    assert refused > 100
+
+
+def test_variables_of_threads_are_refused():
+    with pytest.raises(FormatError, match="cannot be placed"):
+        load(compile_object("@x = thread_local global i64 5\ndefine ptr @f() { ret ptr @x }"))

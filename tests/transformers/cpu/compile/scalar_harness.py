@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
-from nervure.transformers.cpu.cache.elf import read_object
+from nervure.transformers.cpu.cache.loader import ObjectFile
 from nervure.transformers.cpu.compile.codegen.element import (
     Element,
     Number,
@@ -103,7 +103,7 @@ def on_arrays(function: str, operands: tuple[Operand, ...], dtype: DType, lanes:
 
 def names_outside(code: bytes) -> list[str]:
     """The functions that machine code calls and does not have."""
-    return [symbol.name for symbol in read_object(code).symbols if symbol.name and not symbol.section]
+    return [symbol.name for symbol in ObjectFile([code]).symbols if symbol.name and not symbol.section]
 
 
 def _split(array: np.ndarray) -> list[np.ndarray]:
