@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
-from nervure.ir.collector import collection_paused
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
@@ -50,7 +50,7 @@ def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
     for position, (output, seed) in enumerate(zip(sources, seeds, strict=True)):
         if output in walk.active:
             walk.add(output, output.full(1) if seed is None else _seed(as_value(seed), output, position))
-    with collection_paused():
+    with gc_paused():
         walk.run()
     return [walk.cotangents.get(target) for target in targets]
 

@@ -26,8 +26,8 @@ import numpy as np
 
 from nervure.errors import Location, NervureError, WrongKind, did_you_mean
 from nervure.ir.body_parser import Body, Types, suggestion
-from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.notation import parse_type
 from nervure.ir.printer import FORMAT
 from nervure.ir.scanner import WORD, Scanner, token
@@ -51,7 +51,7 @@ def parse_function(text: str, *, arrays: Mapping[str, np.ndarray] | None = None,
     if not isinstance(text, str):
         raise WrongKind("the text of a function is a string", op="parse_function", got=type(text).__name__,
                         expected="str")
-    with collection_paused():
+    with gc_paused():
         return Parser(arrays or {}, {} if variables is None else variables, initial or {}, source).parse(text)
 
 

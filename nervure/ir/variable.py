@@ -18,7 +18,7 @@ import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.ir.identity import Identity
-from nervure.ir.turns import Turn, Visit, holding, visiting
+from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.frozen import Frozen, put
@@ -35,7 +35,7 @@ class Variable(Frozen, Identity):
     What it is does not change: only ``name``, and ``handle``, by which the front finds its tensor again, may be set.
     """
 
-    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "turn",
+    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "lock",
                  "_value", "__weakref__")
     _plural = "variables"
     _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
@@ -47,7 +47,7 @@ class Variable(Frozen, Identity):
     is_local: bool
     handle: Any
     _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
-    turn: Turn
+    lock: OrderedLock
     _value: np.ndarray | None
 
     def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: object = None,
@@ -56,7 +56,7 @@ class Variable(Frozen, Identity):
         self.name, self.handle = name, None
         for part, value in (("_type", type), ("initial", initial), ("trainable", trainable),
                             ("persistent", persistent), ("location", location), ("is_local", is_local),
-                            ("turn", Turn()), ("_value", None)):
+                            ("lock", OrderedLock()), ("_value", None)):
             put(self, part, value)
 
     @property
@@ -82,7 +82,7 @@ class Variable(Frozen, Identity):
         known = self._value
         if known is not None:
             return known
-        if self.turn.is_mine:
+        if self.lock.is_mine:
             raise InvalidArgument("the initial value of a variable needs that value", op=self.name or "variable",
                                   got="a function that uses the variable", location=self.location,
                                   expected="a function that does without it", help="start from a number or an array")

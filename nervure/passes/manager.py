@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 from nervure import flags
 from nervure.errors import InternalError, NervureError
-from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.op import Value
 from nervure.ir.printer import print_function
 from nervure.ir.variable import Variable
@@ -70,7 +70,7 @@ def run(function: Function, passes: Iterable[Pass | FunctionPass], records: list
         after = _applied(current, function)
         middle = time.perf_counter()
         if after is not function:
-            with collection_paused():
+            with gc_paused():
                 checker.check(current.name, function, after)
         end = time.perf_counter()
         if records is not None:
@@ -91,7 +91,7 @@ def as_pass(entry: Pass | FunctionPass) -> Pass:
 
 def _applied(current: Pass, function: Function) -> Function:
     try:
-        with collection_paused():
+        with gc_paused():
             return current.run(function)
     except NervureError as error:
         error.add_note(f"in pass {current.name}, on function {function.name}")

@@ -77,7 +77,7 @@ def make_transformer(name: str | None = None) -> Transformer:
 
 def _best() -> str:
     """The name of the fastest transformer that runs here."""
-    from nervure.transformers.cpu.machine import Target
+    from nervure.transformers.cpu.target import Target
     try:
         Target.host()
     except NotSupported:

@@ -26,7 +26,7 @@ from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op
-from nervure.ir.turns import holding
+from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable

@@ -1,4 +1,4 @@
-"""Cells: the memory of variables on one transformer, with versions and with turns to use them.
+"""Cells: the memory of variables on one transformer, with versions and locks.
 
 >>> from nervure.types.description import BasicTensorDescription
 >>> from nervure.types.dtype import float32
@@ -24,7 +24,7 @@ import numpy as np
 
 from nervure.errors import ShapeMismatch, user_location
 from nervure.ir.identity import Identity
-from nervure.ir.turns import Turn, holding
+from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
 
@@ -33,15 +33,15 @@ class Cell:
     """The value of one variable on one transformer.
 
     ``array`` is never written: a new value takes its place, and ``version`` is raised. So what holds an old
-    value keeps it, and what is derived from a value is valid as long as the version is the same. ``turn``
+    value keeps it, and what is derived from a value is valid as long as the version is the same. ``lock``
     is held while either changes.
     """
 
-    __slots__ = ("type", "name", "array", "version", "turn")
+    __slots__ = ("type", "name", "array", "version", "lock")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
-        self.type, self.name, self.turn = variable.type, variable.name, Turn()
+        self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
         self.array: np.ndarray = variable.initial_value()
         self.version = 0
 
@@ -63,7 +63,7 @@ class Cell:
 
     def store(self, array: np.ndarray) -> None:
         """Takes over an array that nobody else will write, of the variable's type. The caller holds
-        ``turn``.
+        ``lock``.
         """
         self.array = array
         self.version += 1

@@ -28,10 +28,10 @@ from nervure.errors import (
     WrongKind,
     did_you_mean,
 )
-from nervure.ir.collector import collection_paused
 from nervure.ir.function import Function
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Identity
-from nervure.ir.turns import holding
+from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
@@ -182,7 +182,7 @@ class Executable(Identity, ABC):
                 self._known.move_to_end(key)
                 return self._known[key]
             self.check_fits(bindings)
-            with collection_paused():
+            with gc_paused():
                 specialised = self._known[key] = self.specialise(bindings)
             if len(self._known) > KEPT_BINDINGS:
                 self._known.popitem(last=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.transformers.cpu import machine
+from nervure.transformers.cpu import target
 
 
 def test_complex_numbers_have_no_derivative():
@@ -105,9 +105,9 @@ def test_loading_makes_variables_of_its_own(tmp_path):
 
 def test_other_machines_are_refused_by_name(monkeypatch):
     """Q11: the cpu transformer says where it runs."""
-    monkeypatch.setattr(machine.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(target.platform, "machine", lambda: "riscv64")
     with pytest.raises(nv.NotSupported, match="Linux on x86-64"):
-        machine._host.__wrapped__()
+        target._host.__wrapped__()
 
 
 def test_products_are_host_steps():

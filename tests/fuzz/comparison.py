@@ -27,7 +27,7 @@ from nervure.ops import Prod
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
-from nervure.transformers.interpreter.program import Program
+from nervure.transformers.interpreter.step_list import StepList
 from nervure.types.dtype import as_dtype
 from tests.fuzz.growth import is_rounding
 
@@ -54,7 +54,7 @@ class Expected(NamedTuple):
     spread: np.ndarray | None
 
 
-class _NoisyProgram(Program):
+class _NoisySteps(StepList):
     """The interpreter, with noise after every op that rounds (and before every sum)."""
 
     def __init__(self, function: Function, bindings: Bindings) -> None:
@@ -121,10 +121,10 @@ def expected(function: Function, binding: Mapping[str, int], arrays: Arrays, sta
     """The results and then the new values of variables."""
     plain = minimal(function)
     with np.errstate(all="ignore"):
-        values = [np.array(value) for value in Program(plain, dict(binding)).run(arrays, states)]
+        values = [np.array(value) for value in StepList(plain, dict(binding)).run(arrays, states)]
         open_values = rounded_values(plain)
         spreads = [np.zeros(value.shape) for value in values]
-        noisy = _NoisyProgram(plain, dict(binding)) if open_values.intersection(plain.roots) else None
+        noisy = _NoisySteps(plain, dict(binding)) if open_values.intersection(plain.roots) else None
         for _ in range(runs if noisy is not None else 0):
             for at, value in enumerate(noisy.run(arrays, states)):
                 spreads[at] = np.maximum(spreads[at], distance(np.asarray(value), values[at]))

@@ -12,7 +12,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.ir.turns import holding
+from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers import executable
 from nervure.transformers.cells import Cell, store_together
@@ -212,7 +212,7 @@ def test_no_lock_stays_taken(interrupted):
     caught = 0
     for _ in range(400):
         caught += interrupted(lambda: holding(cells, lambda: sum(range(100))))
-        assert not any([cell.turn.is_mine for cell in cells])
+        assert not any([cell.lock.is_mine for cell in cells])
     assert caught
 
 

@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure import flags, transformers
 from nervure.errors import InvalidArgument, NotSupported
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 from tests.transformers.build import compiled, parameter, read, variable
 
 

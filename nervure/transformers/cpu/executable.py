@@ -102,10 +102,10 @@ class CpuExecutable(Executable):
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
-        from nervure.transformers.interpreter.program import Program as Reference
+        from nervure.transformers.interpreter.step_list import StepList
 
         _, bindings = Binder(self.optimised).bind(arguments)
-        return Reference(self.optimised, bindings).run(arguments, states)
+        return StepList(self.optimised, bindings).run(arguments, states)
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         from nervure.transformers.cpu.inspect.report import report_of
@@ -132,6 +132,6 @@ class CpuExecutable(Executable):
 
     def _fail(self, status: runtime.Status, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray]) -> None:
-        from nervure.transformers.cpu.compile.failures import fail
+        from nervure.transformers.cpu.compile.call_errors import fail
 
         fail(self.compilation.plan, status, arguments, states)

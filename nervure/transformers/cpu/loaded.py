@@ -3,7 +3,7 @@
 >>> import numpy as np
 >>> import nervure as nv
 >>> from nervure.transformers.cpu.compile.compilation import compile_function
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> x = nv.Parameter(nv.float32, (3,))
 >>> loaded = compile_function(nv.Function([nv.ops.Add(x, x)], [x]), Target.host()).loaded
 >>> program = loaded.program({})

@@ -23,7 +23,7 @@ from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache import executable_cache
 from nervure.transformers.cpu.executable import CpuExecutable
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 
 
 class CpuTransformer(Transformer):

@@ -23,7 +23,7 @@ from nervure.errors import InvalidArgument, NotSupported, NumericError, ShapeMis
 from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op
-from nervure.ir.turns import Visit, visiting
+from nervure.ir.ordered_locks import Visit, visiting
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Bindings

@@ -22,7 +22,7 @@ from nervure.ir.variable import Variable
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter import steps
-from nervure.transformers.interpreter.program import Program
+from nervure.transformers.interpreter.step_list import StepList
 
 if TYPE_CHECKING:
     from nervure.transformers.report import Times
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 class InterpreterExecutable(Executable):
     """A function as a list of steps, one list for each binding of its symbols."""
 
-    def specialise(self, bindings: Bindings) -> Program:
-        return Program(self.function, bindings)
+    def specialise(self, bindings: Bindings) -> StepList:
+        return StepList(self.function, bindings)
 
-    def run(self, specialised: Program, arguments: Sequence[np.ndarray],
+    def run(self, specialised: StepList, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
         return specialised.run(arguments, states)
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import report
@@ -82,7 +83,7 @@ def _spin(b: Builder, given: Any) -> None:
 @cache
 def _library() -> Any:
     bodies = (_multiply_add, _increase, _copy, _check_positive, _halve, _spin)
-    return jit.load(jit.compile_object(assemble([kernel(body.__name__[1:], body) for body in bodies])))
+    return load(compile_object(assemble([kernel(body.__name__[1:], body) for body in bodies])))
 
 
 def address(name: str) -> int:

@@ -17,7 +17,8 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from nervure.transformers.cpu.compile.jit import compile_object, load
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, PTR
 from nervure.transformers.cpu.math import VECTOR_MATH

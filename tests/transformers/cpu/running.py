@@ -11,8 +11,9 @@ import numpy as np
 
 from nervure.kernel.interpret import interpret
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.compile.codegen.generate import generate
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.runtime.records import KERNEL, Status
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate
@@ -28,8 +29,8 @@ Arrays = Mapping[str, np.ndarray]
 
 
 @lru_cache(maxsize=512)
-def compiled(text: str) -> jit.Library:
-    return jit.load(jit.compile_object(text))
+def compiled(text: str) -> Library:
+    return load(compile_object(text))
 
 
 def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_bytes: int = 32,

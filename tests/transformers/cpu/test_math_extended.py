@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nervure.transformers.cpu.compile.jit import compile_object, load
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F64, PTR
 from nervure.transformers.cpu.math.extended import Pair

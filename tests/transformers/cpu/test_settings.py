@@ -10,7 +10,7 @@ import pytest
 
 from nervure.errors import NotSupported
 from nervure.transformers.cpu import settings
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 
 
 @pytest.fixture

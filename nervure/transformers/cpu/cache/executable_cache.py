@@ -6,7 +6,7 @@ of other names and lines share one, and a change of any pass makes all anew.
 
 >>> import nervure as nv
 >>> from nervure.transformers.cpu.compile.compilation import compile_function
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> function = nv.Function([nv.ops.Exp(x)], [x])
 >>> content = describe(function, compile_function(function, Target.host()))
@@ -43,8 +43,8 @@ from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import find_all
 from nervure.transformers.cpu.compiled import CompiledFunction
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
-from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.settings import SETTINGS
+from nervure.transformers.cpu.target import Target
 from nervure.types.dim import symbols
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.shape import Shape

@@ -1,7 +1,7 @@
 """Machine code that is there already, in this process or on the disk. Nothing is compiled: LLVM is not loaded.
 
->>> from nervure.transformers.cpu.compile.jit import compile_kernel
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.compile.compiler import compile_kernel
+>>> from nervure.transformers.cpu.target import Target
 >>> text = "define i64 @answer() { ret i64 42 }"
 >>> library = compile_kernel(text)
 >>> find_all([kernel_key(text, Target.host())]) == [library]
@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 from nervure.errors import FormatError
 from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
 from nervure.transformers.cpu.cache.loader import Library, load
-from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.settings import SETTINGS
+from nervure.transformers.cpu.target import Target
 
 _loaded: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
 

@@ -23,11 +23,11 @@ from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.cache.library_cache import kernel_key
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
+from nervure.transformers.cpu.compile.compiler import assembly, compile_kernels
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.jit import assembly, compile_kernels
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 from nervure.transformers.sizes import memory_estimate
 
 MACHINE = GENERIC

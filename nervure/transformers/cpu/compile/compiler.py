@@ -1,4 +1,4 @@
-r"""From LLVM's language to an object file.
+r"""The compiler: from LLVM's language to machine code in this process, by LLVM's code generation.
 
 >>> compile_object("define i64 @answer() { ret i64 42 }")[:4]
 b'\x7fELF'
@@ -7,6 +7,10 @@ Traceback (most recent call last):
     ...
 nervure.errors.InternalError: generated code does not compile: 1:28: error: expected type
    1 | define i64 @answer() { ret 42 }
+>>> library = compile_kernel("define i64 @answer() { ret i64 42 }")
+>>> ctypes.CFUNCTYPE(ctypes.c_int64)(library.address("answer"))(), \
+...     compile_kernel("define i64 @answer() { ret i64 42 }") is library
+(42, True)
 
 Loops arrive vectorised, unrolled and hoisted, values in registers: the text goes to code generation as it is. LLVM's
 default pipeline takes longer than that and then vectorises and unrolls once more; single passes (scalar replacement,
@@ -15,24 +19,77 @@ what runs passes leaks memory. Position-independent code with near addresses is 
 use by default, whose every constant is reached through a 64-bit address.
 
 Code generation is nearly all of the time (llvmlite's LLVM checks its own assertions as it goes), so compilations run
-side by side, in as many threads as call. Each has its own context and its own machine description.
+side by side, in as many threads as call. Each has its own context and its own machine description. What is there
+already, in memory or on the disk (:mod:`library_cache`), is not compiled.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
 from nervure.errors import InternalError
+from nervure.transformers.cpu.cache import library_cache
+from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.llvm.library import Message, using_llvm
-from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
+from nervure.transformers.cpu.target import Target
 
 _ASSEMBLY, _OBJECT = 0, 1
+
+
+def compile_kernel(text: str, target: Target | None = None) -> Library:
+    """The machine code of a module, loaded once per process."""
+    return compile_kernels([text], target)[0]
+
+
+def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[Library]:
+    """The machine code of several modules. InternalError, and no library, if one of them is wrong."""
+    target = target or Target.host()
+    keys = [library_cache.kernel_key(text, target) for text in texts]
+    found = library_cache.find(keys)
+    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+    # The longest first: what is begun last should not be what everybody waits for.
+    order = sorted(missing, key=lambda key: len(missing[key]), reverse=True)
+    objects = _side_by_side(lambda key: compile_object(missing[key], target), order)
+    found |= library_cache.keep(dict(zip(order, objects, strict=True)))
+    return [found[key] for key in keys]
+
+
+def _side_by_side(function: Callable[[bytes], bytes], keys: Sequence[bytes]) -> list[bytes]:
+    """A function of each key, computed in as many threads as there are processors for us."""
+    results: dict[bytes, bytes] = {}
+    errors: list[BaseException] = []
+    remaining = iter(keys)
+    taking = threading.Lock()
+
+    def work() -> None:
+        while not errors:
+            with taking:
+                key = next(remaining, None)
+            if key is None:
+                return
+            try:
+                results[key] = function(key)
+            except BaseException as error:
+                errors.append(error)
+
+    helpers = [threading.Thread(target=work, daemon=True)
+               for _ in range(min(len(keys), len(os.sched_getaffinity(0))) - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if errors:
+        raise errors[0]
+    return [results[key] for key in keys]
 
 
 def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:

@@ -20,10 +20,10 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compile.compilation import compile_function
-from nervure.transformers.cpu.compile.jit import compile_kernel
+from nervure.transformers.cpu.compile.compiler import compile_kernel
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, I64, PTR
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import Limits
 from nervure.types.dtype import float32
 

@@ -27,8 +27,8 @@ from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
-from nervure.transformers.cpu.compile.jit import assembly
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.compile.compiler import assembly
+from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import CompilationReport, Line, Place, Step, Temporary, count, line_of, total
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, evaluate

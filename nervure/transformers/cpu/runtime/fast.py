@@ -51,15 +51,15 @@ class FastEntry:
     given a :class:`records.Status` and the tuple of arguments after a failure, and raises.
 
     ``cells`` are those of the variables, in the order of the programs'; each has ``array``, ``version`` and
-    ``turn``. Without what native code has to know of this Python, ``function`` is the slow way itself.
+    ``lock``. Without what native code has to know of this Python, ``function`` is the slow way itself.
     """
 
     def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status, tuple[Any, ...]], Any],
                  cells: Sequence[Any] = (), gate: Gate | None = None) -> None:
         self._slow, self._fail, self._gate = _SlowWay(slow), _Failing(fail), gate or Gate()
-        self._locks = [(cell, cell.turn.lock.acquire, cell.turn.lock.release) for cell in cells]
+        self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[
-            records.Cell(*map(id, parts), holder=ctypes.addressof(parts[0].turn.holder)) for parts in self._locks])
+            records.Cell(*map(id, parts), holder=ctypes.addressof(parts[0].lock.holder)) for parts in self._locks])
         self._programs: list[Program] = []
         self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
 

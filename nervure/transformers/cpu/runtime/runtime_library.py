@@ -18,10 +18,10 @@ from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import load_or_make
 from nervure.transformers.cpu.cache.loader import Library
-from nervure.transformers.cpu.machine import Target
 from nervure.transformers.cpu.runtime import cores, forking
 from nervure.transformers.cpu.runtime.records import RECORDS, MemoryPool, ThreadPool
 from nervure.transformers.cpu.settings import SETTINGS
+from nervure.transformers.cpu.target import Target
 
 _PARTS = ("hot", "cold")
 _loading = threading.Lock()

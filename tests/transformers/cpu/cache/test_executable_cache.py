@@ -21,7 +21,7 @@ from nervure.passes import pipelines
 from nervure.transformers.cpu.cache import executable_cache, library_cache
 from nervure.transformers.cpu.cache.code_cache import user_cache
 from nervure.transformers.cpu.compile import compilation, compiler
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 
 N = nv.dim("N", min=1)
 ROOT = Path(__file__).parents[4]

@@ -21,7 +21,7 @@ from zlib import crc32
 
 import numpy as np
 
-from nervure.transformers.cpu.cache.loader import ObjectFile
+from nervure.transformers.cpu.cache.loader import ObjectFile, load
 from nervure.transformers.cpu.compile.codegen.element import (
     Element,
     Number,
@@ -30,7 +30,7 @@ from nervure.transformers.cpu.compile.codegen.element import (
     register_types,
 )
 from nervure.transformers.cpu.compile.codegen.scalars import apply
-from nervure.transformers.cpu.compile.jit import compile_object, load
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
 from nervure.types.dtype import DType

@@ -24,7 +24,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.transformers.cpu.compile.codegen.checks import FAILED
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 from nervure.types.dim import DimLike, dim, evaluate, index
 from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
 from tests.kernel.block import I, J

@@ -8,7 +8,7 @@ import pytest
 
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.compiler import compile_object
-from nervure.transformers.cpu.machine import Target
+from nervure.transformers.cpu.target import Target
 from tests.transformers.cpu.random_kernels import random_kernel
 from tests.transformers.cpu.running import check
 

@@ -225,14 +225,14 @@ def test_a_variable_takes_a_new_array():
 def test_a_variable_in_use_sends_the_call_the_slow_way():
     state = cell()
     run, answers = in_place(state), []
-    with state.turn.lock:
+    with state.lock.rlock:
         thread = threading.Thread(target=lambda: answers.append(run()))
         thread.start()
         thread.join()
     assert answers[0][0] == "slow" and state.version == 0
     assert run() == () and state.version == 1
-    assert state.turn.lock.acquire(blocking=False)
-    state.turn.lock.release()
+    assert state.lock.rlock.acquire(blocking=False)
+    state.lock.rlock.release()
 
 
 def test_a_failure_leaves_variables_as_they_were():

@@ -140,7 +140,7 @@ def test_an_entry_is_interrupted_and_loses_nothing():
         raise AssertionError("the call ran to its end")
     assert sys.getrefcount(program) == count
     taken = []
-    thread = threading.Thread(target=lambda: taken.append(cell.turn.lock.acquire(blocking=False)))
+    thread = threading.Thread(target=lambda: taken.append(cell.lock.rlock.acquire(blocking=False)))
     thread.start(); thread.join()
     assert taken == [True]
     """)

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from nervure import flags
-from nervure.transformers.cpu.compile import jit
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.transformers.cpu.runtime import Program, Step, cores, result, variable
@@ -117,7 +118,7 @@ def library() -> Any:
         b.call(f"llvm.x86.sse.{name}", None, b.arguments[0])
         b.ret()
         functions.append(b)
-    return jit.load(jit.compile_object(assemble(functions)))
+    return load(compile_object(assemble(functions)))
 
 
 def call(name: str, word: ctypes.c_uint32) -> None:

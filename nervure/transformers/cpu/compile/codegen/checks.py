@@ -4,7 +4,7 @@ The place is the number of the point among all points of the loops around the ch
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> kernel = parse_kernel('''
 ... kernel all(in x: bool[100]):
 ...   for i < 100:

@@ -2,7 +2,7 @@
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> text = "kernel turns():\\n  for i < 8 parallel:\\n    for j < {}:"
 >>> ["loop1" in generate(parse_kernel(text.format(extent)), Target.avx2()).text for extent in (8, 1)]
 [True, False]

@@ -6,7 +6,7 @@ It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dime
 that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
 
 >>> from nervure.kernel.parser import parse_kernel
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> kernel = parse_kernel('''
 ... kernel double(in x: f32[N], out y: f32[N]):
 ...   symbol N

@@ -6,7 +6,7 @@ memory. A processor does not see by itself which row comes next, so rows are ask
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> text = generate(parse_kernel('''
 ... kernel sums(in x: f32[M*N], out y: f32[M]):
 ...   symbol M

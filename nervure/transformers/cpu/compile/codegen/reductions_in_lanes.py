@@ -2,7 +2,7 @@
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
->>> from nervure.transformers.cpu.machine import Target
+>>> from nervure.transformers.cpu.target import Target
 >>> text = generate(parse_kernel('''
 ... kernel total(in x: f32[1000], out y: f32[1]):
 ...   v0 = reduce add over i < 1000:

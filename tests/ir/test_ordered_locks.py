@@ -9,14 +9,14 @@ import pytest
 
 from nervure import flags
 from nervure.errors import InUse
-from nervure.ir.turns import Turn, Visit, holding, visiting
+from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 
 
 class Place:
-    """Something to take turns for."""
+    """Something that one call at a time uses."""
 
     def __init__(self, name=None):
-        self.name, self.turn = name, Turn()
+        self.name, self.lock = name, OrderedLock()
 
 
 def in_thread(act):
@@ -42,10 +42,10 @@ def impatient():
 
 def test_what_is_held_is_ours_until_the_end():
     first, second = Place(), Place()
-    seen = holding([second, first], lambda: [place.turn.is_mine for place in (first, second)])
-    assert seen == [True, True] and not first.turn.is_mine and not second.turn.is_mine
-    assert holding([first], lambda: first.turn.holder.value) == threading.get_ident()
-    assert first.turn.holder.value == 0
+    seen = holding([second, first], lambda: [place.lock.is_mine for place in (first, second)])
+    assert seen == [True, True] and not first.lock.is_mine and not second.lock.is_mine
+    assert holding([first], lambda: first.lock.holder.value) == threading.get_ident()
+    assert first.lock.holder.value == 0
     assert in_thread(lambda: holding([first, second], lambda: "free")) == "free"
 
 
@@ -68,15 +68,15 @@ def test_nothing_is_held_after_a_failure():
     place = Place()
     with pytest.raises(KeyError):
         holding([place], lambda: {}["x"])
-    assert not place.turn.is_mine and place.turn.holder.value == 0
+    assert not place.lock.is_mine and place.lock.holder.value == 0
 
 
-def test_reading_inside_is_allowed_and_leaves_the_outer_turn_alone():
+def test_reading_inside_is_allowed_and_leaves_the_outer_lock_alone():
     place = Place()
 
     def outer():
         assert holding([place], lambda: 5) == 5
-        return place.turn.is_mine, place.turn.holder.value
+        return place.lock.is_mine, place.lock.holder.value
     assert holding([place], outer) == (True, threading.get_ident())
 
 
@@ -87,7 +87,7 @@ def test_a_change_inside_is_refused_before_anything_happens():
         return holding([place, other], lambda: done.append(1), changed=[other, place], op="step")
     with pytest.raises(InUse, match="w is in use by a call that has not ended") as caught:
         holding([place], lambda: visiting(Visit("HostCall", "model.py:3"), inner), changed=[place])
-    assert done == [] and not other.turn.is_mine
+    assert done == [] and not other.lock.is_mine
     assert (caught.value.op, caught.value.operand) == ("step", "w")
     assert caught.value.got == "a change inside of HostCall at model.py:3"
     holding([place], inner_of(other, done), changed=[place])
@@ -116,7 +116,7 @@ def test_a_thread_that_a_function_waits_for_gives_up(impatient):
     assert in_thread(lambda: holding([place], lambda: "free")) == "free"
 
 
-def test_two_functions_that_want_each_others_turns_do_not_wait_for_ever(impatient):
+def test_two_functions_that_want_each_others_locks_do_not_wait_for_ever(impatient):
     first, second = Place("first"), Place("second")
     both_inside = threading.Barrier(2)
     found = []

@@ -3,7 +3,7 @@
 An op and its values refer to each other, so each full collection visits all of them; between the many allocations of
 a walk over 100,000 ops nothing dies, and collections would take longer than the walk.
 
->>> with collection_paused():
+>>> with gc_paused():
 ...     gc.isenabled()
 False
 """
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collection_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No cyclic collection inside. It may be nested, and threads that overlap leave the collector as it was."""
     was_enabled = gc.isenabled()
     gc.disable()

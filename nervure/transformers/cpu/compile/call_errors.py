@@ -19,7 +19,7 @@ from nervure.kernel.failures import Failure
 from nervure.kernel.plan import Plan
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.runtime.records import Code, Status
-from nervure.transformers.interpreter.program import Program
+from nervure.transformers.interpreter.step_list import StepList
 
 
 def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
@@ -47,7 +47,7 @@ def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarr
     if any(map(is_effect, postorder([value]))):
         return None
     again = Function([value], function.parameters)
-    indices = np.asarray(Program(again, bindings).run(arguments, states)[0])
+    indices = np.asarray(StepList(again, bindings).run(arguments, states)[0])
     outside = (indices < -bound) | (indices >= bound)
     if not outside.any():
         return None

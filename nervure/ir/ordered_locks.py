@@ -1,4 +1,4 @@
-"""Turns: whose turn it is to use something that several calls share, and what to do where it would never come.
+"""Ordered locks: what several calls share is used by one at a time, and no two calls wait for each other for good.
 
 Calls take locks in one order, so that two of them cannot wait for each other. But a call may be inside of a function
 of the user's (a host call, a print, a signal handler), and that may do anything:
@@ -9,7 +9,7 @@ of the user's (a host call, a print, a signal handler), and that may do anything
   ``flags.wait_limit`` seconds, with InUse.
 
 >>> class Place:
-...     name, turn = "w", Turn()
+...     name, lock = "w", OrderedLock()
 >>> holding([Place], lambda: holding([Place], lambda: "read inside"))
 'read inside'
 >>> holding([Place], lambda: holding([Place], lambda: "changed inside", changed=[Place]))    # doctest: +ELLIPSIS
@@ -41,29 +41,29 @@ _acquire, _release = methodcaller("acquire", True, LOOK_EVERY), methodcaller("re
 Answer = TypeVar("Answer")
 
 
-class Turn:
+class OrderedLock:
     """A lock with a place in the one order in which locks are taken.
 
     A thread that holds it may take it again. ``holder`` is the thread that has it, for others to look at: it may be
     out of date, since native code writes it too; whether this thread has it, only the lock knows for certain.
     """
 
-    __slots__ = ("lock", "serial", "holder")
+    __slots__ = ("rlock", "serial", "holder")
 
     def __init__(self) -> None:
-        self.lock, self.serial, self.holder = threading.RLock(), next(_serials), ctypes.c_int64(0)
+        self.rlock, self.serial, self.holder = threading.RLock(), next(_serials), ctypes.c_int64(0)
 
     @property
     def is_mine(self) -> bool:
         """Whether this thread holds it."""
-        return self.lock._is_owned()  # type: ignore[attr-defined]  # what threading.Condition asks
+        return self.rlock._is_owned()  # type: ignore[attr-defined]  # what threading.Condition asks
 
 
 class Shared(Protocol):
-    """Something that calls take turns to use."""
+    """Something that one call at a time uses."""
 
     name: str | None
-    turn: Turn
+    lock: OrderedLock
 
 
 class Visit(NamedTuple):
@@ -96,23 +96,23 @@ def visiting(visit: Visit, function: Callable[..., Answer], *arguments: Any) -> 
 
 def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequence[Shared] = (),
             op: str = "call") -> Answer:
-    """What ``act()`` returns, with the turns of several things held; it changes those in ``changed``.
+    """What ``act()`` returns, with the locks of several things held; it changes those in ``changed``.
 
-    InUse where this thread is inside of a call that uses what would be changed, and where the turn does not come
+    InUse where this thread is inside of a call that uses what would be changed, and where a lock does not come free
     because the call that has it is inside of a function of the user's for too long. Then nothing is held, or changed.
 
     Signal handlers may raise anywhere in Python's code, but not inside of a loop that is written in C. So the locks
     are taken and given back by such loops, and none stays taken.
     """
     for thing in changed:
-        if thing.turn.is_mine:
+        if thing.lock.is_mine:
             raise _change_refused(thing, op)
-    ordered = sorted(things, key=lambda thing: thing.turn.serial)
-    locks = [thing.turn.lock for thing in ordered]
+    ordered = sorted(things, key=lambda thing: thing.lock.serial)
+    locks = [thing.lock.rlock for thing in ordered]
     patience = _Patience(op)
     while True:
         taken: list[bool] = []
-        fresh = [thing.turn for thing in ordered if not thing.turn.is_mine]
+        fresh = [thing.lock for thing in ordered if not thing.lock.is_mine]
         give_back = map(_release, itertools.compress(locks, taken))
         try:
             taken.extend(itertools.takewhile(bool, map(_acquire, locks)))
@@ -123,16 +123,16 @@ def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequen
         patience.look(ordered[len(taken)])
 
 
-def _marked(turns: Sequence[Turn], act: Callable[[], Answer]) -> Answer:
-    """What ``act()`` returns, while the turns say who holds them."""
+def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer]) -> Answer:
+    """What ``act()`` returns, while the locks say which thread holds them."""
     thread = threading.get_ident()
     try:
-        for turn in turns:
-            turn.holder.value = thread
+        for lock in locks:
+            lock.holder.value = thread
         return act()
     finally:
-        for turn in turns:
-            turn.holder.value = 0
+        for lock in locks:
+            lock.holder.value = 0
 
 
 class _Patience:
@@ -145,7 +145,7 @@ class _Patience:
 
     def look(self, thing: Shared) -> None:
         """InUse if whoever holds it has been inside of one and the same function for too long."""
-        visit = _visits.get(thing.turn.holder.value, (None,))[-1]
+        visit = _visits.get(thing.lock.holder.value, (None,))[-1]
         if visit is not self._visit:
             self._visit, self._since = visit, time.monotonic()
         elif visit is not None and time.monotonic() - self._since >= flags.wait_limit:

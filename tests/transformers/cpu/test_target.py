@@ -6,9 +6,9 @@ import pytest
 
 from nervure import flags
 from nervure.errors import NotSupported
-from nervure.transformers.cpu import machine
+from nervure.transformers.cpu import target
 from nervure.transformers.cpu.compile.compiler import assembly
-from nervure.transformers.cpu.machine import Target, read_target
+from nervure.transformers.cpu.target import Target, read_target
 
 AVX2 = "pni ssse3 sse4_1 sse4_2 avx avx2 fma f16c bmi1 bmi2 abm movbe popcnt cx16 xsave"
 AVX512 = f"{AVX2} avx512f avx512bw avx512cd avx512dq avx512vl"
@@ -78,14 +78,14 @@ def test_a_fused_multiply_add_is_an_instruction():
             "define <8 x float> @f(<8 x float> %x) {\n"
             "%y = call <8 x float> @llvm.fma.v8f32(<8 x float> %x, <8 x float> %x, <8 x float> %x)\n"
             "ret <8 x float> %y }")
-    for target in (Target.host(), Target.avx2(), Target.avx512()):
-        assert "vfmadd" in assembly(text, target) and "call" not in assembly(text, target)
+    for each in (Target.host(), Target.avx2(), Target.avx512()):
+        assert "vfmadd" in assembly(text, each) and "call" not in assembly(text, each)
 
 
 def test_a_system_that_does_not_describe_its_processor(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
     monkeypatch.setattr("builtins.open", refuse)
-    machine._host.cache_clear()
+    target._host.cache_clear()
     with pytest.raises(NotSupported, match="does not say"):
         Target.host()

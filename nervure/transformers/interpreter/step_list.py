@@ -4,8 +4,8 @@ A value is dropped after the last step that reads it, so that NumPy frees its bu
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2,))
->>> program = Program(nv.Function([nv.ops.Add(nv.ops.Add(x, x), x)], [x]), {})
->>> program.run([np.float32([1, 2])], {})
+>>> steps = StepList(nv.Function([nv.ops.Add(nv.ops.Add(x, x), x)], [x]), {})
+>>> steps.run([np.float32([1, 2])], {})
 [array([3., 6.], dtype=float32)]
 """
 
@@ -31,7 +31,7 @@ from nervure.transformers.sizes import dropped_after, last_uses
 _NONE: Sequence[int] = ()
 
 
-class Program:
+class StepList:
     """The steps of a function, ready to run; running changes nothing in it."""
 
     def __init__(self, function: Function, bindings: Bindings) -> None:
