@@ -117,19 +117,24 @@ class Computation(Identity, Generic[Result]):
         if fast is not None and (len(arguments) != 1 or type(arguments[0]) is np.ndarray):
             return fast(*arguments)
         result = self._call_slowly(*arguments)
-        if self._gives_one:
-            self._fast = self.executable.single(self._call_slowly)
+        if fast is None:
+            self._fast = self._find_entry()
         return result
 
+    def _find_entry(self) -> Callable[..., Result] | None:
+        """A function that takes arrays past all of this, if the executable has one by now."""
+        if self._gives_one:
+            return self.executable.entry(self._call_slowly, is_single=True)
+        entry, finish = self.executable.entry(self._values, is_single=False), self._finish
+        if entry is None or finish is tuple:
+            return entry
+        return lambda *arrays: finish(entry(*arrays))
+
     def _call_slowly(self, *arguments: object) -> Result:
-        call = self.executable.call
-        if call is not None and len(arguments) == len(self.parameters):
-            for entry in arguments:
-                if type(entry) is not np.ndarray:
-                    break
-            else:
-                return self._finish(call(*arguments))
-        return self._finish(self.executable(self.read_arguments(arguments)))
+        return self._finish(self._values(*arguments))
+
+    def _values(self, *arguments: object) -> tuple[np.ndarray, ...]:
+        return self.executable(self.read_arguments(arguments))
 
     def read_arguments(self, arguments: tuple[object, ...], feed_dict: Mapping[Any, object] | None = None,
                        named: Mapping[str, object] | None = None) -> list[object]:

@@ -57,15 +57,6 @@ class Executable(Identity, ABC):
     take turns; others share nothing that is written, so calls of one executable may run side by side.
     """
 
-    call: Callable[..., tuple[np.ndarray, ...]] | None = None
-    """A faster way to call it with all arguments, where a backend has one: a function that does not hold the object."""
-
-    def single(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
-        """A faster way to call an executable with one result, which it returns itself, where a backend has one.
-        ``slow``, a bound method that is not kept alive, takes the calls that do not fit.
-        """
-        return None
-
     def __init__(self, function: Function, transformer: Transformer) -> None:
         self.function, self.transformer = function, transformer
         self._binder = Binder(function)
@@ -73,6 +64,13 @@ class Executable(Identity, ABC):
         self._cells: dict[Variable, Cell] | None = None
         self._lock = threading.RLock()
         self._known: OrderedDict[tuple[tuple[str, int], ...], Any] = OrderedDict()
+
+    def entry(self, slow: Callable[..., Any], is_single: bool) -> Callable[..., Any] | None:
+        """A faster way in, where a backend has one by now: a function of all arguments, which returns the tuple of
+        results or the single one itself. It does not hold the executable; ``slow``, a bound method whose object it
+        does not hold either, takes the calls that do not fit.
+        """
+        return None
 
     @property
     def optimised(self) -> Function:

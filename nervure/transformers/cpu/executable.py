@@ -43,6 +43,7 @@ class CpuExecutable(Executable):
         super().__init__(function, transformer)
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
         self._fast: runtime.FastEntry | None = None
+        self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
 
     @property
     def compilation(self) -> Compilation:
@@ -71,20 +72,17 @@ class CpuExecutable(Executable):
         program = self._loaded.program(bindings)
         if self._fast is None:
             cells = self.transformer.cells.of(self._variables)
-            self._fast = runtime.FastEntry(self._slow_call, self._failed_fast, cells, self._gate)
-            self.call = self._fast.function
+            self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
+            self._call = self._fast.function(super().__call__)
         self._fast.add(program)
         return program
 
-    def _slow_call(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
-        return super().__call__(*arguments, **keywords)
-
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
-        call = self.call or self._slow_call
+        call = self._call or super().__call__
         return call(*arguments, **keywords)
 
-    def single(self, slow: Callable[..., Any]) -> Callable[..., Any] | None:
-        return None if self._fast is None else self._fast.single(slow)
+    def entry(self, slow: Callable[..., Any], is_single: bool) -> Callable[..., Any] | None:
+        return None if self._fast is None else self._fast.function(slow, is_single)
 
     def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:

@@ -88,6 +88,18 @@ def test_scalars_of_every_kind(cpu):
             assert type(result) is np.ndarray and result.shape == () and result.dtype == np.float32 and result == 3
 
 
+@pytest.mark.parametrize("shape", ["one", "tuple", "dict", "with an effect"])
+def test_arrays_pass_by_all_of_python_from_the_second_call_on(cpu, monkeypatch, shape):
+    x, w = nv.placeholder("N=3"), nv.variable("N=3", 0.0)
+    returns = {"one": x + 1, "tuple": (x + 1, x * 2), "dict": {"a": x + 1}, "with an effect": [x + 1, nv.assign(w, x)]}
+    run, value = cpu.computation(returns[shape], x), np.float32([1, 2, 3])
+    first = run(value)
+    monkeypatch.setattr(type(run), "read_arguments", lambda *_: pytest.fail("the arguments were read"))
+    second = run(value)
+    monkeypatch.undo()
+    assert type(first) is type(second) and repr(first) == repr(second) == repr(run([1, 2, 3]))
+
+
 def test_one_array_may_be_every_argument(cpu):
     x, y = nv.placeholder("N=5"), nv.placeholder("N=5")
     step = cpu.computation([x + y, x, y], x, y)

@@ -1,4 +1,4 @@
-"""The fast way in: a function for Python that is made by us, for calls whose arguments are as they usually are.
+"""The fast way in: native functions for Python, for calls whose arguments are as they usually are.
 
 >>> import numpy as np
 >>> from nervure.transformers.cpu.runtime.program import Array, Program
@@ -6,9 +6,10 @@
 ...     def slow(self, *arguments): return "slow", len(arguments)
 ...     def fail(self, status, arguments): raise ValueError(status.code)
 >>> owner = Owner()
->>> fast = FastEntry(owner.slow, owner.fail)
+>>> fast = FastEntry(owner.fail)
 >>> fast.add(Program([], [], arguments=[Array(np.dtype(np.int64), (2,))]))
->>> fast.function(np.array([1, 2])), fast.function(np.array([1, 2, 3])), fast.function(1, 2)
+>>> call = fast.function(owner.slow)
+>>> call(np.array([1, 2])), call(np.array([1, 2, 3])), call(1, 2)
 ((), ('slow', 1), ('slow', 2))
 
 The function holds the entry, the entry its programs; neither holds the object whose methods it calls.
@@ -22,6 +23,7 @@ from typing import Any
 from weakref import WeakMethod
 
 from nervure.errors import InternalError
+from nervure.transformers.cells import Cell
 from nervure.transformers.cpu.runtime import forking, pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.program import Program
 
@@ -47,16 +49,16 @@ class Gate:
 
 
 class FastEntry:
-    """Two methods of one object, which is not kept alive: ``slow`` takes every call that does not fit, ``fail`` is
-    given a :class:`records.Status` and the tuple of arguments after a failure, and raises.
+    """The programs of an executable, and functions that run them.
 
-    ``cells`` are those of the variables, in the order of the programs'; each has ``array``, ``version`` and
-    ``lock``. Without what native code has to know of this Python, ``function`` is the slow way itself.
+    ``fail``, a bound method whose object is not kept alive, is given a :class:`records.Status` and the tuple of
+    arguments after a failure, and raises. ``cells`` are those of the variables, in the order of the programs'; each
+    has ``array``, ``version`` and ``lock``.
     """
 
-    def __init__(self, slow: Callable[..., Any], fail: Callable[[records.Status, tuple[Any, ...]], Any],
-                 cells: Sequence[Any] = (), gate: Gate | None = None) -> None:
-        self._slow, self._fail, self._gate = _SlowWay(slow), _Failing(fail), gate or Gate()
+    def __init__(self, fail: Callable[[records.Status, tuple[Any, ...]], Any], cells: Sequence[Cell] = (),
+                 gate: Gate | None = None) -> None:
+        self._fail, self._gate = _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[
             records.Cell(*map(id, parts), holder=ctypes.addressof(parts[0].lock.holder)) for parts in self._locks])
@@ -69,23 +71,20 @@ class FastEntry:
         for place, entry in enumerate(self._programs):
             self._table[place] = entry.address
 
-    @property
-    def function(self) -> Callable[..., Any]:
-        """A new function, by which executables are called; it returns the tuple of results."""
-        return self._make(self._slow, is_single=False)
+    def function(self, slow: Callable[..., Any], is_single: bool = False) -> Callable[..., Any]:
+        """A new function that returns the tuple of results, or the single one itself.
 
-    def single(self, slow: Callable[..., Any]) -> Callable[..., Any]:
-        """A new function that returns the one result itself; ``slow`` is the slow way to the same, a bound method."""
-        return self._make(_SlowWay(slow), is_single=True)
-
-    def _make(self, slow: _SlowWay, is_single: bool) -> Callable[..., Any]:
+        ``slow``, a bound method whose object is not kept alive, takes every call that does not fit. Without what
+        native code has to know of this Python it takes all of them.
+        """
+        otherwise = _SlowWay(slow)
         if not pooled_arrays.is_known():
-            return slow
+            return otherwise
         record = records.Entry(
             gate=self._gate.address, programs=ctypes.addressof(self._table), cells=ctypes.addressof(self._cells),
-            cell_count=len(self._cells), slow=id(slow), failed=id(self._fail), single=is_single)
+            cell_count=len(self._cells), slow=id(otherwise), failed=id(self._fail), single=is_single)
         method = _MethodDef(b"run", runtime_library.library().address("entry"), _FASTCALL_WITH_KEYWORDS, None)
-        itself = (ctypes.addressof(record), self, record, slow, method)
+        itself = (ctypes.addressof(record), self, record, otherwise, method)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
         made: Callable[..., Any] = make(ctypes.addressof(method), itself, None)

@@ -42,10 +42,10 @@ def added(size: int, number: int = 1) -> Program:
 
 
 def entry(*programs: Program, **more: Any) -> Any:
-    fast = FastEntry(OWNER.slow, OWNER.fail, **more)
+    fast = FastEntry(OWNER.fail, **more)
     for program in programs:
         fast.add(program)
-    return fast.function
+    return fast.function(OWNER.slow)
 
 
 def test_a_call_that_fits():
@@ -84,10 +84,10 @@ def test_unaligned_arrays_keywords_and_counts():
 
 
 def test_several_sizes_and_the_oldest_goes():
-    fast = FastEntry(OWNER.slow, OWNER.fail)
+    fast = FastEntry(OWNER.fail)
     for size in range(1, 11):
         fast.add(added(size, size))
-    ways = [fast.function(np.zeros(size, np.int64))[0] for size in range(1, 11)]
+    ways = [fast.function(OWNER.slow)(np.zeros(size, np.int64))[0] for size in range(1, 11)]
     assert ways[:2] == ["slow", "slow"]
     assert [way.tolist() for way in ways[2:]] == [[size] * size for size in range(3, 11)]
 
@@ -100,13 +100,13 @@ class Single:
 
 
 def test_the_one_result_itself():
-    fast, single = FastEntry(OWNER.slow, OWNER.fail), Single()
-    run = fast.single(single.slow_single)
+    fast, single = FastEntry(OWNER.fail), Single()
+    run = fast.function(single.slow_single, is_single=True)
     assert run(np.arange(3))[0] == "single"
     fast.add(added(3))
-    assert run(np.arange(3)).tolist() == fast.function(np.arange(3))[0].tolist() == [1, 2, 3]
+    assert run(np.arange(3)).tolist() == fast.function(OWNER.slow)(np.arange(3))[0].tolist() == [1, 2, 3]
     x = np.arange(4)
-    assert run(x, key=1) == ("single", (x,), {"key": 1}) and fast.function(x)[0] == "slow"
+    assert run(x, key=1) == ("single", (x,), {"key": 1}) and fast.function(OWNER.slow)(x)[0] == "slow"
     counts = sys.getrefcount(run(x[:3])), sys.getrefcount(np.arange(3))
     assert counts[0] == counts[1]
 
@@ -154,10 +154,10 @@ def test_no_reference_is_lost_or_kept():
 
 def test_dropped_means_freed_without_the_collector():
     owner = Owner()
-    fast = FastEntry(owner.slow, owner.fail)
+    fast = FastEntry(owner.fail)
     program = added(3)
     fast.add(program)
-    owner.fast, owner.function = fast, fast.function
+    owner.fast, owner.function = fast, fast.function(owner.slow)
     assert owner.function(np.arange(3))[0].tolist() == [1, 2, 3]
     seen = [weakref.ref(thing) for thing in (owner, fast, program)]
     gc.disable()

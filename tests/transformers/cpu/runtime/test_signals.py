@@ -127,13 +127,13 @@ def test_an_entry_is_interrupted_and_loses_nothing():
     step = Step(address("spin"), [1], [1_000_000], 20_000, nanoseconds=20_000_000_000, scratch=8)
     program = Program([step], [variable(0), result(0)], variables=[kind], results=[kind._replace(variable=0)])
     cell = Cell(Variable(BasicTensorDescription(int64, (20_000,)), initial=1))
-    entry = FastEntry(owner.slow, owner.fail, [cell])
+    entry = FastEntry(owner.fail, [cell])
     entry.add(program)
     before = cell.array
     count = sys.getrefcount(program)
     interrupt_soon()
     try:
-        entry.function()
+        entry.function(owner.slow)()
     except KeyboardInterrupt:
         assert cell.array is before and cell.version == 0
     else:
@@ -178,19 +178,19 @@ def test_both_sides_of_a_fork_go_on():
 def test_a_child_of_a_busy_process_says_so():
     check("""
     owner, program = Owner(), spinning(5_000)
-    entry = FastEntry(owner.slow, owner.fail)
+    entry = FastEntry(owner.fail)
     entry.add(Program([], [], arguments=[Array(np.dtype(np.int64), (2,))]))
-    assert entry.function(np.array([1, 2])) == ()
+    assert entry.function(owner.slow)(np.array([1, 2])) == ()
     thread = threading.Thread(target=lambda: program.run([], [], [out]), daemon=True)
     thread.start()
     while not record(ThreadPool).calls: pass
     def in_child():
         try:
-            entry.function(np.array([1, 2]))
+            entry.function(owner.slow)(np.array([1, 2]))
         except ValueError as error:
             return "forked while a call was running" in str(error)
     assert child(in_child) == 0
-    assert entry.function(np.array([1, 2])) == ()
+    assert entry.function(owner.slow)(np.array([1, 2])) == ()
     """)
 
 
@@ -202,19 +202,19 @@ def test_a_fork_during_a_slow_call_says_so():
             inside.set()
             leave.wait()
     owner = Waiting()
-    entry = FastEntry(owner.slow, owner.fail)
-    thread = threading.Thread(target=entry.function)
+    entry = FastEntry(owner.fail)
+    thread = threading.Thread(target=entry.function(owner.slow))
     thread.start()
     inside.wait()
     def in_child():
         try:
-            entry.function()
+            entry.function(owner.slow)()
         except ValueError as error:
             return "forked while a call was running" in str(error)
     assert child(in_child) == 0
     leave.set()
     thread.join()
-    assert child(lambda: entry.function() is None) == 0
+    assert child(lambda: entry.function(owner.slow)() is None) == 0
     """)
 
 
