@@ -1,6 +1,6 @@
-"""The coefficients of nervure/transformers/cpu/math/coefficients.py, computed.
+"""The coefficients of nervure.kernel.math/coefficients.py, computed.
 
-    python -m tests.deep.coefficients > nervure/transformers/cpu/math/coefficients.py
+    python -m tests.deep.coefficients > nervure.kernel.math/coefficients.py
 
 Each row of ``TARGETS`` is a polynomial that stands for a function on an interval, with the least possible maximum of
 the *weighted* error: the exchange algorithm of Remez (1934), in 60 digits. The weight makes of the polynomial's
@@ -105,7 +105,7 @@ HEADER = '''"""Polynomials of least maximum error. Written by ``python -m tests.
 (-0.5, 0.3333320915699005)
 """
 
-from nervure.transformers.cpu.math.polynomial import Coefficients
+from nervure.kernel.math.polynomial import Coefficients
 '''
 
 

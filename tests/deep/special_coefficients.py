@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpmath import mp, mpf
 
-from nervure.transformers.cpu.math import error_function, gamma, inverse_trigonometric, trigonometric
-from nervure.transformers.cpu.math.polynomial import Coefficients
+from nervure.kernel.math import error_function, gamma, inverse_trigonometric, trigonometric
+from nervure.kernel.math.polynomial import Coefficients
 from tests.deep.coefficients import Target, alternating, remez
 
 

@@ -18,10 +18,10 @@ import mpmath
 import numpy as np
 
 from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.codegen.scalars.mathematics import FUNCTIONS
 from nervure.transformers.cpu.compile.compiler import compile_object
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, PTR
-from nervure.transformers.cpu.math import VECTOR_MATH
 
 LANES = {np.float32: (1, 4, 8, 16), np.float64: (1, 2, 4, 8)}
 
@@ -33,7 +33,7 @@ def module_text(name: str, dtype: Any, lanes: int, operands: int = 1) -> str:
     *sources, target, count = b.arguments
     with b.loop(0, count, lanes) as loop:
         loaded = [b.load(b.offset(source, loop.index, element), element.vector(lanes)) for source in sources]
-        b.store(VECTOR_MATH[name](*loaded), b.offset(target, loop.index, element))
+        b.store(FUNCTIONS[name](*loaded), b.offset(target, loop.index, element))
     b.ret()
     return assemble([b])
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from nervure.transformers.cpu.math.huge_angle import bytes_of_two_over_pi
 from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 # The first is the double nearest to a multiple of pi/2, relative to its size (W. Kahan, "Minimizing q*m - n", 1983).
@@ -14,12 +13,6 @@ NEAR_MULTIPLES = np.array([6381956970095103.0 * 2.0**797, 5.319372648326541e255,
                            2.0**30 * np.pi])
 
 SINES = {"sin": mp.sin, "cos": mp.cos, "tan": mp.tan}
-
-
-def test_two_over_pi():
-    with mp.workprec(1400):
-        expected = int(mp.floor(mp.ldexp(2 / mp.pi, 8 * 152)))
-    assert abs(int.from_bytes(bytes_of_two_over_pi(), "big") - expected) <= 1
 
 
 @pytest.mark.parametrize("name", SINES)

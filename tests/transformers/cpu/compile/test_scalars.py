@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from nervure.errors import InternalError
+from nervure.kernel.math import FUNCTIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.cpu.compile.codegen.element import literal
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder
-from nervure.transformers.cpu.math import VECTOR_MATH
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dtype import (
     all_dtypes,
@@ -260,7 +260,7 @@ def test_what_there_is_no_function_for(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-@pytest.mark.parametrize("name", sorted(VECTOR_MATH))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_vector_math_is_within_reach(name, dtype):
     """How close it is to the exact values, over its whole range, is tried where it is made; here, near 1."""
     count = 2 if name in ("atan2", "power") else 1

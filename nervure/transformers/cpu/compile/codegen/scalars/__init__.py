@@ -9,7 +9,7 @@
 i8 <8 x i8> %v0
 
 What IEEE 754 and integers fix is here, a table a kind of elements; what a library computes (exp, sin, erf, ...) is in
-:mod:`nervure.transformers.cpu.math`.
+:mod:`nervure.kernel.math`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from nervure.transformers.cpu.compile.codegen.scalars import (
     conversions,
     floats,
     integers,
+    mathematics,
     remainder,
 )
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.math import VECTOR_MATH
 from nervure.types.dtype import DType
 
 __all__ = ["apply"]
@@ -37,7 +37,7 @@ _CONVERSIONS: dict[str, Callable[[Element, DType], Element]] = {
 }
 
 _FLOATS: dict[str, Callable[..., Register]] = {
-    **VECTOR_MATH, **floats.FUNCTIONS, "floordivide": remainder.floordivide, "modulo": remainder.modulo,
+    **mathematics.FUNCTIONS, **floats.FUNCTIONS, "floordivide": remainder.floordivide, "modulo": remainder.modulo,
 }
 
 

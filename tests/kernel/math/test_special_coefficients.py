@@ -7,7 +7,7 @@ import math
 import pytest
 from mpmath import mp, mpf
 
-from nervure.transformers.cpu.math import trigonometric
+from nervure.kernel.math import trigonometric
 from tests.deep.special_coefficients import ROWS, greatest_error, in_digits
 
 TANGENT = (trigonometric._TANGENT_ABOVE, trigonometric._TANGENT_BELOW)

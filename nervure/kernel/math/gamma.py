@@ -1,4 +1,5 @@
-"""lgamma and digamma: a polynomial around one interval, recurrence to it, Stirling's series beyond, reflection below 0.
+"""lgamma and digamma: a minimax polynomial around one interval, recurrence to it, Stirling's series beyond, and Euler's
+reflection below 0.
 
 Of x < 3.3125, lgamma(x) is lgamma(2 + w), where w is x less an integer and in [-11/16, 5/16], and the logarithm of a
 product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x**2) / x, where S is not the asymptotic
@@ -7,27 +8,21 @@ series but the polynomial of least error, so that 3.3125 is far enough. Likewise
 large, its own rounding would show. Negative arguments are computed one by one, in double, which is enough for a float
 even where the terms cancel; a double is off by a few units of the terms.
 
->>> from nervure.transformers.cpu.compile.llvm.builder import Builder
->>> from nervure.transformers.cpu.compile.llvm.types import F32
->>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
->>> b.ret(lgamma(b.arguments[0]))
->>> b.text().count("fdiv"), "lgamma_of_negative.float" in b.declarations
-(1, True)
+>>> from nervure.kernel.math.arrays import evaluate
+>>> evaluate(lgamma, np.float32([5, -0.5])), evaluate(digamma, np.float32([5, -0.5]))
+(array([3.1780539, 1.2655121], dtype=float32), array([1.5061177 , 0.03648997], dtype=float32))
 """
 
 from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import F64
-from nervure.transformers.cpu.math.coefficients import LOG
-from nervure.transformers.cpu.math.exponential import LOG_2
-from nervure.transformers.cpu.math.floats import format_of, magnitude, split_constant, with_sign_of
-from nervure.transformers.cpu.math.logarithm import log, split
-from nervure.transformers.cpu.math.polynomial import Coefficients, polynomial
-from nervure.transformers.cpu.math.rare import rarely
-from nervure.transformers.cpu.math.trigonometric import sine_polynomial, tan_of_moderate_angle
+from nervure.kernel.math.coefficients import LOG
+from nervure.kernel.math.exponential import LOG_2
+from nervure.kernel.math.logarithm import log, split
+from nervure.kernel.math.namespace import Namespace, V, split_constant, with_sign_of
+from nervure.kernel.math.polynomial import Coefficients, polynomial
+from nervure.kernel.math.trigonometric import sine_polynomial, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # lgamma(2 + w) / w in powers of w, on [-11/16, 5/16]: 2**-25.1 and 2**-54.4.
@@ -70,86 +65,82 @@ _DIGAMMA_FAR = Coefficients(
 _DIGAMMA_FAR_START = 3.0
 
 
-def lgamma(x: Register) -> Register:
+def lgamma(s: Namespace[V], x: V) -> V:
     """log |gamma(x)|; infinite at the poles 0, -1, -2, ... and at infinities."""
-    return rarely("lgamma_of_negative", _is_negative, _lgamma_of_negative, x, _lgamma_of_positive(x))
+    return s.rarely(_is_negative, _lgamma_of_negative, x, _lgamma_of_positive(s, x))
 
 
-def digamma(x: Register) -> Register:
+def digamma(s: Namespace[V], x: V) -> V:
     """Derivative of lgamma; at 0 an infinity with the other sign than the zero, at -1, -2, ... and -inf NaN."""
-    return rarely("digamma_of_negative", _is_negative, _digamma_of_negative, x, _digamma_of_positive(x))
+    return s.rarely(_is_negative, _digamma_of_negative, x, _digamma_of_positive(s, x))
 
 
-def _is_negative(x: Register) -> Register:
+def _is_negative(s: Namespace[V], x: V) -> V:
     return x < 0.0
 
 
-def _lgamma_of_positive(x: Register) -> Register:
-    b, is_near = x.builder, x < _LGAMMA_FAR_START
-    whole = b.intrinsic("roundeven", x + 0.1875)  # 0 ... 3 where x is near
-    product = b.where(whole.equal(0.0), b.fma(x, x, x), x)  # gamma(x + 2) / gamma(x), gamma(x + 1) / gamma(x)
-    product = b.where(whole.equal(2.0), 1.0, product)
-    product = b.where(whole.equal(3.0), x - 1.0, product)  # gamma(x) / gamma(x - 1)
-    high, low = _log_in_parts(b.where(is_near, product, x))
+def _lgamma_of_positive(s: Namespace[V], x: V) -> V:
+    is_near = x < _LGAMMA_FAR_START
+    whole = s.round(x + 0.1875)  # 0 ... 3 where x is near
+    product = s.where(s.equal(whole, 0.0), s.fma(x, x, x), x)  # gamma(x + 2) / gamma(x), gamma(x + 1) / gamma(x)
+    product = s.where(s.equal(whole, 2.0), 1.0, product)
+    product = s.where(s.equal(whole, 3.0), x - 1.0, product)  # gamma(x) / gamma(x - 1)
+    high, low = _log_in_parts(s, s.where(is_near, product, x))
     w = x - whole
-    sign = b.where(whole < 2.0, -1.0, b.constant(x.type, 1.0))
-    near = b.fma(sign, low, b.fma(w, polynomial(w, _LGAMMA_NEAR), sign * high))
+    sign = s.where(whole < 2.0, -1.0, s.constant(1.0))
+    near = s.fma(sign, low, s.fma(w, polynomial(s, w, _LGAMMA_NEAR), sign * high))
     factor, inverse = x - 0.5, 1.0 / x
-    rest = b.fma(inverse, polynomial(inverse * inverse, _LGAMMA_FAR), _LGAMMA_CONSTANT)
-    far = b.fma(factor, high - 1.0, b.fma(factor, low, rest))
-    return b.where(x.equal(0.0) | x.equal(math.inf), math.inf, b.where(is_near, near, far))
+    rest = s.fma(inverse, polynomial(s, inverse * inverse, _LGAMMA_FAR), _LGAMMA_CONSTANT)
+    far = s.fma(factor, high - 1.0, s.fma(factor, low, rest))
+    return s.where(s.equal(x, 0.0) | s.equal(x, math.inf), math.inf, s.where(is_near, near, far))
 
 
-def _lgamma_of_negative(x: Register) -> Register:
+def _lgamma_of_negative(s: Namespace[V], x: V) -> V:
     # gamma(x) gamma(1 - x) = pi / sin(pi x); the sine is taken as a multiple of its argument, which may be denormal.
-    b, wide = x.builder, x.cast("fpext", F64)
-    fraction = _from_nearest_integer(wide)
+    d, wide = s.double, s.widened(x)
+    fraction = wide - d.round(wide)
     angle = fraction * math.pi
-    value = -log(magnitude(fraction) * (sine_polynomial(angle) / angle)) - _lgamma_of_positive(1.0 - wide)
-    return b.where(magnitude(fraction) > 0.0, value, math.inf).cast("fptrunc", x.type.element)
+    value = -log(d, d.absolute(fraction) * (sine_polynomial(d, angle) / angle)) - _lgamma_of_positive(d, 1.0 - wide)
+    return s.narrowed(d.where(d.absolute(fraction) > 0.0, value, math.inf))
 
 
-def _digamma_of_positive(x: Register) -> Register:
-    b, is_near = x.builder, x < _DIGAMMA_FAR_START
+def _digamma_of_positive(s: Namespace[V], x: V) -> V:
+    is_near = x < _DIGAMMA_FAR_START
     below_1, below_2 = x < 1.0, x < 2.0
     # digamma(x + 1) - 1 / x; digamma(x); digamma(x - 1) + 1 / (x - 1)
-    argument = b.where(below_1, x + 1.0, b.where(below_2, x, x - 1.0))
-    divisor = b.where(below_1, -x, b.where(below_2, math.inf, b.where(is_near, x - 1.0, x)))
+    argument = s.where(below_1, x + 1.0, s.where(below_2, x, x - 1.0))
+    divisor = s.where(below_1, -x, s.where(below_2, math.inf, s.where(is_near, x - 1.0, x)))
     inverse = 1.0 / divisor
-    root_high, root_low = split_constant(*_DIGAMMA_ROOT, format_of(x.type))
-    near = b.fma((argument - root_high) - root_low, polynomial(argument - 1.5, _DIGAMMA_NEAR), inverse)
-    high, low = _log_in_parts(x)
+    root_high, root_low = split_constant(*_DIGAMMA_ROOT, s.format)
+    near = s.fma((argument - root_high) - root_low, polynomial(s, argument - 1.5, _DIGAMMA_NEAR), inverse)
+    high, low = _log_in_parts(s, x)
     square = inverse * inverse
-    far = high + (low - b.fma(square, polynomial(square, _DIGAMMA_FAR), inverse * 0.5))
-    return b.where(x.equal(math.inf), x, b.where(is_near, near, far))
+    far = high + (low - s.fma(square, polynomial(s, square, _DIGAMMA_FAR), inverse * 0.5))
+    return s.where(s.equal(x, math.inf), x, s.where(is_near, near, far))
 
 
-def _digamma_of_negative(x: Register) -> Register:
+def _digamma_of_negative(s: Namespace[V], x: V) -> V:
     # digamma(x) = digamma(1 - x) - pi / tan(pi x)
-    b, wide = x.builder, x.cast("fpext", F64)
-    fraction = _from_nearest_integer(wide)
-    part = magnitude(fraction)
+    d, wide = s.double, s.widened(x)
+    fraction = wide - d.round(wide)
+    part = d.absolute(fraction)
     is_far = part > 0.25  # the angle is taken from pi/2, exactly
-    tangent = tan_of_moderate_angle(b.where(is_far, 0.5 - part, part) * math.pi)
-    cotangent = with_sign_of(b.where(is_far, tangent, 1.0 / tangent), fraction)
+    tangent = tan_of_moderate_angle(d, d.where(is_far, 0.5 - part, part) * math.pi)
+    cotangent = with_sign_of(d, d.where(is_far, tangent, 1.0 / tangent), fraction)
     mirrored = 1.0 - wide
     # What 1 - x loses counts where digamma(1 - x) is near 0; its slope is about 1 / y + 1 / (2 y**2).
     inverse = 1.0 / mirrored
-    lost = ((1.0 - mirrored) - wide) * b.fma(inverse * inverse, 0.5, inverse)
-    value = (_digamma_of_positive(mirrored) + lost) - cotangent * math.pi
-    return b.where(part.equal(0.0), math.nan, value).cast("fptrunc", x.type.element)
+    lost = ((1.0 - mirrored) - wide) * d.fma(inverse * inverse, 0.5, inverse)
+    value = (_digamma_of_positive(d, mirrored) + lost) - cotangent * math.pi
+    return s.narrowed(d.where(d.equal(part, 0.0), math.nan, value))
 
 
-def _from_nearest_integer(x: Register) -> Register:
-    return x - x.builder.intrinsic("roundeven", x)
-
-
-def _log_in_parts(x: Register) -> tuple[Register, Register]:
+def _log_in_parts(s: Namespace[V], x: V) -> tuple[V, V]:
     """log(x) as a sum, of positive finite x: the first is the second's rounding, or x - 1 where x is in [2/3, 4/3)."""
-    b, format = x.builder, format_of(x.type)
-    m, k = split(x, 2 / 3)
+    format = s.format
+    m, k = split(s, x, 2 / 3)
     f = m - 1.0
     step_high, step_low = split_constant(*LOG_2, format)
-    high = b.fma(k, step_high, f)
-    lost = b.fma(k, step_high, -high) + f
-    return high, lost + b.fma(k, step_low, f * f * polynomial(f, LOG))
+    high = s.fma(k, step_high, f)
+    lost = s.fma(k, step_high, -high) + f
+    return high, lost + s.fma(k, step_low, f * f * polynomial(s, f, LOG))

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from nervure.transformers.cpu.math import coefficients
+from nervure.kernel.math import coefficients
 from tests.deep.coefficients import TARGETS, table
 
 QUICK = ("SINH", "COSH")

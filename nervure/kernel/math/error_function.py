@@ -1,4 +1,4 @@
-"""erf, erfc and erf_inv.
+"""The error function, its complement and its inverse, by minimax polynomials.
 
 erf is an odd polynomial near 0; beyond, one minus a power of a polynomial, which dies away as erfc does: the 4th (for
 double the 8th) root of erfc falls slowly enough for a polynomial of moderate degree, and the power is two (three)
@@ -11,30 +11,19 @@ Computation 36, 1981). What x * x loses by rounding is added to the reduced argu
 erf_inv takes its argument from w = -log(1 - x**2) (M. Giles, "Approximating the erfinv function", GPU Computing Gems,
 2011): x times a polynomial in w, or, in the tail, a polynomial in sqrt(w).
 
->>> from nervure.transformers.cpu.compile.llvm.builder import Builder
->>> from nervure.transformers.cpu.compile.llvm.types import F32
->>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
->>> b.ret(erf(b.arguments[0]))
->>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fdiv")
-(16, 0)
+>>> from nervure.kernel.math.arrays import evaluate
+>>> evaluate(erf, np.array([0.5, np.inf])), evaluate(erfc, np.array([27.0]))
+(array([0.52049988, 1.        ]), array([5.23705e-319]))
 """
 
 from __future__ import annotations
 
 import math
 
-from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.math.exponential import expm1_of_small, reduce
-from nervure.transformers.cpu.math.floats import (
-    at_most,
-    format_of,
-    is_negative,
-    low_bits_as_power,
-    magnitude,
-    with_sign_of,
-)
-from nervure.transformers.cpu.math.logarithm import log
-from nervure.transformers.cpu.math.polynomial import Coefficients, horner, polynomial
+from nervure.kernel.math.exponential import expm1_of_small, reduce
+from nervure.kernel.math.logarithm import log
+from nervure.kernel.math.namespace import Namespace, V, at_most, low_bits_as_power, with_sign_of
+from nervure.kernel.math.polynomial import Coefficients, horner, polynomial
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # erf(x) / x - 1 in powers of x**2, on [0, 0.875]: 2**-26.1; on [0, 1]: 2**-55.9.
@@ -96,46 +85,45 @@ _TAIL_START = {"float": 4.25, "double": 5.5}
 _TAIL_CENTER = {"float": 3.0, "double": 4.0}
 
 
-def erf(x: Register) -> Register:
+def erf(s: Namespace[V], x: V) -> V:
     """Error function; +-1 at infinities; -0.0 stays."""
-    b, distance = x.builder, magnitude(x)
-    near = b.fma(distance, polynomial(distance * distance, _NEAR), distance)
-    root = polynomial(_at_most(distance, _FAR_END[x.type.scalar]) - _FAR_CENTER[x.type.scalar], _FAR)
-    for _ in range(_SQUARINGS[x.type.scalar] - 1):
+    distance = s.absolute(x)
+    near = s.fma(distance, polynomial(s, distance * distance, _NEAR), distance)
+    root = polynomial(s, _at_most(s, distance, _FAR_END[s.format.name]) - _FAR_CENTER[s.format.name], _FAR)
+    for _ in range(_SQUARINGS[s.format.name] - 1):
         root = root * root
-    far = b.fma(-root, root, 1.0)
-    return with_sign_of(b.where(distance >= _NEAR_END[x.type.scalar], far, near), x)
+    far = s.fma(-root, root, 1.0)
+    return with_sign_of(s, s.where(distance >= _NEAR_END[s.format.name], far, near), x)
 
 
-def erfc(x: Register) -> Register:
+def erfc(s: Namespace[V], x: V) -> V:
     """1 - erf(x), accurate in the right tail; 2 at -inf, 0 at inf."""
-    b, format, center = x.builder, format_of(x.type), _SCALED_CENTER[x.type.scalar]
-    distance = at_most(magnitude(x), _SCALED_END[x.type.scalar])
+    format, center = s.format, _SCALED_CENTER[s.format.name]
+    distance = at_most(s, s.absolute(x), _SCALED_END[s.format.name])
     square = distance * distance
-    lost = b.fma(distance, distance, -square)
+    lost = s.fma(distance, distance, -square)
     shift = 3 * (format.bias + 1) // 4  # 2**n alone would be denormal
-    reduced = reduce(-square, format.bias + shift)
+    reduced = reduce(s, -square, format.bias + shift)
     whole = distance + center
     inverse = 1.0 / whole
     # By how much this is too small: what it is sensitive to is worth several units in the last place of the result.
-    missing = b.fma(-inverse, distance - (whole - center), b.fma(-inverse, whole, 1.0))
-    ratio = b.fma(inverse * missing, -2.0 * center, b.fma(inverse, -2.0 * center, 1.0))
-    scaled = inverse * horner(ratio, _SCALED)  # its halves would cancel
-    scaled = b.fma(scaled, expm1_of_small(reduced.r + (missing - lost)), scaled)
-    tail = scaled * low_bits_as_power(reduced.counter) * 2.0 ** -shift
-    return b.where(is_negative(x), 2.0 - tail, tail)
+    missing = s.fma(-inverse, distance - (whole - center), s.fma(-inverse, whole, 1.0))
+    ratio = s.fma(inverse * missing, -2.0 * center, s.fma(inverse, -2.0 * center, 1.0))
+    scaled = inverse * horner(s, ratio, _SCALED)  # its halves would cancel
+    scaled = s.fma(scaled, expm1_of_small(s, reduced.r + (missing - lost)), scaled)
+    tail = scaled * low_bits_as_power(s, reduced.counter) * 2.0 ** -shift
+    return s.where(s.sign_bit(x), 2.0 - tail, tail)
 
 
-def erf_inv(x: Register) -> Register:
+def erf_inv(s: Namespace[V], x: V) -> V:
     """Inverse of erf; +-1 gives +-inf, outside NaN; -0.0 stays."""
-    b, scalar = x.builder, x.type.scalar
-    w = -log(b.fma(-x, x, 1.0))
-    near = x * polynomial(w - _TAIL_START[scalar] / 2, _INVERSE_NEAR)
-    tail = polynomial(b.intrinsic("sqrt", w) - _TAIL_CENTER[scalar], _INVERSE_TAIL)
-    result = b.where(w > _TAIL_START[scalar], with_sign_of(tail, x), near)
-    return b.where(magnitude(x).equal(1.0), x * math.inf, result)
+    name, w = s.format.name, -log(s, s.fma(-x, x, 1.0))
+    near = x * polynomial(s, w - _TAIL_START[name] / 2, _INVERSE_NEAR)
+    tail = polynomial(s, s.sqrt(w) - _TAIL_CENTER[name], _INVERSE_TAIL)
+    result = s.where(w > _TAIL_START[name], with_sign_of(s, tail, x), near)
+    return s.where(s.equal(s.absolute(x), 1.0), x * math.inf, result)
 
 
-def _at_most(x: Register, limit: float) -> Register:
+def _at_most(s: Namespace[V], x: V, limit: float) -> V:
     """The smaller; the limit of NaN. One instruction, unlike a minimum that keeps NaN."""
-    return x.builder.where(x < limit, x, limit)
+    return s.where(x < limit, x, limit)

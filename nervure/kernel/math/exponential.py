@@ -1,0 +1,133 @@
+"""Exponentials by Cody's and Waite's reduction x = n log(2) + r, a minimax polynomial in r, and 2**n put into the
+exponent's bits; sigmoid and softplus, which never overflow and keep their relative precision down to denormals.
+
+n is rounded by adding 1.5 * 2**23, after which it stands in the lowest bits of the sum; log(2) is two constants, so
+that r is right to its last place (W. Cody and W. Waite, "Software manual for the elementary functions", 1980).
+
+>>> from nervure.kernel.math.arrays import evaluate
+>>> evaluate(exp, np.float32([1, -100])), evaluate(sigmoid, np.float32([0, -100]))
+(array([2.7182817e+00, 3.7835059e-44], dtype=float32), array([5.0e-01, 3.8e-44], dtype=float32))
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Generic, NamedTuple
+
+from nervure.kernel.math.coefficients import EXP, EXP2, SOFTPLUS
+from nervure.kernel.math.namespace import (
+    Format,
+    Namespace,
+    V,
+    at_least,
+    at_most,
+    low_bits_as_power,
+    split_constant,
+)
+from nervure.kernel.math.polynomial import polynomial
+
+LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
+
+
+class Reduced(NamedTuple, Generic[V]):
+    """x = n log(2) + r, with \\|r\\| at most log(2) / 2 and a little."""
+
+    counter: V  # rounder + bias + n, or what the function that gives it says
+    n: V
+    r: V
+
+
+def reduce(s: Namespace[V], x: V, bias: int) -> Reduced[V]:
+    """The nearest multiple of log(2) split off; \\|x\\| is at most some thousands."""
+    format = s.format
+    high, low = split_constant(*LOG_2, format)
+    counter = s.fma(x, 1 / math.log(2), format.rounder + bias)
+    n = counter - (format.rounder + bias)
+    return Reduced(counter, n, s.fma(n, -low, s.fma(n, -high, x)))
+
+
+def exp(s: Namespace[V], x: V) -> V:
+    """e ** x; -inf gives 0, inf gives inf."""
+    reduced = reduce(s, within_exponents(s, x, math.log(2)), 2 * s.format.bias)
+    first, second = powers_of_two(s, reduced.counter)
+    return s.fma(expm1_of_small(s, reduced.r), first, first) * second
+
+
+def exp_of_negative(s: Namespace[V], x: V) -> V:
+    """e ** x where x <= 0, with a simpler scale: 2**n is far from overflow, hence shifted up first and down at last."""
+    format = s.format
+    shift = 3 * (format.bias + 1) // 4
+    reduced = reduce(s, at_least(s, x, lowest_exponent(format) * math.log(2)), format.bias + shift)
+    power = low_bits_as_power(s, reduced.counter)
+    return s.fma(expm1_of_small(s, reduced.r), power, power) * 2.0 ** -shift
+
+
+def exp2(s: Namespace[V], x: V) -> V:
+    """2 ** x; exact for integers."""
+    counter, n, r = split_exponent(s, within_exponents(s, x))
+    first, second = powers_of_two(s, counter)
+    return s.fma(polynomial(s, r, EXP2), r * first, first) * second
+
+
+def expm1(s: Namespace[V], x: V) -> V:
+    """e ** x - 1, exact near 0; -0.0 stays."""
+    format = s.format
+    bounded = at_least(s, at_most(s, x, (format.bias + 1.3) * math.log(2)), -(format.mantissa + 3) * math.log(2))
+    reduced = reduce(s, bounded, format.bias - 1)
+    half_scale = low_bits_as_power(s, reduced.counter)  # 2**n may be beyond the range where e**x is not
+    half = s.fma(half_scale, expm1_of_small(s, reduced.r), half_scale - 0.5)
+    return s.where(s.absolute(x) < format.tiny, x, half + half)
+
+
+def sigmoid(s: Namespace[V], x: V) -> V:
+    """1 / (1 + e ** -x); 0 and 1 at infinities."""
+    format = s.format
+    # Both sides of the fraction are scaled by ``one``, so that e**-x is in range where the result is denormal.
+    shift = (format.bias + 1) // 4
+    one = 2.0 ** -shift
+    bounded = at_least(s, at_most(s, -x, -lowest_exponent(format) * math.log(2)), -(format.mantissa + 3) * math.log(2))
+    reduced = reduce(s, bounded, format.bias - shift)
+    power = low_bits_as_power(s, reduced.counter)
+    # In this order: ``power + one`` first would lose all of ``one`` where x is about -17.
+    return one / (s.fma(power, expm1_of_small(s, reduced.r), one) + power)
+
+
+def softplus(s: Namespace[V], x: V) -> V:
+    """log(1 + e ** x); 0 at -inf, inf at inf."""
+    power = exp_of_negative(s, -s.absolute(x))
+    return at_least(s, x, 0.0) + power * polynomial(s, power - 0.5, SOFTPLUS)  # log(1 + power), precise down to 0
+
+
+def split_exponent(s: Namespace[V], x: V) -> Reduced[V]:
+    """x = n + r, with \\|r\\| <= 1/2, for a power of two of moderate x; the counter is for :func:`powers_of_two`."""
+    rounder = s.format.rounder + 2 * s.format.bias
+    counter = x + rounder
+    n = counter - rounder
+    return Reduced(counter, n, x - n)
+
+
+def expm1_of_small(s: Namespace[V], r: V) -> V:
+    """e ** r - 1 of a reduced argument."""
+    return s.fma(r * r, polynomial(s, r, EXP), r)
+
+
+def within_exponents(s: Namespace[V], x: V, unit: float = 1.0) -> V:
+    """x, but no larger than ``unit`` times an exponent of which the power of two is 0 or inf."""
+    format = s.format
+    return at_least(s, at_most(s, x, (format.bias + 1.3) * unit), lowest_exponent(format) * unit)
+
+
+def lowest_exponent(format: Format) -> float:
+    """2 to this power rounds to 0."""
+    return -(format.bias + format.mantissa + 0.3)
+
+
+def powers_of_two(s: Namespace[V], counter: V) -> tuple[V, V]:
+    """Two powers of two whose product is 2**n, from the counter rounder + 2 * bias + n. After a multiplication by the
+    first, which is exact, that by the second may round or overflow.
+    """
+    format = s.format
+    bits = s.bits(counter)
+    first = s.shift_left(bits, format.mantissa - 1) & format.sign_and_exponent
+    second = s.shift_left(bits, format.mantissa) - first
+    return s.from_bits(first), s.from_bits(second)

@@ -1,0 +1,224 @@
+"""The namespace that mathematics is written over: the primitives that a backend provides, and what follows from them.
+
+A function takes the namespace ``s`` of a float format and values, and gives values: ``exp(s, x)``. A backend calls it
+when it emits code; :mod:`.arrays` evaluates it over arrays, bit for bit what any backend computes:
+
+>>> from nervure.kernel.math.arrays import Arrays
+>>> s = Arrays(FLOAT)
+>>> x = np.float32([-2.0, 3.0])
+>>> s.fma(x, x, 1.0), with_sign_of(s, s.sqrt(s.absolute(x)), x)
+(array([ 5., 10.], dtype=float32), array([-1.4142135,  1.7320508], dtype=float32))
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple, Protocol, Self, TypeVar
+
+
+class Format(NamedTuple):
+    """A binary interchange format of IEEE 754."""
+
+    name: str
+    bits: int
+    mantissa: int  # stored bits
+    bias: int  # of the exponent
+
+    @property
+    def rounder(self) -> float:
+        """Adding it rounds a moderate number to an integer, which then stands in the lowest bits of the sum."""
+        return 1.5 * 2.0 ** self.mantissa
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+    @property
+    def tiny(self) -> float:
+        """x + x**2 / 2 rounds to x, or a neighbour of what is between, for all smaller x."""
+        return 2.0 ** -(self.mantissa + 3)
+
+    @property
+    def sign_and_exponent(self) -> int:
+        """The bits above the mantissa, set."""
+        return ((1 << (self.bits - self.mantissa)) - 1) << self.mantissa
+
+    def nearest(self, number: float) -> float:
+        """The number, rounded to the format."""
+        return number if self.bits == 64 else float(struct.unpack("<f", struct.pack("<f", number))[0])
+
+    def bits_of(self, number: float) -> int:
+        """The bits of a number as an unsigned integer."""
+        return int.from_bytes(struct.pack("<d" if self.bits == 64 else "<f", number), "little")
+
+
+FLOAT, DOUBLE = Format("float", 32, 23, 127), Format("double", 64, 52, 1023)
+
+
+class Value(Protocol):
+    """Floats, integers of as many bits, or truth values, in any number of lanes; a number of Python is a constant.
+
+    Floats are added, ... as IEEE 754 says, rounded to nearest even; integers wrap, and are compared nowhere.
+    """
+
+    def __add__(self, other: Self | float, /) -> Self: ...
+    def __radd__(self, other: float, /) -> Self: ...
+    def __sub__(self, other: Self | float, /) -> Self: ...
+    def __rsub__(self, other: float, /) -> Self: ...
+    def __mul__(self, other: Self | float, /) -> Self: ...
+    def __rmul__(self, other: float, /) -> Self: ...
+    def __truediv__(self, other: Self | float, /) -> Self: ...
+    def __rtruediv__(self, other: float, /) -> Self: ...
+    def __neg__(self) -> Self: ...
+    def __lt__(self, other: Self | float, /) -> Self: ...
+    def __gt__(self, other: Self | float, /) -> Self: ...
+    def __ge__(self, other: Self | float, /) -> Self: ...
+    def __and__(self, other: Self | int, /) -> Self: ...
+    def __or__(self, other: Self | int, /) -> Self: ...
+    def __xor__(self, other: Self | int, /) -> Self: ...
+    def __invert__(self) -> Self: ...
+
+
+V = TypeVar("V", bound=Value)
+
+
+class Namespace(Protocol[V]):
+    """The primitives over the floats of one format. Comparisons with NaN are false, but for ``is_nan``."""
+
+    @property
+    def format(self) -> Format:
+        """Of the floats."""
+        ...
+
+    @property
+    def double(self) -> Namespace[V]:
+        """The namespace over float64, in as many lanes."""
+        ...
+
+    def constant(self, number: float) -> V:
+        """A float in all lanes, rounded to the format."""
+        ...
+
+    def fma(self, x: V, y: V | float, z: V | float) -> V:
+        """x * y + z, rounded once."""
+        ...
+
+    def sqrt(self, x: V) -> V:
+        """Square root, correctly rounded; negative NaN; -0.0 stays."""
+        ...
+
+    def absolute(self, x: V) -> V:
+        """x with its sign bit cleared."""
+        ...
+
+    def floor(self, x: V) -> V:
+        """The greatest integer that is not above x."""
+        ...
+
+    def round(self, x: V) -> V:
+        """The nearest integer, of two the even one."""
+        ...
+
+    def equal(self, x: V, y: V | float) -> V:
+        """x == y of floats."""
+        ...
+
+    def not_equal(self, x: V, y: V | float) -> V:
+        """x != y of floats; true of NaN."""
+        ...
+
+    def is_nan(self, x: V) -> V:
+        """Whether a float is NaN."""
+        ...
+
+    def where(self, condition: V, x: V | float, y: V | float) -> V:
+        """x where the condition holds, else y."""
+        ...
+
+    def bits(self, x: V) -> V:
+        """The bits of a float as an integer of as many."""
+        ...
+
+    def from_bits(self, x: V) -> V:
+        """The float of these bits."""
+        ...
+
+    def sign_bit(self, x: V) -> V:
+        """Whether the uppermost bit of a float or an integer is set: true of -0.0."""
+        ...
+
+    def shift_left(self, x: V, places: V | int) -> V:
+        """The bits of an integer moved up, by less than it has."""
+        ...
+
+    def shift_right(self, x: V, places: V | int) -> V:
+        """The bits of an integer moved down, by less than it has; zeros from above."""
+        ...
+
+    def resized(self, x: V, bits: int) -> V:
+        """An integer of 32, 64 or 128 bits: the upper ones are cut off, or are 0."""
+        ...
+
+    def from_integer(self, x: V) -> V:
+        """The float that is nearest to a signed integer of 64 bits."""
+        ...
+
+    def widened(self, x: V) -> V:
+        """A float as one of float64."""
+        ...
+
+    def narrowed(self, x: V) -> V:
+        """A float64 rounded to the format."""
+        ...
+
+    def table_word(self, name: str, content: bytes, start: V) -> V:
+        """The 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
+        ...
+
+    def rarely(self, needs: Function, slow: Function, x: V, usual: V) -> V:
+        """``usual``, but ``slow(s, x)`` in the lanes where ``needs(s, x)`` holds, computed one by one and only if there
+        are any. What a lane gives depends on that lane alone. Two functions ``slow`` have two names.
+        """
+        ...
+
+
+class Function(Protocol):
+    """A function of one value over any namespace."""
+
+    @property
+    def __name__(self) -> str: ...
+    def __call__(self, s: Namespace[V], x: V, /) -> V: ...
+
+
+class AnyFunction(Protocol):
+    """A function of one or more values over any namespace."""
+
+    def __call__(self, s: Namespace[V], /, *values: V) -> V: ...
+
+
+def with_sign_of(s: Namespace[V], x: V, sign: V) -> V:
+    """x, which is not negative, with the sign of another."""
+    bits = s.bits(sign) & (1 << (s.format.bits - 1))
+    return s.from_bits(s.bits(x) | bits)
+
+
+def at_most(s: Namespace[V], x: V, limit: float) -> V:
+    """The smaller; NaN stays."""
+    return s.where(x > limit, limit, x)
+
+
+def at_least(s: Namespace[V], x: V, limit: float) -> V:
+    """The greater; NaN stays."""
+    return s.where(x < limit, limit, x)
+
+
+def low_bits_as_power(s: Namespace[V], x: V) -> V:
+    """2**(n - bias) from a sum of ``rounder`` and an integer n, where 0 < n < 2 * bias + 1; 0 from n = 0."""
+    return s.from_bits(s.shift_left(s.bits(x), s.format.mantissa))
+
+
+def split_constant(numerator: float, lost: float, format: Format) -> tuple[float, float]:
+    """``numerator + lost``, the second being what a double cannot hold of a constant, as two of the format."""
+    high = format.nearest(numerator)
+    return high, format.nearest(math.fsum([numerator, -high, lost]))

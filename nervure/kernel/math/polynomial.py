@@ -1,0 +1,51 @@
+"""Polynomial evaluation by the schemes of Horner and Estrin, one fused multiply-add a coefficient.
+
+Horner's rule is the shortest code, but each step waits for the last, and a processor looks ahead too few instructions
+to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves
+again (G. Estrin, "Organization of computer systems", 1960).
+
+>>> from nervure.kernel.math.arrays import Arrays
+>>> from nervure.kernel.math.namespace import DOUBLE
+>>> horner(Arrays(DOUBLE), np.array([0.5, 3.0]), (1.0, 2.0, 4.0))
+array([ 3., 43.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nervure.kernel.math.namespace import Format, Namespace, V
+
+Numbers = tuple[float, ...]
+
+_UNDIVIDED = 6  # coefficients
+
+
+class Coefficients(NamedTuple):
+    """One polynomial for each precision, lowest power first."""
+
+    float: Numbers
+    double: Numbers
+
+    def of(self, format: Format) -> Numbers:
+        """Those for a format."""
+        return self.float if format.bits == 32 else self.double
+
+
+def polynomial(s: Namespace[V], x: V, coefficients: Coefficients | Sequence[float]) -> V:
+    """c0 + c1 x + c2 x**2 + ...; ``coefficients`` has two or more, lowest power first."""
+    numbers = coefficients.of(s.format) if isinstance(coefficients, Coefficients) else coefficients
+    if len(numbers) <= _UNDIVIDED:
+        return horner(s, x, numbers)
+    square = x * x
+    return s.fma(polynomial(s, square, numbers[1::2]), x, polynomial(s, square, numbers[0::2]))
+
+
+def horner(s: Namespace[V], x: V, coefficients: Coefficients | Sequence[float]) -> V:
+    """The polynomial in as few instructions as can be, one after the other."""
+    numbers = coefficients.of(s.format) if isinstance(coefficients, Coefficients) else coefficients
+    result = s.constant(numbers[-1])
+    for number in reversed(numbers[:-1]):
+        result = s.fma(result, x, number)
+    return result

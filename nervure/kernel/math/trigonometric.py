@@ -1,0 +1,210 @@
+"""sin, cos and tan by the reductions of Cody and Waite and of Payne and Hanek, and minimax polynomials.
+
+With n the nearest integer to \\|x\\| / pi (for a cosine: the nearest half of an odd one), r = \\|x\\| - n pi is in
+[-pi/2, pi/2], and sin(x) is sin(r) with a sign. Pi is three constants of full width (W. Cody and W. Waite, "Software
+manual for the elementary functions", 1980); x - n C1 is exact, the next step rounds once, the last adds what r near 0
+lacks. n is rounded by adding 1.5 * 2**23, which leaves its parity in the lowest bit.
+
+Huge angles are reduced without loss (M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM
+Newsletter 18, 1983). An angle is M * 2**E with a 53-bit integer M. Of 2/pi = 0.101000101... in binary the bits of
+weight 2**(2 - E) and more make multiples of 4 quarter turns, which do not matter; the 192 bits below are enough for the
+product to be exact to 128 bits behind the point of whole turns, of which at most 63 are lost by cancellation: no double
+is closer to a multiple of pi/2 than 2**-61. Hence three words of a table of bytes and three integer multiplications.
+
+>>> from nervure.kernel.math.arrays import evaluate
+>>> evaluate(sin, np.array([-0.0, 3.0, 1e300])), bytes_of_two_over_pi()[8:14].hex()
+(array([-0.        ,  0.14112001, -0.81788191]), 'a2f9836e4e44')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+
+from nervure.kernel.math.namespace import Function, Namespace, V
+from nervure.kernel.math.polynomial import Coefficients, polynomial
+
+# Each rounded, of what the former leave of pi.
+_PI = Coefficients(
+    float=(3.1415927, -8.742278e-08, -3.430249e-15),
+    double=(3.141592653589793, 1.2246467991473532e-16, -2.994769809718363e-33))
+
+# Where n is so large that rounding x / pi moves r beyond the interval of the polynomials.
+_LIMIT = {"float": 2.0 ** 17, "double": 2.0 ** 30}
+
+# Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
+# (sin(r) - r) / r**3 in powers of r**2, on [0, pi/2 (1 + 2**-7)]: 2**-27.1; on [0, pi/2 (1 + 2**-20)]: 2**-61.5.
+_SINE = Coefficients(
+    float=(-1.666666e-01, 8.333066e-03, -1.9809327e-04, 2.6048162e-06),
+    double=(-0.16666666666666666, 0.008333333333333207, -0.00019841269841212476, 2.7557319211568428e-06,
+            -2.5052106904264213e-08, 1.6058940990810385e-10, -7.643018970768674e-13, 2.7214141590856915e-15))
+
+# tan(r) / r = (1 + r**2 above) / (1 + r**2 below), in powers of r**2, on half of these intervals: 2**-32.0, 2**-55.4.
+_TANGENT_ABOVE = Coefficients(
+    float=(-1.11359075e-01, 1.0750457e-03),
+    double=(-0.12828246558752582, 0.002805806272184259, -7.482549711991364e-06))
+_TANGENT_BELOW = Coefficients(
+    float=(-4.446924e-01, 1.5972478e-02),
+    double=(-0.4616157989208572, 0.023344405912411416, -0.00020843196541055353))
+
+_MANTISSA, _BIAS = 52, 1075  # a double is M * 2**(exponent - 1075)
+_ZEROS = 8  # bytes before the point in the table: the smallest E - 2 is -64
+_BYTES = 160  # 8 + (971 - 2) / 8 + 24, rounded up
+
+
+def sin(s: Namespace[V], x: V) -> V:
+    """Sine of radians; -0.0 stays, an infinity gives NaN."""
+    return _of_any_angle(s, _sin, _sin_of_huge_angle, x)
+
+
+def cos(s: Namespace[V], x: V) -> V:
+    """Cosine of radians; an infinity gives NaN."""
+    return _of_any_angle(s, _cos, _cos_of_huge_angle, x)
+
+
+def tan(s: Namespace[V], x: V) -> V:
+    """Tangent of radians; -0.0 stays, an infinity gives NaN."""
+    return _of_any_angle(s, tan_of_moderate_angle, _tan_of_huge_angle, x)
+
+
+def _of_any_angle(s: Namespace[V], usual: Function, slow: Function, x: V) -> V:
+    return s.rarely(_is_huge, slow, x, usual(s, x))
+
+
+def _is_huge(s: Namespace[V], x: V) -> V:
+    return s.absolute(x) > _LIMIT[s.format.name]
+
+
+# -- the usual range ---------------------------------------------------------------------------------------------
+
+
+def _sin(s: Namespace[V], x: V) -> V:
+    rounder = s.format.rounder
+    angle = s.absolute(x)
+    rounded = s.fma(angle, 1 / math.pi, rounder)
+    r = _subtract_multiple(s, angle, rounded - rounder, _PI.of(s.format))
+    return _flip(s, sine_polynomial(s, r), _lowest_bit_on_top(s, s.bits(rounded)) ^ _sign(s, x, angle))
+
+
+def _cos(s: Namespace[V], x: V) -> V:
+    # cos(x) = sin(x + pi/2). With x = (n + 1/2) pi + r that is sin((n + 1) pi + r): the rounder is odd.
+    rounder = s.format.rounder + 1
+    angle = s.absolute(x)
+    rounded = s.fma(angle, 1 / math.pi, -0.5) + rounder
+    r = _subtract_multiple(s, angle, (rounded - rounder) + 0.5, _PI.of(s.format))
+    return _flip(s, sine_polynomial(s, r), _lowest_bit_on_top(s, s.bits(rounded)))
+
+
+def tan_of_moderate_angle(s: Namespace[V], x: V) -> V:
+    """tan(x) of \\|x\\| <= 2**17, and NaN."""
+    rounder = s.format.rounder
+    angle = s.absolute(x)
+    rounded = s.fma(angle, 2 / math.pi, rounder)
+    r = _subtract_multiple(s, angle, rounded - rounder, [part / 2 for part in _PI.of(s.format)])
+    return _tangent(s, r, _lowest_bit_on_top(s, s.bits(rounded)), _sign(s, x, angle))
+
+
+def _subtract_multiple(s: Namespace[V], x: V, n: V, parts: Sequence[float]) -> V:
+    for part in parts:
+        x = s.fma(n, -part, x)
+    return x
+
+
+# -- huge angles, one lane -------------------------------------------------------------------------------------------
+
+
+def _sin_of_huge_angle(s: Namespace[V], x: V) -> V:
+    r, n = _reduce_huge_angle(s, x, 1)
+    return _flip(s, sine_polynomial(s, r), _odd(s, n) ^ _sign(s, x, s.absolute(x)))
+
+
+def _cos_of_huge_angle(s: Namespace[V], x: V) -> V:
+    r, n = _reduce_huge_angle(s, x, 1, quarters=1)
+    return _flip(s, sine_polynomial(s, r), _odd(s, n))
+
+
+def _tan_of_huge_angle(s: Namespace[V], x: V) -> V:
+    r, n = _reduce_huge_angle(s, x, 2)
+    return _tangent(s, r, _odd(s, n), _sign(s, x, s.absolute(x)))
+
+
+def _odd(s: Namespace[V], n: V) -> V:
+    return _lowest_bit_on_top(s, s.resized(n, s.format.bits))
+
+
+@cache
+def bytes_of_two_over_pi() -> bytes:
+    """2/pi in binary: 8 bytes before the point, 152 behind it. Pi by J. Machin's formula of 1706."""
+    one = 1 << (8 * _BYTES + 64)
+
+    def arc_cotangent(n: int) -> int:
+        total, power, divisor = 0, one // n, 1
+        while power:
+            total += power // divisor
+            power, divisor = -power // (n * n), divisor + 2
+        return total
+
+    pi = 4 * (4 * arc_cotangent(5) - arc_cotangent(239))
+    return ((2 * one << 8 * (_BYTES - _ZEROS)) // pi).to_bytes(_BYTES, "big")
+
+
+def _reduce_huge_angle(s: Namespace[V], x: V, parts: int, quarters: int = 0) -> tuple[V, V]:
+    """(r, n) with \\|x\\| + ``quarters`` pi/2 = n pi / ``parts`` + r modulo a whole turn, and r as small as can be.
+
+    \\|x\\| is at least 2**-10. r is off by two units in its last place at most, and is NaN of an infinity; n is an
+    integer of 64 bits in 0 ... 2 * ``parts``.
+    """
+    d, wide = s.double, s.widened(x)
+    bits = d.bits(wide)
+    exponent = d.shift_right(bits, _MANTISSA) & 0x7FF
+    mantissa = bits & ((1 << _MANTISSA) - 1) | (1 << _MANTISSA)
+    place = exponent + (8 * _ZEROS - _BIAS - 2) % 2**64  # in bits of the table
+    mantissa = d.shift_left(mantissa, place & 7)
+    content = bytes_of_two_over_pi()
+    high, middle, low = [d.resized(d.table_word("two_over_pi", content, d.shift_right(place, 3) + 8 * word), 128)
+                         for word in range(3)]
+    factor = d.resized(mantissa, 128)
+    turns = d.shift_left(factor * high, 64) + factor * middle + d.shift_right(factor * low, 64)
+    turns = turns + (quarters << 126)
+    # Of the 128 bits behind the point of whole turns, the first few count the parts, the rest, signed, is r.
+    counted = (2 * parts).bit_length() - 1
+    rest = d.shift_left(turns, counted)
+    number = d.shift_right(turns, 128 - counted) + d.shift_right(rest, 127)
+    head = d.from_integer(d.resized(d.shift_right(rest, 64), 64))
+    tail = d.from_integer(d.shift_right(d.resized(rest, 64), 11))
+    r = d.fma(tail, 2.0 ** -53, head) * (math.pi / parts * 2.0 ** -64)
+    r = r + (wide - wide)  # 0, or NaN of an infinity
+    return s.narrowed(r), d.resized(number, 64)
+
+
+# -- shared ----------------------------------------------------------------------------------------------------------
+
+
+def sine_polynomial(s: Namespace[V], r: V) -> V:
+    """sin(r) of |r| <= pi/2."""
+    square = r * r
+    return s.fma(r * square, polynomial(s, square, _SINE), r)
+
+
+def _tangent(s: Namespace[V], r: V, odd: V, sign: V) -> V:
+    """tan(r) or, if the top bit of ``odd`` is set, tan(r + pi/2) = -1 / tan(r); of |r| <= pi/4."""
+    square = r * r
+    numerator = s.fma(r * square, polynomial(s, square, _TANGENT_ABOVE), r)
+    denominator = s.fma(square, polynomial(s, square, _TANGENT_BELOW), 1.0)
+    is_odd = s.sign_bit(odd)
+    return _flip(s, s.where(is_odd, denominator, numerator) / s.where(is_odd, numerator, denominator), odd ^ sign)
+
+
+def _lowest_bit_on_top(s: Namespace[V], bits: V) -> V:
+    return s.shift_left(bits, s.format.bits - 1)
+
+
+def _sign(s: Namespace[V], x: V, magnitude: V) -> V:
+    """The sign bit of x alone."""
+    return s.bits(x) ^ s.bits(magnitude)
+
+
+def _flip(s: Namespace[V], x: V, sign: V) -> V:
+    """x with its sign flipped where the bit ``sign`` is set."""
+    return s.from_bits(s.bits(x) ^ sign)
