@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
 import numpy as np
 
+from nervure.atomic_file import open_regular, write_atomically
 from nervure.errors import FormatError, InvalidArgument
 from nervure.types.dtype import DType, as_dtype, uint8
 from nervure.types.shape import MAX_RANK
-from nervure.whole_file import open_regular, write_whole
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Digest
@@ -82,7 +82,8 @@ def write_tensors(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray
     if len(text) > MAX_HEADER:
         raise InvalidArgument("there is too much text to save", op="save", got=f"{len(text)} bytes",
                               expected=f"at most {MAX_HEADER} bytes of names, types and strings")
-    write_whole(os.fspath(path), [len(text).to_bytes(8, "little"), text, *[_bytes(arrays[name]) for name in entries]])
+    data = [_bytes(arrays[name]) for name in entries]
+    write_atomically(os.fspath(path), [len(text).to_bytes(8, "little"), text, *data])
 
 
 def _described(arrays: Mapping[str, np.ndarray]) -> tuple[dict[str, object], dict[str, str]]:

@@ -212,7 +212,7 @@ class _Full:
 def test_a_killed_save_leaves_the_file_that_was_there(saved):
     before = saved.read_bytes()
     program = ("import os, sys\nfrom nervure.saving import load_function, save_function\n"
-               "function, state = load_function(sys.argv[1])\nos.replace = lambda *names: os._exit(9)\n"
+               "function, state = load_function(sys.argv[1])\nos.replace = lambda *names, **folders: os._exit(9)\n"
                "save_function(sys.argv[1], function, {})\n")
     assert subprocess.run([sys.executable, "-c", program, saved], check=False).returncode == 9
     assert saved.read_bytes() == before and same(load_function(saved), model())

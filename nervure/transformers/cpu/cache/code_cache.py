@@ -31,13 +31,13 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from nervure import flags
+from nervure.atomic_file import remove_abandoned, replace_file
 from nervure.errors import notice
 
 _FORMAT = 1                 # raised when what is stored, or how, changes
 _MAGIC = b"nervure" + bytes([_FORMAT])
 _HEADER = struct.Struct("<8s32sQ")  # magic, SHA-256 of key and content, length of the content
-_FINISHED, _UNFINISHED = ".code", ".new"
-_ABANDONED = 3_600.0        # seconds after which an unfinished file is of a process that died
+_SUFFIX = ".code"
 _TOUCHED = 60.0             # seconds for which a use is not recorded again
 _KEPT = 0.9                 # the part of the limit that stays when there is no more room, so that there is for a while
 _PATIENCE = 0.1             # seconds to wait for another process that puts something
@@ -133,7 +133,7 @@ class CodeCache:
 
     def _list(self) -> list[_Entry]:
         with suppress(OSError), self._opened() as folder:
-            return [entry for entry in _scan(folder) if entry.name.endswith(_FINISHED)]
+            return list(_scan(folder))
         return []
 
     @contextmanager
@@ -195,7 +195,7 @@ def _locked(folder: int) -> Iterator[None]:
 
 
 def _file_name(key: bytes) -> str:
-    return hashlib.sha256(key).hexdigest() + _FINISHED
+    return hashlib.sha256(key).hexdigest() + _SUFFIX
 
 
 def _digest(key: bytes, content: bytes) -> bytes:
@@ -226,17 +226,9 @@ def _read(folder: int, name: str, key: bytes, limit: int) -> bytes | None:
 
 
 def _write(folder: int, name: str, key: bytes, content: bytes) -> None:
-    """Makes a file appear whole: written under a name of its own, then renamed."""
-    unfinished = os.urandom(16).hex() + _UNFINISHED
-    mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(unfinished, mode, mode=0o600, dir_fd=folder)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(_HEADER.pack(_MAGIC, _digest(key, content), len(content)) + content)
-        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        _unlink(folder, unfinished)
-        raise
+    """Makes a file appear whole."""
+    header = _HEADER.pack(_MAGIC, _digest(key, content), len(content))
+    replace_file(name, [header, content], mode=0o600, folder=folder)
 
 
 def _unlink(folder: int, name: str) -> None:
@@ -245,17 +237,12 @@ def _unlink(folder: int, name: str) -> None:
 
 
 def _scan(folder: int) -> Iterator[_Entry]:
-    """All entries; unfinished ones that nobody finishes any more are deleted on the way."""
-    now = time.time()
+    """All entries. What writers that died have left is deleted on the way."""
+    remove_abandoned(folder)
     with os.scandir(folder) as listing:
         for file in listing:
-            if not file.name.endswith((_FINISHED, _UNFINISHED)):
-                continue
-            try:
-                status = file.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            if file.name.endswith(_UNFINISHED) and now - status.st_mtime > _ABANDONED:
-                _unlink(folder, file.name)
-            elif not stat.S_ISDIR(status.st_mode):
-                yield _Entry(file.name, status.st_size, status.st_mtime)
+            if file.name.endswith(_SUFFIX):
+                with suppress(FileNotFoundError):
+                    status = file.stat(follow_symlinks=False)
+                    if not stat.S_ISDIR(status.st_mode):
+                        yield _Entry(file.name, status.st_size, status.st_mtime)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -193,11 +194,12 @@ def test_a_wrong_total_is_put_right(cache):
 
 def test_unfinished_files_of_dead_processes_go(cache):
     cache.put(KEY, b"content")
-    old, new = Path(cache.directory, "old.new"), Path(cache.directory, "new.new")
-    old.write_bytes(b"half")
-    new.write_bytes(b"half")
-    os.utime(old, (0, 0))
-    assert cache.entries() == 1 and not old.exists() and new.exists()
+    left, written = [Path(cache.directory, f".nervure-{digit * 16}.tmp") for digit in "01"]
+    left.write_bytes(b"half")
+    with open(written, "wb") as file:  # as a writer that lives holds its own
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert cache.entries() == 1 and not left.exists() and written.exists()
+    assert cache.entries() == 1 and not written.exists()
 
 
 def test_files_of_others_in_the_directory_are_left_alone(cache):
@@ -213,7 +215,7 @@ def test_clearing_what_is_not_there_is_fine(cache):
     assert (cache.entries(), cache.size()) == (0, 0) and not Path(cache.directory).exists()
 
 
-@pytest.mark.parametrize("function", ["write", "open", "mkdir", "rename"])
+@pytest.mark.parametrize("function", ["write", "open", "mkdir", "replace"])
 def test_a_disk_that_fails_is_no_failure_of_ours(cache, monkeypatch, function):
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -228,7 +230,7 @@ def test_a_disk_that_fails_is_no_failure_of_ours(cache, monkeypatch, function):
     cache.put(KEY, b"content")
     assert cache.get(KEY) is None
     monkeypatch.undo()
-    assert cache.entries() == 0 and not list(Path(cache.directory).parent.glob("kept/*.new"))
+    assert cache.entries() == 0 and not list(Path(cache.directory).parent.glob("kept/.nervure-*"))
 
 
 def test_a_home_that_cannot_be_used(monkeypatch):
@@ -286,4 +288,4 @@ def test_eight_processes_at_once(tmp_path):
     assert [error for _, error in outputs] == [""] * 8 and [worker.returncode for worker in workers] == [0] * 8
     assert sum([int(output) for output, _ in outputs]) > 100
     cache = CodeCache(str(tmp_path / "kept"), 200_000)
-    assert cache.size() <= 200_000 and not list((tmp_path / "kept").glob("*.new"))
+    assert cache.size() <= 200_000 and not list((tmp_path / "kept").glob(".nervure-*"))

@@ -2,7 +2,7 @@
 
 >>> import os, tempfile
 >>> path = os.path.join(tempfile.mkdtemp(), "numbers")
->>> write_whole(path, [b"one ", b"two"])
+>>> write_atomically(path, [b"one ", b"two"])
 >>> with open_regular(path) as file:
 ...     file.read(), os.listdir(os.path.dirname(path))
 (b'one two', ['numbers'])
@@ -18,7 +18,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterable
 from io import BufferedReader
@@ -34,7 +33,7 @@ _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a de
 _TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.tmp")
 
 
-def write_whole(path: str, pieces: Iterable[bytes | memoryview]) -> None:
+def write_atomically(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     """Writes pieces of bytes to a file, which takes its name when all of it is on disk.
 
     Until then, and when anything fails, whatever had the name before is as it was. A symbolic link of that name is
@@ -43,13 +42,44 @@ def write_whole(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     """
     _check_replaceable(path)
     directory = os.path.dirname(path) or "."
-    _remove_abandoned(directory)  # first, since it may be what fills the disk
+    remove_abandoned(directory)  # first, since it may be what fills the disk
     try:
-        _replace(path, directory, pieces)
+        replace_file(path, pieces, waits_for_disk=True)
     except OSError as error:  # it names the temporary file, which no caller knows
         raise OSError(error.errno, error.strerror, path) from None
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
         _sync(directory)
+
+
+def replace_file(path: str, pieces: Iterable[bytes | memoryview], mode: int = 0o666, folder: int | None = None,
+                 waits_for_disk: bool = False) -> None:
+    """Writes a file of ``mode`` under a temporary name, then gives it the name ``path``; a failure leaves nothing.
+
+    With ``folder``, the descriptor of an open directory, the path is relative to that.
+    """
+    temporary, descriptor = _create(os.path.dirname(path), mode, folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            if waits_for_disk:
+                os.fsync(descriptor)
+            os.replace(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)  # locked: else it might be removed
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def remove_abandoned(directory: str | int) -> None:
+    """Deletes what killed writers have left in a directory, given by its path or as a descriptor."""
+    folder = directory if isinstance(directory, int) else None
+    with contextlib.suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(entry.path, folder)
 
 
 def open_regular(path: str) -> BufferedReader:
@@ -91,26 +121,13 @@ def _check_replaceable(path: str) -> None:
                               help="save under another name")
 
 
-def _replace(path: str, directory: str, pieces: Iterable[bytes | memoryview]) -> None:
-    temporary, descriptor = _create(directory)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(descriptor)
-            os.replace(temporary, path)  # while the lock is held: what has none may be removed
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _create(directory: str) -> tuple[str, int]:
+def _create(directory: str, mode: int, folder: int | None) -> tuple[str, int]:
     """A new file under a temporary name, locked as long as it is open."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     while True:
-        temporary = os.path.join(directory, f".nervure-{secrets.token_hex(8)}.tmp")
-        descriptor = os.open(temporary, flags, 0o666)
+        temporary = os.path.join(directory, f".nervure-{os.urandom(8).hex()}.tmp")
+        descriptor = os.open(temporary, flags, mode, dir_fd=folder)
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
         os.close(descriptor)  # another writer took it for abandoned before it was locked
@@ -129,20 +146,12 @@ def _lock(descriptor: int) -> bool | None:
     return True
 
 
-def _remove_abandoned(directory: str) -> None:
-    """Deletes what killed writers have left in a directory."""
-    with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            if _TEMPORARY.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with contextlib.suppress(OSError):
-                    _remove_if_abandoned(entry.path)
-
-
-def _remove_if_abandoned(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+def _remove_if_abandoned(path: str, folder: int | None) -> None:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags, dir_fd=folder)
     try:
         if _lock(descriptor):
-            os.unlink(path)
+            os.unlink(path, dir_fd=folder)
     finally:
         os.close(descriptor)
 

@@ -13,9 +13,9 @@ import threading
 
 import pytest
 
-from nervure import whole_file
+from nervure import atomic_file
+from nervure.atomic_file import open_regular, write_atomically
 from nervure.errors import FormatError, InvalidArgument
-from nervure.whole_file import open_regular, write_whole
 
 ABANDONED = f".nervure-{'0' * 16}.tmp"
 
@@ -27,8 +27,8 @@ def content(path):
 
 def test_a_file_replaces_the_one_before(tmp_path):
     path = tmp_path / "f"
-    write_whole(str(path), [b"one"])
-    write_whole(str(path), [b"t", b"wo"])
+    write_atomically(str(path), [b"one"])
+    write_atomically(str(path), [b"t", b"wo"])
     assert content(path) == b"two" and os.listdir(tmp_path) == ["f"]
 
 
@@ -37,9 +37,9 @@ def test_what_fails_leaves_the_file_before(tmp_path):
         yield b"half"
         raise ZeroDivisionError
     path = tmp_path / "f"
-    write_whole(str(path), [b"one"])
+    write_atomically(str(path), [b"one"])
     with pytest.raises(ZeroDivisionError):
-        write_whole(str(path), pieces())
+        write_atomically(str(path), pieces())
     assert content(path) == b"one" and os.listdir(tmp_path) == ["f"]
 
 
@@ -47,15 +47,15 @@ def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path):
     """Killed in mid-save, three times, before it needs room of its own; the newest complete file is there all the time.
     """
     path = tmp_path / "f"
-    write_whole(str(path), [b"whole"])
+    write_atomically(str(path), [b"whole"])
     code = """if True:
         import sys, time
-        from nervure.whole_file import write_whole
+        from nervure.atomic_file import write_atomically
         def pieces():
             yield b"x" * 100_000
             print("written", flush=True)
             time.sleep(60)
-        write_whole(sys.argv[1], pieces())
+        write_atomically(sys.argv[1], pieces())
     """
     left = []
     for _ in range(3):
@@ -65,7 +65,7 @@ def test_what_killed_writers_leave_is_removed_by_the_next(tmp_path):
         assert len(os.listdir(tmp_path)) == 2 and content(path) == b"whole"
         left.append(*set(os.listdir(tmp_path)) - {"f"})
     assert len(set(left)) == 3
-    write_whole(str(path), [b"next"])
+    write_atomically(str(path), [b"next"])
     assert os.listdir(tmp_path) == ["f"] and content(path) == b"next"
 
 
@@ -77,10 +77,10 @@ def test_a_file_that_is_being_written_stays(tmp_path):
         yield b"slow"
         inside.set()
         assert finish.wait(30)
-    slow = threading.Thread(target=write_whole, args=(str(tmp_path / "slow"), pieces()))
+    slow = threading.Thread(target=write_atomically, args=(str(tmp_path / "slow"), pieces()))
     slow.start()
     assert inside.wait(30)
-    write_whole(str(tmp_path / "quick"), [b"quick"])
+    write_atomically(str(tmp_path / "quick"), [b"quick"])
     assert len(os.listdir(tmp_path)) == 2
     finish.set()
     slow.join()
@@ -98,9 +98,9 @@ def test_other_files_of_such_names_stay(tmp_path):
     with open(tmp_path / ABANDONED, "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         before = sorted(os.listdir(tmp_path))
-        write_whole(str(tmp_path / "f"), [b"one"])
+        write_atomically(str(tmp_path / "f"), [b"one"])
         assert sorted(os.listdir(tmp_path)) == sorted([*before, "f"])
-    write_whole(str(tmp_path / "f"), [b"two"])
+    write_atomically(str(tmp_path / "f"), [b"two"])
     assert sorted(os.listdir(tmp_path)) == sorted({*before, "f"} - {ABANDONED})
 
 
@@ -108,8 +108,8 @@ def test_a_file_system_without_locks_keeps_what_is_left(tmp_path, monkeypatch):
     def refuse(descriptor, operation):
         raise OSError(95, "not supported")
     (tmp_path / ABANDONED).write_bytes(b"left")
-    monkeypatch.setattr(whole_file.fcntl, "flock", refuse)
-    write_whole(str(tmp_path / "f"), [b"one"])
+    monkeypatch.setattr(atomic_file.fcntl, "flock", refuse)
+    write_atomically(str(tmp_path / "f"), [b"one"])
     assert sorted(os.listdir(tmp_path)) == [ABANDONED, "f"] and content(tmp_path / "f") == b"one"
 
 
@@ -122,8 +122,8 @@ def test_a_writer_whose_file_was_taken_away_makes_another(tmp_path, monkeypatch)
             taken.extend(os.listdir(tmp_path))
             os.unlink(tmp_path / taken[0])
         lock(descriptor, operation)
-    monkeypatch.setattr(whole_file.fcntl, "flock", take_away)
-    write_whole(str(tmp_path / "f"), [b"one"])
+    monkeypatch.setattr(atomic_file.fcntl, "flock", take_away)
+    write_atomically(str(tmp_path / "f"), [b"one"])
     assert len(taken) == 1 and os.listdir(tmp_path) == ["f"] and content(tmp_path / "f") == b"one"
 
 
@@ -134,11 +134,11 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
         listening.bind(str(tmp_path / "socket"))
     for name in ("pipe", "socket"):
         with pytest.raises(InvalidArgument, match="is not replaced") as caught:
-            write_whole(str(tmp_path / name), [b"one"])
+            write_atomically(str(tmp_path / name), [b"one"])
         assert caught.value.got == f"a {name}" and not stat.S_ISREG(os.lstat(tmp_path / name).st_mode)
     assert sorted(os.listdir(tmp_path)) == ["pipe", "socket"]
     os.symlink(tmp_path / "pipe", tmp_path / "link")
-    write_whole(str(tmp_path / "link"), [b"one"])
+    write_atomically(str(tmp_path / "link"), [b"one"])
     assert content(tmp_path / "link") == b"one" and stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
 
 
