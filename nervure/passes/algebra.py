@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from nervure.ir.function import Function
-from nervure.ir.op import Value
+from nervure.ir.leaves import Full
+from nervure.ir.op import Op, Value
 from nervure.ops.arithmetic import Multiply
 from nervure.ops.comparison import (
     Equal,
@@ -41,16 +41,18 @@ from nervure.ops.comparison import (
 from nervure.ops.conversion import Bitcast, Convert
 from nervure.ops.selection import Where
 from nervure.passes import reduction_algebra
-from nervure.passes.pattern import Patterns
-from nervure.passes.rewrite import Rewriter, Row, Rule
+from nervure.passes.pattern import Pattern, Patterns, Predicate
+from nervure.passes.rewrite import Builder, Rewriter, Row, Rule
 from nervure.types.dtype import DType
+
+Rows = list[tuple[Pattern, Builder]]
 
 p = Patterns()
 x, y, z, c = p.any("x"), p.any("y"), p.any("z"), p.any("c")
 number = p.number("number")
 
 
-def _kinds(*kinds: str) -> Any:
+def _kinds(*kinds: str) -> Predicate:
     return lambda value: value.dtype.kind in kinds
 
 
@@ -63,7 +65,7 @@ real = _kinds("int", "uint", "float", "bool")
 boolean = _kinds("bool")
 
 
-def is_power_of_two(value: Any) -> bool:
+def is_power_of_two(value: object) -> bool:
     """Whether the reciprocal of a number is a float of the same precision."""
     return isinstance(value, float) and math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
 
@@ -76,8 +78,8 @@ def is_lossless(narrow: DType, wide: DType) -> bool:
     if "complex" in (narrow.kind, wide.kind) or wide.kind == "bool":
         return False
     if not wide.is_float:
-        low, high = wide.minimum, wide.maximum
-        return not narrow.is_float and low <= narrow.minimum and narrow.maximum <= high  # type: ignore[operator]
+        low, high = wide.limits
+        return not narrow.is_float and low <= narrow.limits[0] and narrow.limits[1] <= high
     if narrow.bits > 16:
         return narrow.bits == 32 and wide.bits == 64
     with np.errstate(all="ignore"):
@@ -91,19 +93,20 @@ def _all_values(dtype: DType) -> np.ndarray:
     """Every value of a type of at most 16 bits."""
     if dtype.is_float:
         return np.arange(1 << dtype.bits).astype(f"uint{dtype.bits}").view(dtype.numpy)
-    return np.arange(int(dtype.minimum), int(dtype.maximum) + 1)  # type: ignore[arg-type]  # no complex type
+    low, high = dtype.limits
+    return np.arange(int(low), int(high) + 1)
 
 
-def _reconverted(x: Value, inner: Value, outer: Value) -> Any:
+def _reconverted(x: Value, inner: Convert, outer: Convert) -> Op | None:
     """One conversion for two, where the first keeps every value."""
-    modes = {inner.op.mode, outer.op.mode}  # type: ignore[attr-defined]  # both are Convert
+    modes = {inner.mode, outer.mode}
     integral = all([value.dtype.is_integer for value in (x, inner, outer)])
     if not is_lossless(x.dtype, inner.dtype) or ("wrap" in modes and not integral):
         return None
-    return Convert(x, outer.dtype, outer.op.mode)  # type: ignore[attr-defined]
+    return Convert(x, outer.dtype, outer.mode)
 
 
-ARITHMETIC = [
+ARITHMETIC: Rows = [
     (p.Add(x.where(exact), 0), lambda x: x),
     (p.Add(x.where(inexact), -0.0), lambda x: x),
     (p.Subtract(x, 0), lambda x: x),
@@ -139,20 +142,20 @@ ARITHMETIC = [
 """Sums, products, signs and parts."""
 
 
-def _scaled(x: Value, factor: float) -> Any:
+def _scaled(x: Value, factor: float) -> Op | None:
     """x times a factor, unless the element type rounds the factor."""
-    factors = x.full(factor)
-    return Multiply(x, factors) if factors.op.number == factor else None  # type: ignore[attr-defined]  # a Full
+    factors = Full(factor, x.dtype, x.shape)
+    return Multiply(x, factors) if factors.number == factor else None
 
 
 _STEPS = (p.Floor, p.Ceil, p.Round, p.Truncate)
-ROUNDING = [
+ROUNDING: Rows = [
     *[(step(x.where(integers)), lambda x: x) for step in _STEPS],
     *[(outer(inner(x).named("y")), lambda y: y) for outer in _STEPS for inner in _STEPS],
 ]
 """What is an integer stays when it is rounded to one."""
 
-LOGIC = [
+LOGIC: Rows = [
     (p.Less(x, x), lambda: False),
     (p.Greater(x, x), lambda: False),
     (p.LessEqual(x.where(exact), x), lambda: True),
@@ -186,7 +189,7 @@ LOGIC = [
 ]
 """Comparisons with oneself, and truth values."""
 
-BITS = [
+BITS: Rows = [
     (p.BitwiseAnd(x, x), lambda x: x),
     (p.BitwiseAnd(x, 0), lambda: 0),
     (p.BitwiseOr(x, x), lambda x: x),
@@ -199,7 +202,7 @@ BITS = [
 ]
 """Bits of integers."""
 
-CHOICE = [
+CHOICE: Rows = [
     (p.Where(c, x, x), lambda x: x),
     (p.Where(True, x, y), lambda x: x),
     (p.Where(False, x, y), lambda y: y),
@@ -217,16 +220,16 @@ CHOICE = [
 ]
 """Choices that are none."""
 
-IDENTITY = [
+IDENTITY: Rows = [
     (p.StopGradient(x), lambda x: x),
     (p.Convert(x).named("y"), lambda x, y: x if x.dtype is y.dtype else None),
-    (p.Convert(p.Convert(x).named("y")).named("z"), lambda x, y, z: _reconverted(x, y, z)),
+    (p.Convert(p.Convert(x).named("y")).named("z"), lambda x, y, z: _reconverted(x, y.op, z.op)),
     (p.Bitcast(x).named("y"), lambda x, y: x if x.dtype is y.dtype else None),
     (p.Bitcast(p.Bitcast(x)).named("y"), lambda x, y: Bitcast(x, y.dtype)),
 ]
 """What changes nothing any more, now that derivatives have been taken, and conversions."""
 
-_TABLES: list[list[tuple[Any, Any]]] = [IDENTITY, ARITHMETIC, ROUNDING, LOGIC, BITS, CHOICE]
+_TABLES = [IDENTITY, ARITHMETIC, ROUNDING, LOGIC, BITS, CHOICE]
 ROWS: tuple[Row, ...] = tuple([Row(pattern, builder) for table in _TABLES for pattern, builder in table])
 RULES: tuple[Rule, ...] = (*ROWS, *reduction_algebra.RULES)
 

@@ -16,7 +16,7 @@ it better. So does what says that it does not compose: ``AssumeShape``, unless i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from nervure.errors import NervureError
 from nervure.ir.function import Function
@@ -39,26 +39,29 @@ from nervure.types.dim import Dim, DimLike, affine
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.view import SimpleView
 
+Left = TypeVar("Left")
+Right = TypeVar("Right")
+
 # -- views that change nothing -----------------------------------------------------------------------------
 
 
-def _keeps_all(op: Any) -> bool:
+def _keeps_all(op: Op) -> bool:
     """Whether a view of one tensor, of its shape, shows every element in its place."""
-    kind, shape = type(op), op.operands[0].shape
-    if kind in (Reshape, AssumeShape):
-        return True
-    if kind in (Broadcast, Reverse):
+    shape = op.operands[0].shape
+    if type(op) is Broadcast or type(op) is Reverse:
         return all([_is_one(op.shape[axis]) for axis in op.axes])
-    if kind is Permute:
+    if type(op) is Permute:
         return list(op.order) == list(range(len(shape)))
-    if kind is Slice:
+    if type(op) is Slice:
         return all([entry == (0, length, 1) for entry, length in zip(op.slices, shape, strict=True)])
-    if kind in (Pad, FoldedPad):
+    if type(op) is Pad or type(op) is FoldedPad:
         return all([_is_zero(amount) for pair in op.paddings for amount in pair])
-    return kind is Concatenate or (_composes(op) and op.view.index_map.is_identity(shape))
+    if type(op) in (Reshape, AssumeShape, Concatenate):
+        return True
+    return _composes(op) and op.simple_view.index_map.is_identity(shape)
 
 
-def _composes(op: Op) -> bool:
+def _composes(op: Op) -> TypeGuard[View]:
     """Whether an op is a view of one tensor that may become an index map with others."""
     return isinstance(op, View) and op.composes and isinstance(op.view, SimpleView)
 
@@ -71,30 +74,30 @@ def _without_identity(op: Op) -> Value | None:
 # -- two views of one class --------------------------------------------------------------------------------
 
 
-def _permuted_twice(inner: Any, outer: Any) -> Op:
+def _permuted_twice(inner: Permute, outer: Permute) -> Op:
     return Permute(inner.operands[0], [inner.order[d] for d in outer.order])
 
 
-def _broadcast_twice(inner: Any, outer: Any) -> Op:
+def _broadcast_twice(inner: Broadcast, outer: Broadcast) -> Op:
     kept = [d for d in range(len(outer.shape)) if d not in outer.axes]
     return Broadcast(inner.operands[0], outer.shape, sorted([*outer.axes, *[kept[axis] for axis in inner.axes]]))
 
 
-def _reversed_twice(inner: Any, outer: Any) -> Op:
+def _reversed_twice(inner: Reverse, outer: Reverse) -> Op:
     return Reverse(inner.operands[0], sorted({*inner.axes} ^ {*outer.axes}))
 
 
-def _sliced_twice(inner: Any, outer: Any) -> Op:
+def _sliced_twice(inner: Slice, outer: Slice) -> Op:
     pairs = zip(inner.slices, outer.slices, strict=True)
     return Slice(inner.operands[0], [(start + first * step, extent, step * stride)
                                      for (start, _, step), (first, extent, stride) in pairs])
 
 
-def _reshaped_twice(inner: Any, outer: Any) -> Op:
+def _reshaped_twice(inner: Reshape, outer: Reshape) -> Op:
     return Reshape(inner.operands[0], outer.shape)
 
 
-def _assumed_twice(inner: Any, outer: Any) -> Op:
+def _assumed_twice(inner: AssumeShape, outer: AssumeShape) -> Op:
     return AssumeShape(inner.operands[0], outer.shape, outer.needed_by)
 
 
@@ -113,11 +116,11 @@ def _of_same_class(op: Op) -> Op | None:
 # -- two views of any classes ------------------------------------------------------------------------------
 
 
-def _of_other_class(op: Any) -> Value | None:
-    inner: Any = op.operands[0].op
+def _of_other_class(op: Op) -> Value | None:
+    inner = op.operands[0].op
     if not (_composes(op) and _composes(inner)):
         return None
-    composed = inner.view.index_map.compose(op.view.index_map)
+    composed = inner.simple_view.index_map.compose(op.simple_view.index_map)
     return simplest_view(inner.operands[0], composed)
 
 
@@ -167,10 +170,10 @@ def _as_slice(x: Value, map: IndexMap) -> Op | None:
     return Slice(x, ranges)
 
 
-def _tried(build: Callable[[Any, Any], Op | None], *arguments: Any) -> Op | None:
+def _tried(build: Callable[[Left, Right], Op | None], left: Left, right: Right) -> Op | None:
     """What ``build`` makes; None where a type rule cannot prove what the chain of two could."""
     try:
-        return build(*arguments)
+        return build(left, right)
     except NervureError:
         return None
 

@@ -16,9 +16,8 @@ what stands above the merged ops. The first keeps its line; it takes over names 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any
 
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Parameter
@@ -49,7 +48,7 @@ def common_subexpressions(function: Function) -> Function:
 def _representatives(function: Function) -> dict[Value, Value]:
     """For each output of an op that repeats an earlier one that one's output."""
     merged: dict[Value, Value] = {}
-    known: dict[Any, Op] = {}
+    known: dict[tuple[object, ...], Op] = {}
     for op in function.operations:
         op_class = type(op)
         if op_class is Parameter or is_effect(op):
@@ -66,7 +65,7 @@ def _representatives(function: Function) -> dict[Value, Value]:
 
 
 @cache
-def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[Any], Any]], ...]]:
+def _plan(op_class: type[Op]) -> tuple[bool, tuple[tuple[str, Callable[[object], Hashable]], ...]]:
     """Whether operands may be swapped, and for each attribute how it becomes part of a key."""
     readers = [(name, field.kind.key) for name, field in op_class.fields.items()]
     return op_class.commutative, tuple(readers)

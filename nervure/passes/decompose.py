@@ -11,12 +11,11 @@ The parts stand on behalf of the composite: its line, scope and metadata are the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nervure.ir.function import Function
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Op
-from nervure.passes.rewrite import Rewriter, Rule
+from nervure.passes.rewrite import Replacement, Rewriter, Rule
 
 Supports = Callable[[type[Op]], bool]
 
@@ -34,7 +33,8 @@ class Decomposition(Rule):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return issubclass(op_class, Composite) and not (self._supports is not None and self._supports(op_class))
 
-    def apply(self, op: Any) -> Any:
+    def apply(self, op: Op) -> Replacement:
+        assert isinstance(op, Composite)
         return op.decomposed()
 
 

@@ -21,7 +21,6 @@ f32[2, 3] Full()
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full, fit_number
 from nervure.ir.op import Op, Value
 from nervure.passes.pattern import same_number, uniform_number
-from nervure.passes.rewrite import Rewriter, Rule
+from nervure.passes.rewrite import Replacement, Rewriter, Rule
 from nervure.types.view import SimpleView
 
 Evaluate = Callable[[Op, Sequence[np.ndarray]], Sequence[np.ndarray]]
@@ -60,7 +59,8 @@ class _SingleElement(Rule):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return op_class is Constant
 
-    def apply(self, op: Any) -> Any:
+    def apply(self, op: Op) -> Replacement:
+        assert isinstance(op, Constant)
         if op.array.size != 1:
             return None
         return Full(op.array.item(), op.dtype, op.shape)
@@ -74,7 +74,8 @@ class _UniformView(Rule):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return issubclass(op_class, View) and _are_constant(operand_classes)
 
-    def apply(self, op: Any) -> Any:
+    def apply(self, op: Op) -> Replacement:
+        assert isinstance(op, View)
         numbers = [uniform_number(operand) for operand in op.operands]
         if numbers[0] is None:
             return None
@@ -113,8 +114,10 @@ class _UniformElementwise(_Evaluated):
         return issubclass(op_class, Elementwise) and bool(operand_classes) and all(
             [entry is Full for entry in operand_classes])
 
-    def apply(self, op: Any) -> Any:
-        results = self.evaluated(op, [Full(operand.op.number, operand.dtype, ()).value for operand in op.operands])
+    def apply(self, op: Op) -> Replacement:
+        numbers = [operand.op for operand in op.operands]
+        results = self.evaluated(op, [Full(entry.number, entry.dtype, ()).value
+                                      for entry in numbers if isinstance(entry, Full)])
         if results is None:
             return None
         return [Full(result.item(), output.dtype, output.shape)
@@ -129,7 +132,7 @@ class _Constants(_Evaluated):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return issubclass(op_class, (Elementwise, View, Structured)) and _are_constant(operand_classes)
 
-    def apply(self, op: Op) -> Any:
+    def apply(self, op: Op) -> Replacement:
         if not _is_affordable(op):
             return None
         results = self.evaluated(op, op.operands)
@@ -141,9 +144,10 @@ def _are_constant(op_classes: Sequence[type[Op]]) -> bool:
 
 
 def _is_affordable(op: Op) -> bool:
-    sizes = [value.type.nbytes for value in (*op.operands, *op.outputs)]
-    if not all([isinstance(size, int) for size in sizes]):
+    values = (*op.operands, *op.outputs)
+    if not all([isinstance(length, int) for value in values for length in value.shape]):
         return False
+    sizes = [value.type.nbytes for value in values]
     operands, results = sizes[:len(op.operands)], sum(sizes[len(op.operands):])
     held = [size for size, operand in zip(operands, op.operands, strict=True) if type(operand.op) is Constant]
     if isinstance(op, View) and results > sum(held):
@@ -153,13 +157,14 @@ def _is_affordable(op: Op) -> bool:
 
 
 def _array_of(value: Value) -> np.ndarray:
-    op: Any = value.op
+    op = value.op
     if type(op) is Constant:
         return op.array
-    return np.broadcast_to(op.dtype.numpy.type(op.number), op.shape)
+    assert isinstance(op, Full)
+    return np.broadcast_to(op.dtype.numpy.type(op.number), [length for length in op.shape if isinstance(length, int)])
 
 
-def _is_same_number(left: Any, right: Any) -> bool:
+def _is_same_number(left: complex | None, right: complex) -> bool:
     return left is not None and (same_number(left, right) or (left != left and right != right))
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nervure import flags
 from nervure.errors import InternalError, NervureError
@@ -139,19 +139,19 @@ def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]
             raise InternalError(f"the update of {variable} is lost")
 
 
-def _parameters(function: Function) -> list[Any]:
+def _parameters(function: Function) -> list[object]:
     return list(function.parameters)
 
 
-def _result_types(function: Function) -> list[Any]:
+def _result_types(function: Function) -> list[object]:
     return [value.type for value in function.results]
 
 
-def _effect_kinds(function: Function) -> list[Any]:
+def _effect_kinds(function: Function) -> list[object]:
     return [type(op).__name__ for op in function.effects]
 
 
-def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[Any]]) -> None:
+def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[object]]) -> None:
     """InternalError unless something of a function is what it was."""
     was, got = of(before), of(after)
     if was != got:

@@ -45,7 +45,7 @@ def is_kind(op_class: type[Op], wanted: type[Op]) -> bool:
     return op_class is wanted or (wanted.abstract and issubclass(op_class, wanted))
 
 
-def uniform_number(value: Value) -> Any:
+def uniform_number(value: Value) -> complex | None:
     """The number that a tensor is everywhere, None where it is not known to be one number.
 
     It is seen in a Full, in a Constant of one element, and below views of one tensor that only move elements.
@@ -56,7 +56,7 @@ def uniform_number(value: Value) -> Any:
         views.append(op)
         op = op.operands[0].op
     if type(op) is Full:
-        number = op.number
+        number: complex = op.number
     elif type(op) is Constant and op.array.size == 1:
         number = op.array.item()
     else:
@@ -64,14 +64,14 @@ def uniform_number(value: Value) -> Any:
     return number if all([isinstance(entry.view, SimpleView) for entry in views]) else None
 
 
-def same_number(left: Any, right: Any) -> bool:
+def same_number(left: complex, right: complex) -> bool:
     """Whether two numbers are equal, the sign of a zero included."""
     if left != right:
         return False
     return bool(left) or _signs(left) == _signs(right)
 
 
-def _signs(zero: Any) -> set[float]:
+def _signs(zero: complex) -> set[float]:
     return {math.copysign(1, zero.real), math.copysign(1, zero.imag if isinstance(zero, complex) else zero.real)}
 
 
@@ -89,10 +89,10 @@ class Pattern(ABC):
         """The same pattern, for values (numbers, for a number) of which ``predicate`` holds."""
         return self._copy(predicates=(*self.predicates, predicate))
 
-    def __or__(self, other: Any) -> Pattern:
+    def __or__(self, other: Pattern | complex) -> Pattern:
         return Alternatives((self, as_pattern(other)))
 
-    def _copy(self, **changes: Any) -> Pattern:
+    def _copy(self, **changes: object) -> Pattern:
         copy = object.__new__(type(self))
         copy.__dict__.update({**self.__dict__, **changes})
         return copy
@@ -152,7 +152,7 @@ class Anything(Pattern):
 class Number(Pattern):
     """A tensor that is one number everywhere: a given one, or any; a name captures the number, not the tensor."""
 
-    def __init__(self, wanted: Any = None, name: str | None = None) -> None:
+    def __init__(self, wanted: complex | None = None, name: str | None = None) -> None:
         self.wanted, self.name = wanted, name
 
     def admits(self, op_class: type[Op]) -> bool:
@@ -182,7 +182,7 @@ class Number(Pattern):
 class Node(Pattern):
     """An op of a class (of any derived from it, if it is abstract) with one output, given operands and attributes."""
 
-    def __init__(self, op_class: type[Op], operands: Sequence[Any], attributes: dict[str, Any]) -> None:
+    def __init__(self, op_class: type[Op], operands: Sequence[object], attributes: dict[str, object]) -> None:
         self.op_class = op_class
         self.operands = tuple([as_pattern(operand) for operand in operands])
         self.attributes = attributes
@@ -291,7 +291,7 @@ class Matcher:
         self.names = tuple(frame.slots)
         self._slots, self._count = tuple(frame.slots.items()), frame.count
 
-    def __call__(self, value: Value) -> dict[str, Any] | None:
+    def __call__(self, value: Value) -> dict[str, object] | None:
         registers: Registers = [None] * self._count
         registers[self._root] = value
         if not self._run(registers):
@@ -299,12 +299,12 @@ class Matcher:
         return {name: registers[slot] for name, slot in self._slots}
 
 
-def match(pattern: Pattern, value: Value) -> dict[str, Any] | None:
+def match(pattern: Pattern, value: Value) -> dict[str, object] | None:
     """The captures of a pattern at a value by name, or None where it does not match."""
     return Matcher(pattern)(value)
 
 
-def as_pattern(entry: Any) -> Pattern:
+def as_pattern(entry: object) -> Pattern:
     """A pattern itself; for a Python number the pattern of a tensor of that number."""
     if isinstance(entry, Pattern):
         return entry
@@ -328,7 +328,7 @@ class Patterns:
             raise InvalidArgument(f"there is no op {name}", op="pattern", got=name, help=did_you_mean(name, registry))
         return lambda *operands, **attributes: self.of(op_class, *operands, **attributes)
 
-    def of(self, op_class: type[Op], *operands: Any, **attributes: Any) -> Node:
+    def of(self, op_class: type[Op], *operands: object, **attributes: object) -> Node:
         """An op of a class, or of any class derived from it if it is abstract."""
         return Node(op_class, operands, attributes)
 

@@ -12,7 +12,6 @@ cache for the second one. The result is the same: NaN comes before all numbers, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full
@@ -22,7 +21,7 @@ from nervure.ops.conversion import Convert
 from nervure.ops.positions import Iota
 from nervure.ops.reductions import ArgMax, Max, Min, Position, spread
 from nervure.ops.selection import Where
-from nervure.passes.rewrite import Rewriter, Rule
+from nervure.passes.rewrite import Replacement, Rewriter, Rule
 from nervure.types.dim import product
 from nervure.types.dtype import int32, int64
 
@@ -37,7 +36,8 @@ class Positions(Rule):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return issubclass(op_class, Position)
 
-    def apply(self, op: Any) -> Any:
+    def apply(self, op: Op) -> Replacement:
+        assert isinstance(op, Position)
         x, axes = op.operands[0], op.axes
         extremum = (Max if isinstance(op, ArgMax) else Min)(x, axes).output
         is_best = Equal(x, spread(extremum, axes, x.shape)).output

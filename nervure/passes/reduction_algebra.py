@@ -14,8 +14,6 @@ only one answer.
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.ir.kinds import BOOL, INTEGERS
 from nervure.ir.op import Op, Value
 from nervure.ops.reductions import All, Max, Min, Prod, Reduction, Sum
@@ -34,8 +32,8 @@ def _over_nothing(op: Reduction) -> Value | None:
 
 def _of_reduction(op: Reduction) -> Op | None:
     """Two reductions of one kind, one after the other, are one."""
-    inner: Any = op.operands[0].op
-    if type(inner) is not type(op) or not _is_order_free(op):
+    inner = op.operands[0].op
+    if type(inner) is not type(op) or not isinstance(inner, Reduction) or not _is_order_free(op):
         return None
     x = inner.operands[0]
     kept = [d for d in range(x.rank) if d not in inner.axes]
@@ -44,7 +42,7 @@ def _of_reduction(op: Reduction) -> Op | None:
 
 def _of_broadcast(op: Reduction) -> Value | None:
     """Along axes on which a tensor repeats: the tensor itself, for a sum of integers as often as it repeats."""
-    inner: Any = op.operands[0].op
+    inner = op.operands[0].op
     if type(inner) is not Broadcast or not op.axes or not set(op.axes) <= set(inner.axes):
         return None
     count = product([inner.shape[axis] for axis in op.axes])
@@ -55,22 +53,22 @@ def _of_broadcast(op: Reduction) -> Value | None:
     elif less_equal(1, count) is not True:
         return None
     rest = _rebroadcast(inner, op)
-    return rest * _wrapped(count, op) if is_sum else rest
+    return rest * _wrapped(count, op) if is_sum and isinstance(count, int) else rest
 
 
-def _rebroadcast(inner: Any, op: Reduction) -> Value:
+def _rebroadcast(inner: Broadcast, op: Reduction) -> Value:
     """The broadcast tensor without the reduced axes."""
     kept = [d for d in range(len(inner.shape)) if d not in op.axes]
     axes = [position for position, d in enumerate(kept) if d in inner.axes]
-    x: Value = inner.operands[0]
+    x = inner.operands[0]
     return Broadcast(x, op.shape, axes).output if axes else x
 
 
-def _wrapped(count: Any, op: Reduction) -> int:
+def _wrapped(count: int, op: Reduction) -> int:
     """A count as the integer type holds it."""
     bits = op.dtype.bits
     low = count % (1 << bits)
-    return low - (1 << bits) if low > op.dtype.maximum else low
+    return low - (1 << bits) if low > op.dtype.limits[1] else low
 
 
 def _is_order_free(op: Reduction) -> bool:

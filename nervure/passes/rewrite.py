@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 from nervure.errors import InternalError, InvalidArgument, did_you_mean
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Op, Value, as_value
+from nervure.ir.op import Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder
 from nervure.passes.pattern import Matcher, Node, Pattern, is_kind
@@ -40,6 +40,13 @@ VISITS = 8
 _SPARE = 1_000
 _DEEPEST = 100
 """So many rewrites one inside the other are taken for an endless one."""
+
+
+Replacement = Operand | complex | Sequence[Operand] | None
+"""What a rule makes of an op: a value, a number (a tensor of it), values for several outputs, or None: unchanged."""
+
+Builder = Callable[..., Replacement]
+"""A function of what a pattern captures, by name."""
 
 
 class Rule(ABC):
@@ -56,14 +63,14 @@ class Rule(ABC):
         """Whether an op of that class on operands of those classes could be rewritten. Asked once a combination."""
 
     @abstractmethod
-    def apply(self, op: Op) -> Any:
-        """What replaces the op: a value, a number, a sequence of values for several outputs, or None: unchanged."""
+    def apply(self, op: Op) -> Replacement:
+        """What replaces the op."""
 
 
 class Row(Rule):
     """A pattern and a builder."""
 
-    def __init__(self, pattern: Pattern, builder: Callable[..., Any]) -> None:
+    def __init__(self, pattern: Pattern, builder: Builder) -> None:
         if not isinstance(pattern, Node):
             raise InvalidArgument("a row's pattern starts with an op", op="Row", got=pattern, expected="p.SomeOp(...)")
         self.pattern, self.name = pattern, str(pattern)
@@ -82,7 +89,7 @@ class Row(Rule):
         return self.pattern.admits(op_class) and all(
             [any([operand.admits(entry) for entry in operand_classes]) for operand in self.pattern.operands])
 
-    def apply(self, op: Op) -> Any:
+    def apply(self, op: Op) -> Replacement:
         if len(op.outputs) != 1:
             return None
         found = self._match(op.outputs[0])
@@ -92,7 +99,7 @@ class Row(Rule):
 class Local(Rule):
     """A function of an op, for all ops of some classes."""
 
-    def __init__(self, name: str, op_classes: Iterable[type[Op]], function: Callable[[Any], Any]) -> None:
+    def __init__(self, name: str, op_classes: Iterable[type[Op]], function: Callable[[Any], Replacement]) -> None:
         self.name, self._op_classes, self._function = name, tuple(op_classes), function
 
     def may_begin(self, op_class: type[Op]) -> bool:
@@ -101,7 +108,7 @@ class Local(Rule):
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return self.may_begin(op_class)
 
-    def apply(self, op: Op) -> Any:
+    def apply(self, op: Op) -> Replacement:
         return self._function(op)
 
 
@@ -120,12 +127,12 @@ class Rewriter:
     rule that fired most.
     """
 
-    def __init__(self, name: str, rules: Iterable[Rule | tuple[Pattern, Callable[..., Any]]],
+    def __init__(self, name: str, rules: Iterable[Rule | tuple[Pattern, Builder]],
                  visits: int = VISITS) -> None:
         self.name, self.visits = name, visits
         self.rules = tuple([rule if isinstance(rule, Rule) else Row(*rule) for rule in rules])
         self._beginning: dict[type[Op], tuple[Rule, ...]] = {}
-        self._candidates: dict[Any, tuple[Rule, ...]] = {}
+        self._candidates: dict[tuple[object, ...], tuple[Rule, ...]] = {}
 
     def __call__(self, function: Function) -> Function:
         return self.outcome(function).function
@@ -140,7 +147,7 @@ class Rewriter:
         """The rules that may apply to an op, judged by its class and those of its operands."""
         operands = op.operands
         count = len(operands)
-        key: Any
+        key: tuple[object, ...]
         if count == 2:
             key = type(op), type(operands[0].op), type(operands[1].op)
         elif count == 1:
@@ -214,9 +221,9 @@ class _Walk:
         found = rule.apply(op)
         if found is None:
             return None
-        if not isinstance(found, (tuple, list)):
-            found = (op.outputs[0].full(found) if isinstance(found, (bool, int, float, complex)) else found,)
-        results = [as_value(entry) for entry in found]
+        if isinstance(found, (bool, int, float, complex)):
+            found = op.outputs[0].full(found)
+        results = [as_value(entry) for entry in (found if isinstance(found, (tuple, list)) else (found,))]
         if len(results) == len(op.outputs) and all(map(_is_same, results, op.outputs)):
             return None
         self.check(rule, op, results)
@@ -317,9 +324,9 @@ class Inheritance:
         return function.substituted(table)
 
 
-def _is_same(left: Any, right: Any) -> bool:
+def _is_same(left: object, right: object) -> bool:
     return left is right
 
 
-def _listed(types: Sequence[Any]) -> str:
+def _listed(types: Sequence[object]) -> str:
     return ", ".join(map(str, types)) or "nothing"

@@ -138,3 +138,9 @@ def test_the_result_does_not_share_memory_that_somebody_writes():
     after = fold(Function([ops.Reshape(ops.Constant(array), (2, 3))], []), evaluate)
     assert not after.results[0].op.array.flags.writeable
     assert_same_bits(run(after, [])[0], np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+def test_an_empty_tensor_with_a_symbolic_length_is_left_as_it_is():
+    empty = ops.Full(1.0, nv.float32, (0, nv.dim("n", min=1)))
+    function = Function([ops.Sum(empty, [1])], [])
+    assert fold(function, evaluate) is function

@@ -15,11 +15,22 @@ from tests.project.source import PACKAGE, python_files
 
 # Words Any in 1,000 lines, by folder: what was measured, rounded up. Whoever lowers one writes the new number here.
 ANY = {
-    "autodiff": 33, "data": 0, "front": 4, "ir": 8, "kernel": 9, "memory": 0, "ops": 1, "optim": 0, "passes": 50,
-    "tools": 0, "transformers": 24, "types": 13, "": 13,
+    "": 13,
+    "autodiff": 33,
+    "data": 0,
+    "front": 4,
+    "ir": 7,
+    "kernel": 9,
+    "memory": 0,
+    "ops": 1,
+    "optim": 0,
+    "passes": 5,
+    "tools": 0,
+    "transformers": 23,
+    "types": 12,
 }
-WHOLE_PACKAGE = 14
-IGNORED = 56
+WHOLE_PACKAGE = 12
+IGNORED = 51
 
 
 def names_any(path: Path) -> int:
