@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import overload
 
 from nervure import ops
 from nervure.autodiff.reverse import gradients
@@ -36,7 +36,7 @@ def deriv(f: TensorLike, x: Tensor, error: TensorLike | None = None) -> Tensor: 
 def deriv(f: TensorLike, x: Sequence[Tensor], error: TensorLike | None = None) -> list[Tensor]: ...
 
 
-def deriv(f: Any, x: Any, error: Any = None) -> Any:
+def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None = None) -> Tensor | list[Tensor]:
     """The derivative of ``f`` with respect to ``x``, with x's axes; for a list of tensors a list, in one pass.
 
     ``f`` is a scalar, or ``error`` gives the gradient of what follows with respect to f (of f's axes). A variable
@@ -67,7 +67,7 @@ def deriv(f: Any, x: Any, error: Any = None) -> Any:
     return results if several else results[0]
 
 
-def _wanted(x: Any) -> Tensor:
+def _wanted(x: object) -> Tensor:
     if not isinstance(x, Tensor):
         raise WrongKind("a derivative is with respect to a tensor", op="deriv", operand="x", got=type(x).__name__,
                         expected="a tensor of the graph",
@@ -98,7 +98,7 @@ def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
     return Tensor(Together(total, f), x._axes)
 
 
-def _seed(error: Any, f: Tensor) -> Value:
+def _seed(error: TensorLike, f: Tensor) -> Value:
     given = as_tensor(error, "deriv", 3, f.dtype)
     target = Tensor(ops.Full(0, f.dtype, f.shape), f._axes)
     values, axes, shape = alignment.aligned([target, given], "deriv")

@@ -16,12 +16,11 @@ are not visited, and what is built carries the line of the op that it differenti
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
-from nervure.ir.op import Op, Operand, Value, as_value
+from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, as_value
 from nervure.ir.provenance import set_override
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add
@@ -107,7 +106,7 @@ class _Walk:
         if isinstance(op, Composite) and not op.has_own_derivative:
             self._inline(op, received)
             return
-        gradient = received[0] if len(received) == 1 else tuple(received)
+        gradient = tuple(received) if len(received) > 1 or received[0] is None else received[0]
         contributions = _call_vjp(op, gradient)
         for position, (operand, contribution) in enumerate(zip(op.operands, contributions, strict=True)):
             if contribution is not None and operand in self.active:
@@ -122,7 +121,7 @@ class _Walk:
                 self.add(result, cotangent)
 
 
-def _call_vjp(op: Op, gradient: Any) -> Sequence[Any]:
+def _call_vjp(op: Op, gradient: Gradient) -> Gradients:
     try:
         contributions = op.vjp(gradient, *op.operands)
     except NotSupported:

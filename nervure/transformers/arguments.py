@@ -17,8 +17,6 @@ nervure.errors.InvalidArgument: f: a value does not fit int8
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nervure.errors import InvalidArgument, NervureError, WrongKind
@@ -28,7 +26,7 @@ from nervure.types.foreign import as_numpy, is_array
 from nervure.types.shape import check_room
 
 
-def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
+def as_array(value: object, dtype: DType, op: str, operand: str | int | None) -> np.ndarray:
     """``value`` as an array of ``dtype``: itself if it is one, else a new array.
 
     Converted where NumPy calls it ``same_kind``, else WrongKind; an integer that does not fit is an
@@ -55,7 +53,7 @@ def as_array(value: Any, dtype: DType, op: str, operand: Any) -> np.ndarray:
         return np.asarray(convert(array, dtype))
 
 
-def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
+def _read(value: object, op: str, operand: str | int | None) -> tuple[np.ndarray, DType]:
     """The value as NumPy reads it, with its element type."""
     try:
         array = as_numpy(value) if is_array(value) else np.asarray(value)
@@ -69,7 +67,7 @@ def _read(value: Any, op: str, operand: Any) -> tuple[np.ndarray, DType]:
                     help="pad shorter lists, and compute tensors first: x.numpy()")
 
 
-def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool:
+def _is_weak(value: object, array: np.ndarray, source: DType, dtype: DType) -> bool:
     """Whether a value has no element type of its own: integers of Python's and scalar ones of NumPy's, and lists of
     nothing.
     """
@@ -78,14 +76,14 @@ def _is_weak(value: Any, array: np.ndarray, source: DType, dtype: DType) -> bool
     return array.size == 0 or (source.is_integer and dtype.is_integer)
 
 
-def _check_number(value: int, dtype: DType, op: str, operand: Any) -> None:
+def _check_number(value: int, dtype: DType, op: str, operand: str | int | None) -> None:
     """A number of Python's may have more bits than NumPy reads."""
     low, high = limits(dtype)
     if not low <= value <= high:
         raise _does_not_fit(dtype, op, operand, str(value))
 
 
-def _check_range(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None:
+def _check_range(array: np.ndarray, dtype: DType, op: str, operand: str | int | None) -> None:
     array, (low, high) = widen(array), limits(dtype)
     bad = (array < low) | (array > high)
     if bad.any():
@@ -93,7 +91,7 @@ def _check_range(array: np.ndarray, dtype: DType, op: str, operand: Any) -> None
         raise _does_not_fit(dtype, op, operand, f"{array[at]} at position {at}" if at else str(array[at]))
 
 
-def _does_not_fit(dtype: DType, op: str, operand: Any, got: str) -> InvalidArgument:
+def _does_not_fit(dtype: DType, op: str, operand: str | int | None, got: str) -> InvalidArgument:
     low, high = limits(dtype)
     return InvalidArgument(f"a value does not fit {dtype.name}", op=op, operand=operand, got=got,
                            expected=f"{low} to {high}", help="pass values in range, or declare a wider element type")

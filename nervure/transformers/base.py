@@ -85,17 +85,17 @@ class Transformer(Identity, ABC):
                               expected="ops that it supports, or that decompose into such")
         return self.make_executable(ready)
 
-    def computation(self, returns: Any, *parameters: Any) -> Any:
+    def computation(self, returns: object, *parameters: object) -> Any:
         """``nv.computation`` on this transformer."""
         self.check_open()
         return importlib.import_module("nervure.computation").computation(returns, *parameters, transformer=self)
 
-    def get(self, variable: Any) -> np.ndarray:
+    def get(self, variable: object) -> np.ndarray:
         """A copy of a variable's value."""
         self.check_open()
         return self._cell(variable).get()
 
-    def set(self, variable: Any, value: Any) -> None:
+    def set(self, variable: Any, value: object) -> None:
         """Sets a variable to anything that NumPy reads, converted as an argument would be."""
         self.check_open()
         cell = self._cell(variable, warn=False)
@@ -120,7 +120,7 @@ class Transformer(Identity, ABC):
         arrays = holding(cells, lambda: [cell.array for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
 
-    def _cell(self, variable: Any, warn: bool = True) -> Cell:
+    def _cell(self, variable: object, warn: bool = True) -> Cell:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)
         if not isinstance(found, Variable):
             raise WrongKind("only a variable has a value on a transformer", op=self.name, got=type(variable).__name__,

@@ -16,7 +16,7 @@ every dimension, bound and assumption is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Binder:
         self._equations = _equations(self._places)
         self.bounds = _declared(function)
 
-    def bind(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], Bindings]:
+    def bind(self, arguments: Sequence[object]) -> tuple[list[np.ndarray], Bindings]:
         """The arguments as arrays of the declared types, and the values of the symbols."""
         if len(arguments) != len(self._parameters):
             raise InvalidArgument("wrong number of arguments", op=self._function.name, got=len(arguments),
@@ -93,7 +93,7 @@ class Binder:
         return ", ".join([f"{self.name(number)}: {op.value.type}"
                           for number, op in enumerate(self._function.parameters)])
 
-    def _checked(self, number: int, value: Any) -> np.ndarray:
+    def _checked(self, number: int, value: object) -> np.ndarray:
         """One argument converted; its rank and its fixed lengths are right."""
         dtype, _, shape = self._parameters[number]
         array = as_array(value, dtype, self._function.name, self.name(number))

@@ -17,7 +17,6 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -49,7 +48,7 @@ class Cell:
         """A copy of the value."""
         return holding([self], lambda: np.array(self.array, order="C", copy=True), op="get")
 
-    def set(self, value: Any) -> None:
+    def set(self, value: object) -> None:
         """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
         ShapeMismatch if it does not fit, InUse inside of a call that uses the variable.
         """

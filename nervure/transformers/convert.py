@@ -11,19 +11,17 @@ type when the op's result is stored.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nervure.types.dtype import DType, all_dtypes, as_dtype, float16, float32, int4, int8, uint4, uint8
 
 # What is computed with in place of a storage type.
-_WIDE: dict[np.dtype[Any], np.dtype[Any]] = {
+_WIDE: dict[np.dtype, np.dtype] = {
     **{entry.numpy: float32.numpy for entry in all_dtypes if entry.is_low_precision},
     int4.numpy: int8.numpy, uint4.numpy: uint8.numpy}
 
 
-def widen(x: Any) -> Any:
+def widen(x: np.ndarray) -> np.ndarray:
     """The same values in the type that is computed with: float32 for low-precision floats, 8 bits for 4-bit
     integers.
     """
@@ -31,7 +29,7 @@ def widen(x: Any) -> Any:
     return x if wide is None else x.astype(wide)
 
 
-def convert(x: Any, dtype: DType) -> Any:
+def convert(x: np.ndarray, dtype: DType) -> np.ndarray:
     """To another element type, as the scalar namespace says; ``x`` itself if it has that type."""
     if x.dtype == dtype.numpy:
         return x
@@ -49,7 +47,7 @@ def convert(x: Any, dtype: DType) -> Any:
     return x.astype(dtype.numpy)
 
 
-def wrap(x: Any, dtype: DType) -> Any:
+def wrap(x: np.ndarray, dtype: DType) -> np.ndarray:
     """Integer to integer modulo 2**bits; otherwise as ``convert``."""
     source = as_dtype(x.dtype)
     if not (source.is_integer and dtype.is_integer):
@@ -62,7 +60,7 @@ def wrap(x: Any, dtype: DType) -> Any:
     return x.astype(dtype.numpy)
 
 
-def bitcast(x: Any, dtype: DType) -> Any:
+def bitcast(x: np.ndarray, dtype: DType) -> np.ndarray:
     """The same bits as another type of the same width. A 4-bit integer has four bits, wherever they are
     kept.
     """
@@ -73,7 +71,7 @@ def bitcast(x: Any, dtype: DType) -> Any:
     return np.asarray(x).view(dtype.numpy)
 
 
-def _to_integer(x: Any, dtype: DType) -> Any:
+def _to_integer(x: np.ndarray, dtype: DType) -> np.ndarray:
     """Truncated toward zero and clipped to the type's range; NaN is 0."""
     if x.dtype.kind == "b":
         return x.astype(dtype.numpy)
@@ -98,7 +96,7 @@ def limits(dtype: DType) -> tuple[int, int]:
     return dtype.minimum, dtype.maximum
 
 
-def _exact_float32(x: Any) -> Any:
+def _exact_float32(x: np.ndarray) -> np.ndarray:
     """A float32 that rounds to any type of at most 22 bits of precision as ``x`` itself would.
 
     It is x rounded *to odd*: exact, or the neighbour whose last bit is set, so that the second rounding
@@ -117,7 +115,7 @@ def _exact_float32(x: Any) -> Any:
     return np.where(np.isfinite(x) & (back != x) & even, other, near)
 
 
-def _odd_float64(x: Any) -> Any:
+def _odd_float64(x: np.ndarray) -> np.ndarray:
     """64-bit integers rounded to odd at 53 bits: the 11 lowest bits become one that says whether any was
     set.
     """

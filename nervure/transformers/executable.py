@@ -23,6 +23,7 @@ import numpy as np
 from nervure.errors import (
     InternalError,
     InvalidArgument,
+    NervureError,
     NotSupported,
     ShapeMismatch,
     WrongKind,
@@ -36,6 +37,7 @@ from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.sizes import check_fits, numbers
+from nervure.types.description import BasicTensorDescription
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -63,7 +65,7 @@ class Executable(Identity, ABC):
         self._variables = function.variables
         self._cells: dict[Variable, Cell] | None = None
         self._lock = threading.RLock()
-        self._known: OrderedDict[tuple[tuple[str, int], ...], Any] = OrderedDict()
+        self._known: OrderedDict[tuple[tuple[str, int], ...], object] = OrderedDict()
 
     def entry(self, slow: Callable[..., Any], is_single: bool) -> Callable[..., Any] | None:
         """A faster way in, where a backend has one by now: a function of all arguments, which returns the tuple of
@@ -82,19 +84,19 @@ class Executable(Identity, ABC):
         check_fits(self.function, bindings)
 
     @abstractmethod
-    def specialise(self, bindings: Bindings) -> Any:
+    def specialise(self, bindings: Bindings) -> object:
         """What this backend works out once for some values of the symbols; ``run`` is given it."""
 
     @abstractmethod
     def run(self, specialised: Any, arguments: Sequence[np.ndarray],
-            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """The values of the function's results and then of its updates; changes nothing.
 
         ``arguments`` and ``states`` may not be written. A value may be one of them, a view, or the same as
         another.
         """
 
-    def __call__(self, *arguments: Any, out: Any = None, donate: Sequence[int] = (),
+    def __call__(self, *arguments: object, out: object = None, donate: Sequence[int] = (),
                  **others: Never) -> tuple[np.ndarray, ...]:
         self.transformer.check_open()
         if others:
@@ -123,7 +125,7 @@ class Executable(Identity, ABC):
 
     # -- what it is made of, for explanations ------------------------------------------------------------------
 
-    def report(self, arguments: Sequence[Any] | None = None) -> CompilationReport:
+    def report(self, arguments: Sequence[object] | None = None) -> CompilationReport:
         """Its steps and its plan of memory; with arguments in numbers, whatever symbols there are."""
         if arguments is not None:
             return self.make_report(self._binder.bind(arguments)[1])
@@ -138,7 +140,7 @@ class Executable(Identity, ABC):
         return CompilationReport(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
                        tuple(ops_as_steps(self.function, bindings)))
 
-    def measure(self, arguments: Sequence[Any], repeat: int) -> Times:
+    def measure(self, arguments: Sequence[object], repeat: int) -> Times:
         """How long each step of the report takes. No variable is changed, but effects happen at each repetition."""
         self.transformer.check_open()
         arrays, bindings = self._binder.bind(arguments)
@@ -186,7 +188,7 @@ class Executable(Identity, ABC):
                 self._known.popitem(last=False)
             return specialised
 
-    def _owned(self, values: Sequence[Any], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
+    def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
         """The values as C-contiguous arrays with memory of their own; a copy only of what somebody else
         holds.
         """
@@ -222,7 +224,7 @@ class Executable(Identity, ABC):
 
     # -- arrays for results -----------------------------------------------------------------------------------
 
-    def _targets(self, out: Any, arguments: Sequence[Any], bindings: Bindings) -> list[np.ndarray | None]:
+    def _targets(self, out: object, arguments: Sequence[object], bindings: Bindings) -> list[np.ndarray | None]:
         """The given result arrays, checked: type, shape, and that each is distinct from arguments and
         results.
 
@@ -254,24 +256,26 @@ class Executable(Identity, ABC):
             known.append((name, target))
         return targets
 
-    def _check_target(self, target: Any, name: str, type: Any, shape: tuple[int, ...]) -> None:
-        parts: dict[str, Any] = {"op": self.function.name, "operand": name, "expected": type}
+    def _check_target(self, target: object, name: str, type: BasicTensorDescription, shape: tuple[int, ...]) -> None:
+        def wrong(kind: Callable[..., NervureError], message: str, got: object, help: str,
+                  expected: object = type) -> NervureError:
+            return kind(message, op=self.function.name, operand=name, got=got, expected=expected, help=help)
+
+        makes_one = f"np.empty({shape}, {type.dtype.name!r}) makes one"
         if not isinstance(target, np.ndarray):
-            raise WrongKind("a result array is a NumPy array", got=_kind(target), **parts,
-                            help="None stands for an array that the call makes")
+            raise wrong(WrongKind, "a result array is a NumPy array", _kind(target),
+                        "None stands for an array that the call makes")
         if target.dtype != type.dtype.numpy:
-            raise WrongKind("a result array has another element type", got=target.dtype, **parts,
-                            help=f"np.empty({shape}, {type.dtype.name!r}) makes one; the call makes them without out=")
+            raise wrong(WrongKind, "a result array has another element type", target.dtype,
+                        f"{makes_one}; the call makes them without out=")
         if target.shape != shape:
-            raise ShapeMismatch("a result array has another shape", got=target.shape, **parts,
-                                help=f"np.empty({shape}, {type.dtype.name!r}) makes one")
+            raise wrong(ShapeMismatch, "a result array has another shape", target.shape, makes_one)
         if not target.flags.writeable:
-            raise InvalidArgument("a result array is read-only", got="writeable=False", **parts,
-                                  help="pass a copy: array.copy()")
+            raise wrong(InvalidArgument, "a result array is read-only", "writeable=False",
+                        "pass a copy: array.copy()")
         if _overlaps_itself(target):
-            raise InvalidArgument(f"{name} shares memory with itself", op=self.function.name, operand=name,
-                                  got=f"strides of {target.strides} bytes", expected="an element for each index",
-                                  help="pass an array that is no broadcast or window of another one")
+            raise wrong(InvalidArgument, f"{name} shares memory with itself", f"strides of {target.strides} bytes",
+                        "pass an array that is no broadcast or window of another one", "an element for each index")
 
 
 def _is_own(array: np.ndarray) -> bool:
@@ -280,7 +284,7 @@ def _is_own(array: np.ndarray) -> bool:
     return bool(array.base is None and flags.c_contiguous and flags.owndata and flags.writeable)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     return type(value).__name__
 
 

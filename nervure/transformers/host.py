@@ -16,8 +16,7 @@ Operands are read where they lie: views of stored values become NumPy views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from nervure.ir.traverse import postorder
 from nervure.kernel.plan import HostStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
-from nervure.transformers.interpreter.steps import make_step, static_value
+from nervure.transformers.interpreter.steps import Step, Values, make_step, static_value
 from nervure.transformers.sizes import numbers
 
 Arrays = Mapping[Storage, np.ndarray]
@@ -38,7 +37,7 @@ def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[
     known = {value.op for value in step.bases}
     order = [op for op in postorder([step.op], set(known)) if op is not step.op]
     slots: dict[Value, int] = {}
-    values: list[Any] = []
+    values: Values = []
     for value in [*step.bases, *[output for op in [*order, step.op] for output in op.outputs]]:
         slots[value] = len(values)
         values.append(None)
@@ -52,7 +51,8 @@ def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[
     return _runner(step, slots, values, program, bindings)
 
 
-def _runner(step: HostStep, slots: dict[Value, int], start: list[Any], program: list[Any], bindings: Bindings) -> Any:
+def _runner(step: HostStep, slots: dict[Value, int], start: Values, program: Sequence[Step],
+            bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
     shapes = {value: numbers(value.shape, bindings) for value in step.bases}
 
     def run(arrays: Arrays) -> list[np.ndarray]:

@@ -13,7 +13,6 @@ right types, and variables keep their values. It measures what everything but th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,11 +28,11 @@ from nervure.transformers.sizes import numbers
 class NullExecutable(Executable):
     """Makes zeros in place of results."""
 
-    def specialise(self, bindings: Bindings) -> Any:
+    def specialise(self, bindings: Bindings) -> list[tuple[tuple[int, ...], np.dtype]]:
         return [(numbers(value.type.shape, bindings), value.type.dtype.numpy) for value in self.function.results]
 
-    def run(self, specialised: Any, arguments: Sequence[np.ndarray],
-            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+    def run(self, specialised: list[tuple[tuple[int, ...], np.dtype]], arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         return [*[np.zeros(shape, dtype) for shape, dtype in specialised],
                 *[states[variable] for variable, _ in self.function.updates]]
 

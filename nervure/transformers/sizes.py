@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
@@ -22,10 +22,10 @@ from nervure.ops import FoldedPad, IndexView
 from nervure.types.dim import Dim, DimLike, evaluate
 
 
-def numbers(shape: tuple[Any, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
+def numbers(shape: tuple[DimLike, ...], bindings: Mapping[str, int]) -> tuple[int, ...]:
     """A shape with the values of its symbols; without bindings there are none."""
     if not bindings:
-        return shape
+        return cast("tuple[int, ...]", shape)
     return tuple([length if type(length) is int else evaluate(length, bindings) for length in shape])
 
 

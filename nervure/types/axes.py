@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, SupportsIndex, overload
+from typing import SupportsIndex, overload
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, InvalidArgument, WrongKind, did_you_mean
 from nervure.types.axes_reading import read_axes
@@ -25,7 +25,7 @@ from nervure.types.frozen import Frozen, put
 AxisLike = Axis | str | SupportsIndex
 """An axis of a tensor: itself, its name or its position."""
 
-AxesLike = AxisLike | Dim | Mapping[Any, Any] | Iterable[Any]
+AxesLike = AxisLike | Dim | Mapping[str, DimLike] | Iterable[object]
 """Several axes of a tensor, as Axes or a list of them; those of a new one, as ``make_axes`` reads them."""
 
 

@@ -109,7 +109,7 @@ class BasicTensorDescription(Frozen):
     def __repr__(self) -> str:
         return str(self) if self.layout is None else f"{self} at {self.layout}"
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[object, ...]:
         return self.dtype, self.shape, self.read_only, self.layout
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ class BasicTensorDescription(Frozen):
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._parts()
 
 
@@ -161,5 +161,5 @@ class TensorDescription(BasicTensorDescription):
     def __str__(self) -> str:
         return self.describe(self.axes.names)
 
-    def _parts(self) -> tuple[Any, ...]:
+    def _parts(self) -> tuple[object, ...]:
         return self.dtype, self.axes, self.read_only, self.layout

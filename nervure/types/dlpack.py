@@ -105,7 +105,7 @@ class _Loan:
         return self._source.__dlpack_device__()
 
 
-def _type_of(capsule: Any) -> Any:
+def _type_of(capsule: object) -> Any:
     """The element type in the header of what a capsule holds, to be read and written."""
     name = _name_of(capsule)
     structure = _NAMES.get(name)

@@ -12,7 +12,6 @@ the front, not here.
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -45,7 +44,7 @@ class DType(Frozen):
     short: str
     kind: str
     bits: int
-    numpy: np.dtype[Any]
+    numpy: np.dtype
     itemsize: int
     is_float: bool
     is_integer: bool
@@ -97,7 +96,7 @@ class DType(Frozen):
         return next((pair for pair, part in _PARTS.items() if part is self), None)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
+    def dtype(self) -> np.dtype:
         """The NumPy dtype, under the name by which NumPy and others find it: ``np.zeros(3, nv.float32)``."""
         return self.numpy
 
@@ -119,7 +118,7 @@ class DType(Frozen):
     def __str__(self) -> str:
         return self.name
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return as_dtype, (self.name,)
 
 
@@ -137,7 +136,7 @@ def _limits(kind: str, scalar: type) -> tuple[bool | int | float | None, bool | 
 
 _BY_NAME: dict[str, DType] = {}
 _BY_SCALAR: dict[type, DType] = {}
-_BY_NUMPY: dict[np.dtype[Any], DType] = {}
+_BY_NUMPY: dict[np.dtype, DType] = {}
 
 bool_ = DType("bool", "bool", "bool", 8, np.bool_)
 int4 = DType("int4", "i4", "int", 4, ml_dtypes.int4)

@@ -32,22 +32,22 @@ put = object.__setattr__
 Class = TypeVar("Class", bound=type)
 
 
-def slot_writers(cls: type) -> list[Callable[[Any, Any], None]]:
+def slot_writers(cls: type) -> list[Callable[[object, object], None]]:
     """A ``put`` for each slot of a class, in their order: faster, for constructors that run by the million."""
     return [vars(cls)[name].__set__ for name in vars(cls)["__slots__"] if name != "__weakref__"]
 
 
-def refuse_setting(thing: Any, name: str, value: Any) -> NoReturn:
+def refuse_setting(thing: object, name: str, value: object) -> NoReturn:
     """The ``__setattr__`` of what never changes."""
     raise _refusal(thing, name, "set", f"{value!r:.60}")
 
 
-def refuse_deleting(thing: Any, name: str) -> NoReturn:
+def refuse_deleting(thing: object, name: str) -> NoReturn:
     """The ``__delattr__`` of what never changes."""
     raise _refusal(thing, name, "deleted", None)
 
 
-def _refusal(thing: Any, name: str, done: str, got: str | None) -> Immutable:
+def _refusal(thing: object, name: str, done: str, got: str | None) -> Immutable:
     plural, instead = getattr(thing, "_plural", "such objects"), getattr(thing, "_instead", "make another one")
     return Immutable(f"{name} cannot be {done}: {plural} are immutable", op=type(thing).__name__, operand=name,
                      got=got, help=instead)
@@ -57,16 +57,16 @@ class Frozen:
     """A base whose instances never change. A class that lets some parts be set says which in a ``__setattr__``."""
 
     __slots__ = ()
-    _plural: Any
+    _plural: str
     _instead: Any
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         refuse_setting(self, name, value)
 
     def __delattr__(self, name: str) -> None:
         refuse_deleting(self, name)
 
-    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+    def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
         for name, value in state[1].items():  # of a copy that is being made
             put(self, name, value)
 

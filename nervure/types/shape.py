@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Unpack
 
 from nervure import flags
-from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, WrongKind
+from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, Parts, WrongKind
 from nervure.types.dim import Dim, DimLike, bounds, less_equal
 
 Shape = tuple[DimLike, ...]
@@ -123,16 +123,17 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
     return tuple(checked)
 
 
-def check_room(shape: Sequence[int], itemsize: int, what: str, **parts: Any) -> None:
+def check_room(shape: Sequence[int], itemsize: int, what: str, op: str | None = None,
+               **parts: Unpack[Parts]) -> None:
     """InvalidArgument if an array would take more bytes than ``flags.allowed_bytes()``; called before it is made.
 
     ``parts`` are the fields of the error.
     """
     size, limit = math.prod(shape) * itemsize, flags.allowed_bytes()
     if size > limit:
-        raise InvalidArgument(f"{what} needs more memory than there is", got=f"{size:,} bytes for {tuple(shape)}",
-                              expected=f"at most {limit:,} bytes", help="flags.memory_limit sets another limit",
-                              **parts)
+        every: Parts = {**parts, "got": f"{size:,} bytes for {tuple(shape)}", "expected": f"at most {limit:,} bytes",
+                        "help": "flags.memory_limit sets another limit"}
+        raise InvalidArgument(f"{what} needs more memory than there is", op=op, **every)
 
 
 def at_least(length: DimLike, minimum: int) -> bool:

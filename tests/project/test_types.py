@@ -16,7 +16,7 @@ from tests.project.source import PACKAGE, python_files
 # Words Any in 1,000 lines, by folder: what was measured, rounded up. Whoever lowers one writes the new number here.
 ANY = {
     "": 13,
-    "autodiff": 33,
+    "autodiff": 0,
     "data": 0,
     "front": 4,
     "ir": 7,
@@ -26,11 +26,11 @@ ANY = {
     "optim": 0,
     "passes": 5,
     "tools": 0,
-    "transformers": 23,
-    "types": 12,
+    "transformers": 7,
+    "types": 6,
 }
-WHOLE_PACKAGE = 12
-IGNORED = 51
+WHOLE_PACKAGE = 7
+IGNORED = 41
 
 
 def names_any(path: Path) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,10 @@ class Box:
                  bindings: Mapping[str, int]) -> None:
         self.starts, self.lengths, self.whole = starts, lengths, whole
         self._bindings = bindings
-        self._names: dict[str, Any] | None = None
+        self._names: dict[str, int | np.ndarray] | None = None
 
     @property
-    def names(self) -> dict[str, Any]:
+    def names(self) -> dict[str, int | np.ndarray]:
         """The symbols' values and, shaped to broadcast over the box, those of the domain's indices."""
         if self._names is None:
             rank = len(self.lengths)
@@ -50,7 +49,7 @@ class Box:
         value = np.asarray(evaluate_arrays(expression, self.names), np.int64)
         return value if value.ndim == len(self.lengths) else value.reshape((1,) * len(self.lengths))
 
-    def of(self, view: Any) -> Any:
+    def of(self, view: np.ndarray) -> np.ndarray:
         """The part of an array over the domain (lengths of 1 broadcast) that lies in this box."""
         if self.whole:
             return view

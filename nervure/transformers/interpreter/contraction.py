@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Roles(NamedTuple):
                      tuple([d for d in kept if d in right and d not in both]),
                      tuple(sorted(both.difference(kept))))
 
-    def product(self, left: Any, right: Any) -> Any:
+    def product(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The sum of products, over the kept dimensions in the domain's order.
 
         Both operands have one dimension a dimension of the domain, of length 1 where they do not depend on
@@ -55,7 +55,7 @@ class Roles(NamedTuple):
         return result.reshape(lengths).transpose([order.index(d) for d in sorted(order)])
 
 
-def _alone_summed(array: Any, dims: Sequence[int]) -> Any:
+def _alone_summed(array: np.ndarray, dims: Sequence[int]) -> np.ndarray:
     """The array with the dimensions that neither the other operand nor the result has added up."""
     alone = tuple([d for d, length in enumerate(array.shape) if length != 1 and d not in dims])
     if not alone:
@@ -64,7 +64,7 @@ def _alone_summed(array: Any, dims: Sequence[int]) -> Any:
     return total.reshape([1 if d in alone else length for d, length in enumerate(array.shape)])
 
 
-def _as_matrices(array: Any, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Any:
+def _as_matrices(array: np.ndarray, batch: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
     """The array as a stack of dense matrices: the linear algebra has other ways for others."""
     order = (*batch, *rows, *columns)
     rest = [d for d in range(array.ndim) if d not in order]

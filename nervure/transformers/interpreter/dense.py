@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 
-def dense(*arrays: Any) -> list[np.ndarray]:
+def dense(*arrays: np.ndarray) -> list[np.ndarray]:
     """The arrays in one shape, without gaps; themselves where they are."""
     shaped = arrays if len(arrays) == 1 else np.broadcast_arrays(*arrays)
     return [np.asarray(array, order="C") for array in shaped]
 
 
-def dense_rows(elements: Any, axes: Sequence[int]) -> np.ndarray:
+def dense_rows(elements: np.ndarray, axes: Sequence[int]) -> np.ndarray:
     """The elements without gaps, with these axes as one, the last. There NumPy adds pairwise; along others one after
     the other, which drifts where many are alike.
     """

@@ -16,19 +16,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nervure.errors import IndexOutOfRange
+from nervure.errors import IndexOutOfRange, Parts
 from nervure.ir.kinds import Access, Element, coordinate_symbols
+from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
 from nervure.transformers.sizes import numbers
 from nervure.types.dim import DimLike, affine, evaluate
 
-Taker = Callable[[Box], Any]
+Taker = Callable[[Box], np.ndarray]
 
 
 class Line(NamedTuple):
@@ -59,8 +61,8 @@ def as_line(coordinate: DimLike | Element, rank: int) -> Line | None:
     found = affine(coordinate, names)
     if found is None:
         return None
-    steps, start = found
-    return Line(numbers(tuple(steps.values()), {}), start)  # type: ignore[arg-type]  # no symbols: a number
+    start, *steps = numbers((found[1], *found[0].values()), {})  # there are no symbols: they are numbers
+    return Line(tuple(steps), start)
 
 
 class Read:
@@ -76,7 +78,7 @@ class Read:
         """How many elements it gives over the whole domain."""
         return math.prod([self._domain[d] for d in self.dims])
 
-    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
         """The read of an array, as a function from a box to elements. ``operands`` are all of the op's, for
         indices that are data.
         """
@@ -88,9 +90,9 @@ class Padding(NamedTuple):
 
     shape: tuple[int, ...]
     inner: tuple[slice, ...]
-    fill: Any
+    fill: Number | None
 
-    def apply(self, array: Any) -> Any:
+    def apply(self, array: np.ndarray) -> np.ndarray:
         """A padded copy."""
         padded = np.full(self.shape, np.dtype(array.dtype).type(self.fill), array.dtype)
         padded[self.inner] = array
@@ -106,17 +108,17 @@ class LineRead(Read):
         used = [d for line in lines for d in line.dims]
         super().__init__(tuple(sorted(set(used))), domain)
         self._padding, self._lines = padding, lines
-        self._slices: tuple[Any, ...] | None = None
+        self._slices: tuple[slice | int | EllipsisType, ...] | None = None
         if len(used) == len(self.dims) and all(len(line.dims) <= 1 for line in lines):
             self._slices = (*[_as_slice(line, domain) for line in lines], ...)
             self._order = tuple(sorted(range(len(used)), key=used.__getitem__))
             self._expand = tuple([slice(None) if d in self.dims else None for d in range(len(domain))])
 
-    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
         view = self.view(array)
         return lambda box: box.of(view)
 
-    def view(self, array: Any) -> Any:
+    def view(self, array: np.ndarray) -> np.ndarray:
         """The elements over the whole domain."""
         array = np.asarray(array) if self._padding is None else self._padding.apply(array)
         if self._slices is not None:
@@ -129,7 +131,7 @@ class LineRead(Read):
         return strided(first, shape, strides)
 
 
-def strided(array: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+def strided(array: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """The read-only view of an array with another shape and other strides (in bytes), for every element type.
 
     NumPy's own takes types by their string, and does not find float8_e5m2 by it.
@@ -157,11 +159,11 @@ class GatherRead(Read):
         super().__init__(depends(access.coordinates), domain)
         self._op, self._coordinates, self._fill, self._shape = op, coordinates, access.fill, shape
 
-    def open(self, array: Any, operands: Sequence[Any]) -> Taker:
+    def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
         array = np.asarray(array)
         coordinates = [coordinate.open(operands) for coordinate in self._coordinates]
 
-        def take(box: Box) -> Any:
+        def take(box: Box) -> np.ndarray:
             places = [coordinate(box) for coordinate in coordinates]
             outside = outside_of(places, self._shape)
             if outside is None:
@@ -179,44 +181,42 @@ class GatherRead(Read):
 class Coordinate:
     """One coordinate over a box: an expression, or an element of an index operand (checked, wrapped once)."""
 
-    __slots__ = ("_op", "_expression", "_element", "_read")
+    __slots__ = ("_op", "_coordinate", "_read")
 
     def __init__(self, op: Op | None, coordinate: DimLike | Element, domain: tuple[int, ...],
                  shapes: Sequence[tuple[int, ...]]) -> None:
-        self._op = op
-        self._expression = self._element = self._read = None
-        if isinstance(coordinate, Element):
-            self._element = coordinate
-            self._read = plan_read(Access(coordinate.coordinates), domain, shapes[coordinate.operand])
-        else:
-            self._expression = coordinate
+        self._op, self._coordinate = op, coordinate
+        self._read = (plan_read(Access(coordinate.coordinates), domain, shapes[coordinate.operand])
+                      if isinstance(coordinate, Element) else None)
 
-    def open(self, operands: Sequence[Any]) -> Callable[[Box], np.ndarray]:
+    def open(self, operands: Sequence[np.ndarray]) -> Taker:
         """A function from a box to places."""
-        if self._element is None:
-            expression = self._expression
-            return lambda box: box.values(expression)  # type: ignore[arg-type]  # one of the two is set
-        take = self._read.open(operands[self._element.operand], operands)  # type: ignore[union-attr]
-        return lambda box: self._wrapped(take(box), box)
+        coordinate = self._coordinate
+        if not isinstance(coordinate, Element):
+            return lambda box: box.values(coordinate)
+        assert self._read is not None
+        take = self._read.open(operands[coordinate.operand], operands)
+        return lambda box: self._wrapped(coordinate, take(box), box)
 
-    def _wrapped(self, elements: Any, box: Box) -> np.ndarray:
-        bound: Any = self._element.bound  # type: ignore[union-attr]
+    def _wrapped(self, element: Element, elements: np.ndarray, box: Box) -> np.ndarray:
+        bound, = numbers((element.bound,), {})
         bad = (elements < -bound) | (elements >= bound)
         if bad.any():
-            raise self._out_of_range(elements, bad, box, bound)
+            raise self._out_of_range(element, elements, bad, box)
         places = elements.astype(np.int64)
         return np.where(places < 0, places + bound, places)
 
-    def _out_of_range(self, elements: Any, bad: Any, box: Box, bound: int) -> Exception:
-        element: Any = self._element
-        op: Any = self._op
+    def _out_of_range(self, element: Element, elements: np.ndarray, bad: np.ndarray, box: Box) -> Exception:
+        assert self._op is not None
+        bound, = numbers((element.bound,), {})
         at = np.unravel_index(int(np.argmax(bad)), bad.shape)
         point = {f"%{d}": start + int(k) for d, (start, k) in enumerate(zip(box.starts, at, strict=True))}
         position = tuple([evaluate(entry, point) for entry in element.coordinates])
-        return op.fail(IndexOutOfRange, f"index {elements[at]} at position {position} is out of range",
-                       operand=op.operand_label(element.operand), got=f"{elements[at]} at position {position}",
-                       expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
-                       help="an index counts from the end once when negative; nothing was changed by this call")
+        return self._op.fail(IndexOutOfRange, f"index {elements[at]} at position {position} is out of range",
+                             operand=self._op.operand_label(element.operand),
+                             got=f"{elements[at]} at position {position}",
+                             expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
+                             help="an index counts from the end once when negative; nothing was changed by this call")
 
 
 def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) -> Exception:
@@ -225,16 +225,16 @@ def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) 
 
 def out_of_range(op: Op | None, what: str, ends: Sequence[tuple[int, int]], shape: Sequence[int]) -> Exception:
     """The error of an index map that leaves its tensor: ``ends`` are the extremes of each coordinate."""
-    parts: dict[str, Any] = {
+    parts: Parts = {
         "got": ", ".join([f"{low} to {high}" for low, high in ends]) or "no coordinates",
         "expected": ", ".join([f"0 to {length - 1}" if length else "nothing" for length in shape])}
     message = f"an element outside the tensor would be {what}"
     return IndexOutOfRange(message, **parts) if op is None else op.fail(IndexOutOfRange, message, **parts)
 
 
-def outside_of(places: Sequence[np.ndarray], shape: Sequence[int]) -> Any:
+def outside_of(places: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray | None:
     """Where any coordinate lies outside its dimension, or None where none does."""
-    outside: Any = None
+    outside: np.ndarray | None = None
     for place, length in zip(places, shape, strict=True):
         bad = (place < 0) | (place >= length)
         if bad.any():
@@ -258,10 +258,11 @@ def plan_read(access: Access, domain: tuple[int, ...], shape: tuple[int, ...], o
     ``op`` and ``shapes`` (of all operands) are needed where coordinates are data.
     """
     lines = [as_line(entry, len(domain)) for entry in access.coordinates]
-    if all(line is not None for line in lines):
-        padding = _padding(op, lines, domain, shape, access.fill)  # type: ignore[arg-type]
+    known = [line for line in lines if line is not None]
+    if len(known) == len(lines):
+        padding = _padding(op, known, domain, shape, access.fill)
         if padding is not _TOO_LARGE:
-            return LineRead(_shifted(lines, padding), domain, padding)  # type: ignore[arg-type]
+            return LineRead(_shifted(known, padding), domain, padding)
     coordinates = [Coordinate(op, entry, domain, shapes) for entry in access.coordinates]
     return GatherRead(op, access, coordinates, domain, shape)
 
@@ -270,7 +271,7 @@ _TOO_LARGE = Padding((), (), None)
 
 
 def _padding(op: Op | None, lines: Sequence[Line], domain: Sequence[int], shape: Sequence[int],
-             fill: Any) -> Padding | None:
+             fill: Number | None) -> Padding | None:
     """The padding that keeps a read inside; None if it is inside, _TOO_LARGE if far more would be added
     than read.
     """

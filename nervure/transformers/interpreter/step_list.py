@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
-from nervure.transformers.interpreter.steps import Step, make_step, static_value
+from nervure.transformers.interpreter.steps import Step, Values, make_step, static_value
 from nervure.transformers.sizes import dropped_after, last_uses
 
 _NONE: Sequence[int] = ()
@@ -36,7 +35,7 @@ class StepList:
 
     def __init__(self, function: Function, bindings: Bindings) -> None:
         self._slots: dict[Value, int] = {}
-        self._start: list[Any] = []
+        self._start: Values = []
         self._reads: list[tuple[int, Variable]] = []
         self._steps: list[Step] = []
         self._ops: list[Op] = []
@@ -68,7 +67,7 @@ class StepList:
         return [[slots[value] for value in dropped_after(op, last)] or _NONE for op in self._ops]
 
     def run(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
-            clock: list[int] | None = None) -> list[Any]:
+            clock: list[int] | None = None) -> Values:
         """The values of the function's roots; ``clock`` is extended by the time, in nanoseconds, after each step."""
         values = self._start.copy()
         for slot, array in zip(self._arguments, arguments, strict=True):
@@ -100,7 +99,7 @@ class StepList:
             raise
         return [values[slot] for slot in self._results]
 
-    def _check_nan(self, op: Op, values: list[Any]) -> None:
+    def _check_nan(self, op: Op, values: Values) -> None:
         """NumericError if an op has made a NaN from operands that have none."""
         if not any([_has_nan(values[self._slots[value]]) for value in op.outputs]):
             return
@@ -111,6 +110,6 @@ class StepList:
                       expected="numbers and infinities")
 
 
-def _has_nan(value: Any) -> bool:
+def _has_nan(value: np.ndarray) -> bool:
     value = widen(value)
     return value.dtype.kind in "fc" and bool(np.isnan(value).any())

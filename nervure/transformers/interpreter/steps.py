@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NotSupported, NumericError, ShapeMismatch, WrongKind
-from nervure.ir.kinds import Elementwise, Structured, View
+from nervure.errors import InvalidArgument, NervureError, NotSupported, NumericError, ShapeMismatch, WrongKind
+from nervure.ir.kinds import Elementwise, ScalarExpression, Structured, View
 from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Op
+from nervure.ir.op import Op, Value
 from nervure.ir.ordered_locks import Visit, visiting
 from nervure.ops.effects import Guard, HostCall, PrintOp
 from nervure.transformers.arguments import as_array
@@ -69,7 +69,7 @@ def supports(op_class: type[Op]) -> bool:
     return issubclass(op_class, tuple(_MAKERS))
 
 
-def static_value(op: Op, bindings: Bindings) -> Any:
+def static_value(op: Op, bindings: Bindings) -> np.ndarray:
     """The value of a constant."""
     if isinstance(op, Constant):
         return op.array
@@ -81,7 +81,7 @@ def static_value(op: Op, bindings: Bindings) -> Any:
 # -- elementwise -------------------------------------------------------------------------------------------
 
 
-def _elementwise(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _elementwise(op: Elementwise, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     results = [(output._type.dtype, numbers(output._type.shape, bindings)) for output in op.outputs]
     if len(outputs) != 1:
         return partial(_apply_several, op.evaluate, inputs, outputs, results)
@@ -91,26 +91,26 @@ def _elementwise(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> 
     return partial(_apply, op.evaluate, inputs, outputs[0], dtype, dtype.numpy, shape)
 
 
-def _apply_unary(evaluate: Any, source: int, target: int, dtype: DType, wanted: np.dtype[Any],
+def _apply_unary(evaluate: ScalarExpression, source: int, target: int, dtype: DType, wanted: np.dtype,
                  shape: tuple[int, ...], values: Values) -> None:
     result = evaluate(_SCALARS, values[source])
     values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
 
 
-def _apply(evaluate: Any, inputs: Slots, target: int, dtype: DType, wanted: np.dtype[Any],
+def _apply(evaluate: ScalarExpression, inputs: Slots, target: int, dtype: DType, wanted: np.dtype,
            shape: tuple[int, ...], values: Values) -> None:
     result = evaluate(_SCALARS, *[values[slot] for slot in inputs])
     values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
 
 
-def _apply_several(evaluate: Any, inputs: Slots, outputs: Slots, results: Sequence[tuple[DType, tuple[int, ...]]],
-                   values: Values) -> None:
+def _apply_several(evaluate: ScalarExpression, inputs: Slots, outputs: Slots,
+                   results: Sequence[tuple[DType, tuple[int, ...]]], values: Values) -> None:
     elements = evaluate(_SCALARS, *[values[slot] for slot in inputs])
     for slot, element, (dtype, shape) in zip(outputs, elements, results, strict=True):
         values[slot] = _settled(element, dtype, shape)
 
 
-def _settled(result: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
+def _settled(result: np.ndarray, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     """A result rounded to its element type; a constant one is broadcast."""
     result = convert(result, dtype)
     return result if result.shape == shape else np.broadcast_to(result, shape)
@@ -119,11 +119,11 @@ def _settled(result: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
 # -- views and structures ------------------------------------------------------------------------------------
 
 
-def _shapes(values: Sequence[Any], bindings: Bindings) -> list[tuple[int, ...]]:
+def _shapes(values: Sequence[Value], bindings: Bindings) -> list[tuple[int, ...]]:
     return [numbers(value.type.shape, bindings) for value in values]
 
 
-def _view(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _view(op: View, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     take, target = view_of(op.view, _shapes(op.operands, bindings), bindings, op), outputs[0]
 
     def step(values: Values) -> None:
@@ -131,7 +131,7 @@ def _view(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     return step
 
 
-def _structured(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _structured(op: Structured, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     structure = op.structure(*[operand.type for operand in op.operands])
     results = [(numbers(output.type.shape, bindings), output.type.dtype) for output in op.outputs]
     plan = Plan(structure, _shapes(op.operands, bindings), results, op, bindings)
@@ -145,7 +145,7 @@ def _structured(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> S
 # -- effects -------------------------------------------------------------------------------------------------
 
 
-def _print(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _print(op: PrintOp, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     (source,), (target,) = inputs, outputs
     start = f"{op.prefix}: " if op.prefix else ""
 
@@ -155,8 +155,8 @@ def _print(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     return step
 
 
-def _guard(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    kind = NumericError if op.kind == "numeric" else InvalidArgument
+def _guard(op: Guard, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+    kind: type[NervureError] = NumericError if op.kind == "numeric" else InvalidArgument
 
     def step(values: Values) -> None:
         condition = np.asarray(values[inputs[0]])
@@ -167,7 +167,7 @@ def _guard(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     return step
 
 
-def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
+def _host_call(op: HostCall, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
     declared = [(output.type.dtype, numbers(output.type.shape, bindings)) for output in op.outputs]
 
     def step(values: Values) -> None:
@@ -183,14 +183,14 @@ def _host_call(op: Any, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
     return step
 
 
-def _lent(value: Any) -> np.ndarray:
+def _lent(value: np.ndarray) -> np.ndarray:
     """A value for a host function: a copy, which it may keep, since the memory of values does not outlive the call."""
     array = np.array(value, order="C", copy=True)
     array.flags.writeable = False
     return array
 
 
-def _returned(op: Any, result: Any, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+def _returned(op: HostCall, result: object, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
     """What a host function returned, copied: the function may keep its array and write it later."""
     if result is None:
         raise op.fail(WrongKind, "the host function returned None", got=None, expected=f"{dtype.short}{list(shape)}",

@@ -18,13 +18,13 @@ Sums and products of float32 and narrower add up in float64 and are rounded once
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
-from nervure.errors import InternalError, InvalidArgument
+from nervure.errors import InternalError, InvalidArgument, NervureError, Parts
 from nervure.ir.kinds import Access, Element, Structure, multiply_body
 from nervure.ir.op import Op
 from nervure.transformers.convert import convert, widen
@@ -33,6 +33,7 @@ from nervure.transformers.interpreter.contraction import Roles
 from nervure.transformers.interpreter.reading import Read, Taker, plan_read
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.writing import Combiner, LineWrite, Output, Write, combiner, plan_write
+from nervure.transformers.sizes import numbers
 from nervure.types.dim import DimLike, evaluate, substitute
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
 
@@ -52,7 +53,7 @@ class Plan:
                  op: Op | None = None, bindings: Mapping[str, int] | None = None) -> None:
         self._op, self._results, self._bindings = op, results, bindings or {}
         self._structure = structure = _bound(structure, self._bindings)
-        self._domain: Shape = structure.domain  # type: ignore[assignment]  # numbers, once bound
+        self._domain = numbers(structure.domain, {})  # there are no symbols any more
         self._is_empty = 0 in self._domain
         if self._is_empty:
             return
@@ -65,7 +66,7 @@ class Plan:
             for access, (shape, _) in zip(structure.writes, results, strict=True)]
         self._roles = self._as_contraction()
 
-    def run(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def run(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """The outputs, in their element types."""
         if self._is_empty:
             return self._of_nothing(operands)
@@ -77,7 +78,7 @@ class Plan:
 
     # -- an empty domain ---------------------------------------------------------------------------------
 
-    def _of_nothing(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _of_nothing(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """What is left where nothing is visited: the initial value or the combiner's unit."""
         structure = self._structure
         if structure.initial is not None:
@@ -93,46 +94,46 @@ class Plan:
 
     # -- body, reduction, write ----------------------------------------------------------------------------
 
-    def _evaluated(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _evaluated(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         takers = self._open(operands)
         initial = None if self._structure.initial is None else operands[self._structure.initial]
         parts = list(boxes(self._domain, BOX_LIMIT, self._bindings))
         outputs: list[Output | None] = [None] * len(self._writes)
-        finished: list[Any] = [None] * len(self._writes)
+        moved: dict[int, np.ndarray] = {}
         for box in parts:
             for at, elements in enumerate(self._elements(takers, box)):
                 write, dtype = self._writes[at], self._adding_type(at)
                 reduced = self._reduced(elements, at, box, dtype)
                 if box.whole and initial is None and isinstance(write, LineWrite) and write.moves:
-                    finished[at] = write.arranged(reduced)
+                    moved[at] = write.arranged(reduced)
                     continue
                 output = outputs[at] = outputs[at] or self._start(at, dtype, initial, operands)
                 output.put(box, reduced)
-        return tuple([self._stored(at, finished[at] if output is None else output.finish())
+        return tuple([self._stored(at, moved[at] if output is None else output.finish())
                       for at, output in enumerate(outputs)])
 
-    def _open(self, operands: Sequence[Any]) -> list[Taker]:
+    def _open(self, operands: Sequence[np.ndarray]) -> list[Taker]:
         return [read.open(operand, operands) for read, operand in zip(self._reads, operands, strict=True)
                 if read is not None]
 
-    def _elements(self, takers: Sequence[Taker], box: Box) -> tuple[Any, ...]:
+    def _elements(self, takers: Sequence[Taker], box: Box) -> tuple[np.ndarray, ...]:
         """What the body gives for the points of a box; each broadcasts over it."""
         values = self._structure.body(NumPyScalars(box.values), *[take(box) for take in takers])
         return values if isinstance(values, tuple) else (values,)
 
-    def _reduced(self, elements: Any, at: int, box: Box, dtype: np.dtype[Any]) -> Any:
+    def _reduced(self, elements: np.ndarray, at: int, box: Box, dtype: np.dtype) -> np.ndarray:
         """The elements over the dimensions that output ``at`` depends on, as ``dtype``."""
         elements = convert(elements, self._results[at][1]) if self._combiner.function is None else widen(elements)
         elements = np.broadcast_to(elements, box.lengths)
         axes = tuple([d for d in range(len(box.lengths)) if d not in self._writes[at].dims])
         return self._combiner.reduce(elements, axes, dtype)
 
-    def _start(self, at: int, dtype: np.dtype[Any], initial: Any, operands: Sequence[Any]) -> Output:
+    def _start(self, at: int, dtype: np.dtype, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
         if initial is not None:
             initial = widen(initial).astype(dtype) if initial.dtype != dtype else initial
         return self._writes[at].start(dtype, initial, operands)
 
-    def _adding_type(self, at: int) -> np.dtype[Any]:
+    def _adding_type(self, at: int) -> np.dtype:
         """The type in which an output adds up."""
         dtype = self._results[at][1]
         if self._combiner.function is None:
@@ -142,7 +143,7 @@ class Plan:
             exact = _WIDER.get(exact, exact)
         return exact.numpy
 
-    def _stored(self, at: int, result: Any) -> Any:
+    def _stored(self, at: int, result: np.ndarray) -> np.ndarray:
         """A result in its element type. What adds up in integers wraps, as the sum itself does."""
         dtype = self._results[at][1]
         if result.dtype == dtype.numpy:
@@ -163,7 +164,7 @@ class Plan:
             return None
         return Roles.of(left, right, kept)
 
-    def _contracted(self, roles: Roles, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _contracted(self, roles: Roles, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         dtype, write = self._adding_type(0), self._writes[0]
         operands = [operand if read is None else widen(operand).astype(dtype)
                     for read, operand in zip(self._reads, operands, strict=True)]
@@ -177,11 +178,12 @@ class Plan:
                 return (self._stored(0, write.arranged(elements)),)
             output = output or write.start(dtype, None, operands)
             output.put(box, elements)
-        return (self._stored(0, output.finish()),)  # type: ignore[union-attr]  # the domain is not empty
+        assert output is not None  # the domain is not empty
+        return (self._stored(0, output.finish()),)
 
     # -- custom combiners ------------------------------------------------------------------------------------
 
-    def _folded(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def _folded(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         """Tuples combined pairwise in order, all positions of the output at once."""
         takers = self._open(operands)
         kept = self._writes[0].dims
@@ -200,14 +202,15 @@ class Plan:
                 output.put(box, np.broadcast_to(self._stored(at, value), lengths))
         return tuple([output.finish() for output in outputs])
 
-    def _rows(self, elements: Any, box: Box, kept: Sequence[int]) -> Any:
+    def _rows(self, elements: np.ndarray, box: Box, kept: Sequence[int]) -> np.ndarray:
         """The elements with the reduced dimensions in front, flattened in row-major order."""
         reduced = [d for d in range(len(box.lengths)) if d not in kept]
         elements = np.broadcast_to(widen(elements), box.lengths).transpose([*reduced, *kept])
         return elements.reshape(-1, *elements.shape[len(reduced):])
 
-    def _fold(self, scalars: NumPyScalars, rows: tuple[Any, ...]) -> tuple[Any, ...]:
-        combine: Callable[..., Any] = self._structure.combine  # type: ignore[assignment]  # _folded is for functions
+    def _fold(self, scalars: NumPyScalars, rows: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        combine = self._structure.combine
+        assert callable(combine)
         while (count := len(rows[0])) > 1:
             even = count - count % 2
             pairs = combine(scalars, tuple([row[:even:2] for row in rows]), tuple([row[1:even:2] for row in rows]))
@@ -215,7 +218,7 @@ class Plan:
                 np.concatenate([pair, row[even:].astype(pair.dtype)]) for pair, row in zip(pairs, rows, strict=True)])
         return tuple([row[0] for row in rows])
 
-    def _fail(self, kind: Any, message: str, **parts: Any) -> Exception:
+    def _fail(self, kind: type[NervureError], message: str, **parts: Unpack[Parts]) -> NervureError:
         return kind(message, **parts) if self._op is None else self._op.fail(kind, message, **parts)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class InterpreterExecutable(Executable):
         return StepList(self.function, bindings)
 
     def run(self, specialised: StepList, arguments: Sequence[np.ndarray],
-            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         return specialised.run(arguments, states)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],

@@ -10,11 +10,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from nervure.errors import InternalError
 from nervure.ir.kinds import Access
 from nervure.ir.op import Op
 from nervure.transformers.binding import Bindings
@@ -27,12 +25,13 @@ from nervure.types.layout import Layout, row_major
 from nervure.types.view import ComplexView, Reshape, SimpleView
 
 Shape = tuple[int, ...]
-Taker = Callable[[Any], Any]
+Assemble = Callable[[Sequence[np.ndarray]], np.ndarray]
+Taker = Callable[[np.ndarray], np.ndarray]
 _NOTHING: Bindings = {}
 
 
-def view_of(view: Any, sources: Sequence[Shape], bindings: Bindings,
-            op: Op | None = None) -> Callable[[Sequence[Any]], Any]:
+def view_of(view: SimpleView | ComplexView, sources: Sequence[Shape], bindings: Bindings,
+            op: Op | None = None) -> Assemble:
     """A view description as a function of the operands, which have these shapes; ``op`` is named in errors."""
     if isinstance(view, SimpleView):
         shape = numbers(view.shape, bindings)
@@ -40,12 +39,10 @@ def view_of(view: Any, sources: Sequence[Shape], bindings: Bindings,
             return lambda operands: np.reshape(operands[0], shape)
         take = view_taker(_bound(view.index_map, shape, bindings), sources[0], op)
         return lambda operands: take(operands[0])
-    if isinstance(view, ComplexView):
-        return _assembled(view, sources, bindings)
-    raise InternalError(f"no such view: {view!r}")
+    return _assembled(view, sources, bindings)
 
 
-def _assembled(view: ComplexView, sources: Sequence[Shape], bindings: Bindings) -> Callable[[Sequence[Any]], Any]:
+def _assembled(view: ComplexView, sources: Sequence[Shape], bindings: Bindings) -> Assemble:
     """A view over several tensors: its pieces copied side by side."""
     shape = numbers(view.shape, bindings)
     pieces = []
@@ -59,7 +56,7 @@ def _assembled(view: ComplexView, sources: Sequence[Shape], bindings: Bindings) 
             take = view_taker(_bound(piece.index_map, extents, bindings), sources[operand])
         pieces.append((box, operand, take, piece.constant))
 
-    def assemble(operands: Sequence[Any]) -> Any:
+    def assemble(operands: Sequence[np.ndarray]) -> np.ndarray:
         result = np.empty(shape, operands[0].dtype)
         for box, operand, take, constant in pieces:
             result[box] = constant if take is None else take(operands[operand])
@@ -78,7 +75,7 @@ def view_taker(index_map: IndexMap, source: Shape, op: Op | None = None) -> Take
     Affine coordinates give a view of any array; those that are affine only together, as a reshape's are, a
     view of a contiguous one; the rest (folded and wrapped indices) a new array.
     """
-    shape: Shape = index_map.shape  # type: ignore[assignment]  # no symbols: numbers
+    shape = numbers(index_map.shape, _NOTHING)
     if 0 in shape:
         return lambda array: np.empty(shape, array.dtype)
     read = plan_read(Access(index_map.coordinates), shape, source, op)
@@ -92,11 +89,11 @@ def view_taker(index_map: IndexMap, source: Shape, op: Op | None = None) -> Take
     return lambda array: _of_shape(read.open(array, ())(box), shape)
 
 
-def _of_shape(array: Any, shape: Shape) -> Any:
+def _of_shape(array: np.ndarray, shape: Shape) -> np.ndarray:
     return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
-def _strided(array: Any, shape: Shape, layout: Layout) -> Any:
+def _strided(array: np.ndarray, shape: Shape, layout: Layout) -> np.ndarray:
     """A row-major array, walked with other strides (in elements)."""
     flat = np.ascontiguousarray(array).reshape(-1)
     strides, offset = numbers(layout.strides, _NOTHING), layout.offset

@@ -18,11 +18,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import NamedTuple
 
 import numpy as np
 
 from nervure.ir.kinds import Access
+from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
 from nervure.transformers.interpreter.dense import dense_rows
@@ -43,11 +45,11 @@ class Combiner(NamedTuple):
     ``ordered`` says that the order of writes to one place matters.
     """
 
-    function: Any
-    unit: Callable[[np.dtype[Any]], Any]
+    function: np.ufunc | None
+    unit: Callable[[np.dtype], Number]
     ordered: bool = False
 
-    def reduce(self, elements: Any, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    def reduce(self, elements: np.ndarray, axes: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """The elements combined along axes, in row-major order where order matters, as ``dtype``."""
         if not axes:
             return elements
@@ -57,7 +59,7 @@ class Combiner(NamedTuple):
             elements, axes = dense_rows(elements, axes), (-1,)
         return self.function.reduce(elements, axis=axes, dtype=dtype, initial=self.unit(dtype))
 
-    def into(self, target: Any, elements: Any) -> None:
+    def into(self, target: np.ndarray, elements: np.ndarray) -> None:
         """Combines elements into a view, each into its own place."""
         if self.function is None:
             target[...] = elements
@@ -65,11 +67,11 @@ class Combiner(NamedTuple):
             self.function(target, elements, out=target, casting="unsafe")
 
 
-def _lowest(dtype: np.dtype[Any]) -> Any:
+def _lowest(dtype: np.dtype) -> Number:
     return False if dtype.kind == "b" else np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-def _highest(dtype: np.dtype[Any]) -> Any:
+def _highest(dtype: np.dtype) -> Number:
     return True if dtype.kind == "b" else np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
 
 
@@ -97,9 +99,9 @@ class Output(NamedTuple):
 
     buffer: np.ndarray
     result: np.ndarray
-    add: Callable[[Any, Box, Any], None]
+    add: Callable[[np.ndarray, Box, np.ndarray], None]
 
-    def put(self, box: Box, elements: Any) -> None:
+    def put(self, box: Box, elements: np.ndarray) -> None:
         """Combines the elements of a box: one dimension for each that the write depends on, in the domain's
         order.
         """
@@ -120,11 +122,11 @@ class Write:
     def __init__(self, dims: tuple[int, ...], shape: tuple[int, ...], combiner: Combiner) -> None:
         self.dims, self._shape, self._combiner = dims, shape, combiner
 
-    def start(self, dtype: np.dtype[Any], initial: Any, operands: Sequence[Any]) -> Output:
+    def start(self, dtype: np.dtype, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
         """An output that adds up in ``dtype``, from ``initial`` or from the combiner's unit."""
         raise NotImplementedError
 
-    def buffer(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    def buffer(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Memory that holds the combiner's unit everywhere."""
         return np.full(shape, dtype.type(self._combiner.unit(dtype)), dtype)
 
@@ -150,7 +152,7 @@ class LineWrite(Write):
         self._extents = tuple([before + max(length, high + 1)
                                for before, (_, high), length in zip(below, ends, shape, strict=True)])
         # The ellipsis makes a view of memory without dimensions, too, where NumPy would give a number.
-        self._inner: tuple[Any, ...] = (
+        self._inner: tuple[slice | EllipsisType, ...] = (
             *[slice(before, before + length) for before, length in zip(below, shape, strict=True)], ...)
         self._lines = [Line(line.steps, line.start + before) for line, before in zip(lines, below, strict=True)]
         self._mains = [max(line.dims, key=domain.__getitem__) if line.dims else None for line in lines]
@@ -161,25 +163,25 @@ class LineWrite(Write):
             main is not None and line.steps[main] == 1 and line.start == 0 and domain[main] == length
             for line, main, length in zip(lines, self._mains, shape, strict=True)])
 
-    def arranged(self, elements: Any) -> Any:
+    def arranged(self, elements: np.ndarray) -> np.ndarray:
         """The elements with the loops' dimensions first and then one a coordinate."""
         return elements.transpose(self._order)
 
-    def start(self, dtype: np.dtype[Any], initial: Any, operands: Sequence[Any]) -> Output:
+    def start(self, dtype: np.dtype, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
         buffer = self.buffer(self._extents, dtype)
         if initial is not None:
             buffer[self._inner] = initial
         return Output(buffer, buffer[self._inner], self.put)
 
-    def put(self, buffer: Any, box: Box, elements: Any) -> None:
+    def put(self, buffer: np.ndarray, box: Box, elements: np.ndarray) -> None:
         """Combines the elements of a box into slices of the buffer."""
         elements = self.arranged(elements)
         shape = [1 if main is None else box.lengths[main] for main in self._mains]
         for place in product(*[range(box.lengths[d]) for d in self._loops]):
             fixed = dict(zip(self._loops, place, strict=True))
-            slices = [self._slice(line, main, box, fixed)
-                      for line, main in zip(self._lines, self._mains, strict=True)]
-            self._combiner.into(buffer[(*slices, ...)], elements[place].reshape(shape))
+            part: tuple[slice | EllipsisType, ...] = (*[
+                self._slice(line, main, box, fixed) for line, main in zip(self._lines, self._mains, strict=True)], ...)
+            self._combiner.into(buffer[part], elements[place].reshape(shape))
 
     def _slice(self, line: Line, main: int | None, box: Box, fixed: dict[int, int]) -> slice:
         first = line.start + sum([line.steps[d] * (box.starts[d] + fixed.get(d, 0)) for d in line.dims])
@@ -201,7 +203,7 @@ class ScatterWrite(Write):
         super().__init__(dims, shape, combiner)
         self._op, self._coordinates, self._drop = op, coordinates, drop
 
-    def start(self, dtype: np.dtype[Any], initial: Any, operands: Sequence[Any]) -> Output:
+    def start(self, dtype: np.dtype, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
         buffer = self.buffer(self._shape, dtype)
         if initial is not None:
             buffer[...] = initial
@@ -209,7 +211,7 @@ class ScatterWrite(Write):
         return Output(buffer.reshape(-1), buffer,
                       lambda flat, box, elements: self.put(flat, [place(box) for place in coordinates], box, elements))
 
-    def put(self, buffer: np.ndarray, places: Sequence[np.ndarray], box: Box, elements: Any) -> None:
+    def put(self, buffer: np.ndarray, places: Sequence[np.ndarray], box: Box, elements: np.ndarray) -> None:
         """Combines the elements of a box into the flat buffer at the places that the coordinates name, in
         row-major order.
         """
@@ -217,7 +219,7 @@ class ScatterWrite(Write):
         if outside is not None and not self._drop:
             ends = [(int(place.min()), int(place.max())) for place in places]
             raise out_of_range(self._op, "written", ends, self._shape)
-        flat: Any = np.zeros((1,) * len(box.lengths), np.int64)
+        flat = np.zeros((1,) * len(box.lengths), np.int64)
         for place, length in zip(places, self._shape, strict=True):
             flat = flat * length + place
         used = tuple([box.lengths[d] if d in self.dims else 1 for d in range(len(box.lengths))])

@@ -19,6 +19,7 @@ gives 0. An expression that grows past all use (32 levels, 8,000 characters in o
 40 digits) is an InvalidArgument; a product that would multiply out to more than 128 terms stays a product.
 """
 
+from nervure.types.dim.evaluation import compile_dim, evaluate, evaluate_arrays, evaluate_with
 from nervure.types.dim.expression import (
     Dim,
     DimLike,
@@ -33,11 +34,7 @@ from nervure.types.dim.expression import (
 from nervure.types.dim.queries import (
     affine,
     bounds,
-    compile_dim,
     equal,
-    evaluate,
-    evaluate_arrays,
-    evaluate_with,
     index_symbols,
     less_equal,
     simplify,

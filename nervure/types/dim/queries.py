@@ -1,28 +1,24 @@
-"""Questions about dimensions and their evaluation: what holds for all values, and what the value is.
+"""Queries on symbolic dimensions: what holds for all values of the symbols, and what an expression is made of.
 
 >>> from nervure.types.dim import dim, index
 >>> n = dim("N", min=1)
->>> equal(n // 2 * 2, n), less_equal(n // 2, n), bounds(n % 4), evaluate(n // 2, {"N": 7})
-(None, True, (0, 3), 3)
+>>> equal(n // 2 * 2, n), less_equal(n // 2, n), bounds(n % 4)
+(None, True, (0, 3))
 >>> affine(n * index(0) + 3, ["%0"])
 ({'%0': N}, 3)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-import numpy as np
-
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import proof
 from nervure.types.dim.algebra import construct, rebuild, recombined
 from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, upper_bound
-from nervure.types.dim.expression import Declared, Dim, DimLike, integer, made, merged, parts
+from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
 from nervure.types.dim.interval import EVERYTHING, Interval, intersect
-from nervure.types.dim.polynomial import Kind, Polynomial, constant
-from nervure.types.dim.values import ARRAYS, NUMBERS, Arithmetic, compiled
+from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant
 
 RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]
 
@@ -171,60 +167,43 @@ def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLik
     return {name: made(coefficients[name], x._declared) for name in wanted}, made(rest, x._declared)
 
 
-def evaluate(x: DimLike, bindings: Mapping[str, int]) -> int:
-    """The value of x where each symbol has the given value; dividing by 0 gives 0.
+class Factor(NamedTuple):
+    """A domain index (with its name), or an operation on dimensions."""
 
-    Raises InvalidArgument that names a symbol without a value.
+    kind: Kind
+    operands: tuple[DimLike, ...]
+    name: str
+
+
+def index_terms(x: DimLike) -> list[tuple[DimLike, tuple[Factor, ...]]]:
+    """(coefficient, factors) with x == the sum of their products: the factors depend on domain indices, the
+    coefficients do not. What depends on no index comes last, if there is any.
+
+    >>> from nervure.types.dim import dim, index
+    >>> n = dim("N")
+    >>> for coefficient, factors in index_terms(n * index(0) + (index(0) + n) // 4 + 2 * n + 1):
+    ...     print(coefficient, [(factor.kind.name, factor.operands, factor.name) for factor in factors])
+    N [('SYMBOL', (), '%0')]
+    1 [('FLOOR_DIVIDE', (%0 + N, 4), '')]
+    2*N + 1 []
     """
     if not isinstance(x, Dim):
-        return parts(x, "evaluate")[0].constant or 0
-    numbers = {}
-    for name in x._polynomial.names:
-        number = integer(_binding(bindings, name))
-        if number is None:
-            raise WrongKind(f"the value of {name} is not an integer", op="evaluate", operand=name,
-                            got=repr(bindings[name]), expected="int")
-        numbers[name] = number
-    return compiled(x._polynomial, NUMBERS)(numbers)
+        return [(x, ())] if x else []
+    groups: dict[Monomial, dict[Monomial, int]] = {}
+    for monomial, coefficient in x._polynomial.terms.items():
+        varying = tuple([atom for atom in monomial if _varies(atom)])
+        fixed = tuple([atom for atom in monomial if not _varies(atom)])
+        groups.setdefault(varying, {})[fixed] = coefficient
+    terms = [(made(Polynomial(terms), x._declared), tuple([_factor(atom, x) for atom in varying]))
+             for varying, terms in groups.items()]
+    return sorted(terms, key=lambda term: not term[1])
 
 
-def evaluate_arrays(x: DimLike, bindings: Mapping[str, int | np.ndarray]) -> int | np.ndarray:
-    """The values of x where symbols have integer arrays as values, element by element, broadcast; in int64.
-
-    Raises InvalidArgument for a symbol without a value and for a coefficient past 64 bits.
-    """
-    if not isinstance(x, Dim):
-        return x
-    values = {}
-    for name in x._polynomial.names:
-        value = _binding(bindings, name)
-        values[name] = value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else value
-    try:
-        return compiled(x._polynomial, ARRAYS)(values)
-    except OverflowError:
-        raise InvalidArgument("a number in this dimension does not fit 64 bits", op="evaluate_arrays",
-                              got=str(x), expected="numbers below 2**63") from None
+def _varies(atom: Atom) -> bool:
+    return any([name.startswith("%") for name in atom.names])
 
 
-def evaluate_with(x: DimLike, values: Mapping[str, Any], floor_divide: Any, remainder: Any, minimum: Any,
-                  maximum: Any) -> Any:
-    """The value of x over other numbers: what the symbols stand for has ``+ * **`` of its own, the rest is given."""
-    if not isinstance(x, Dim):
-        return x
-    return compiled(x._polynomial, Arithmetic(floor_divide, remainder, minimum, maximum))(values)
-
-
-def compile_dim(x: DimLike) -> Callable[[Mapping[str, int]], int]:
-    """A function from bindings to the value of x: ``evaluate`` without checks, for repeated use."""
-    if not isinstance(x, Dim):
-        return lambda bindings: x
-    return compiled(x._polynomial, NUMBERS)
-
-
-def _binding(bindings: Mapping[str, object], name: str) -> object:
-    try:
-        return bindings[name]
-    except KeyError:
-        raise InvalidArgument(f"the symbol {name} has no value", op="evaluate", operand=name,
-                              got=f"values of {', '.join(sorted(bindings)) or 'no symbol'}",
-                              expected=f"a value of {name}", help=did_you_mean(name, bindings)) from None
+def _factor(atom: Atom, x: Dim) -> Factor:
+    if atom.kind is Kind.SYMBOL:
+        return Factor(atom.kind, (), str(atom))
+    return Factor(atom.kind, tuple([made(operand, x._declared) for operand in atom.operands]), "")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Piece:
     extents: Shape
     operand: int | None = None
     index_map: IndexMap | None = None
-    constant: Any = None
+    constant: complex = 0
 
     def __str__(self) -> str:
         box = ", ".join(f"{start}:{start + extent}" for start, extent in zip(self.starts, self.extents, strict=True))
@@ -85,9 +84,9 @@ class Pad(ComplexView):
     """
 
     padding: Padding
-    value: Any
+    value: complex
 
-    def __init__(self, source: Shape, padding: Padding, value: Any = 0) -> None:
+    def __init__(self, source: Shape, padding: Padding, value: complex = 0) -> None:
         put(self, "sources", (source,))
         put(self, "padding", padded_shape(source, padding, "Pad")[0])
         put(self, "value", value)

@@ -14,8 +14,8 @@ With t the position before the padding (negative in front, n or more behind) and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, simplify
@@ -28,7 +28,7 @@ Padding = tuple[tuple[DimLike, DimLike], ...]
 """(before, after) for each dimension; negative amounts cut off."""
 
 
-def padded_shape(source: Shape, padding: Any, op: str) -> tuple[Padding, Shape]:
+def padded_shape(source: Shape, padding: Iterable[tuple[DimLike, DimLike]], op: str) -> tuple[Padding, Shape]:
     """The padding as a tuple of pairs, and the shape it gives. InvalidArgument unless there is a pair a dimension and
     no length becomes negative."""
     try:

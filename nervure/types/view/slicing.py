@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
@@ -97,12 +98,12 @@ def _no_step(item: slice) -> InvalidArgument:
                            expected="1 or more, or -1 or less", help="nv.broadcast repeats an element")
 
 
-def _no_range(item: Any) -> WrongKind:
+def _no_range(item: object) -> WrongKind:
     return WrongKind("a slice has integers or None as ends, and an int as step", op="Slice", operand="slice",
                      got=item, expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
 
 
-def checked_range(entry: Any, length: DimLike, operand: str, op: str) -> Range:
+def checked_range(entry: Iterable[DimLike], length: DimLike, operand: str, op: str) -> Range:
     """A (start, extent, step) of which all positions are known to be in [0, length).
 
     IndexOutOfRange where one is outside, InvalidArgument where that is not known, or the step is 0 or of unknown sign.

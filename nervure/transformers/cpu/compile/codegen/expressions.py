@@ -23,7 +23,8 @@ from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I64
 from nervure.types.dim import DimLike, bounds, index_symbols
-from nervure.types.dim.structure import Factor, Kind, index_terms
+from nervure.types.dim.polynomial import Kind
+from nervure.types.dim.queries import Factor, index_terms
 from nervure.types.dtype import float64, int64
 
 _OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min", Kind.MAXIMUM: "max",
