@@ -42,6 +42,7 @@ from nervure.kernel.ir import (
     Kernel,
     Literal,
     Load,
+    Prefetch,
     Reduce,
     Scalar,
     Statement,
@@ -167,14 +168,18 @@ class _Run:
 
     def _place(self, statement: Access, address: Address) -> int:
         """Where a load or store goes, which is inside of its buffer."""
+        place = self._position(address)
+        size = len(self._memory[statement.buffer].array)
+        if not 0 <= place < size:
+            self._fail(statement, f"place {place} is outside of {statement.buffer.name}, which has {size}")
+        return place
+
+    def _position(self, address: Address) -> int:
         place = self._number(address.base)
         for index, step in address.steps:
             place += self._number(step) * self._names[index.name]
         for stride, variable in address.terms:
             place += self._number(stride) * int(self._scalar(variable))
-        size = len(self._memory[statement.buffer].array)
-        if not 0 <= place < size:
-            self._fail(statement, f"place {place} is outside of {statement.buffer.name}, which has {size}")
         return place
 
     def _fail(self, statement: Statement, problem: str) -> NoReturn:
@@ -273,6 +278,10 @@ class _Run:
         if memory.written is not None:
             memory.written.add(place)
 
+    def _prefetch(self, statement: Prefetch) -> None:
+        """Nothing but that its address can be computed."""
+        self._position(statement.address)
+
     def _check(self, statement: Check) -> None:
         if not self._scalar(statement.condition):
             self.failures.append(Failure(statement.failure, int(self._scalar(statement.value))))
@@ -280,4 +289,5 @@ class _Run:
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {
     For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Apply: _Run._apply, Index: _Run._index,
-    Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair, Check: _Run._check}
+    Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair, Prefetch: _Run._prefetch,
+    Check: _Run._check}

@@ -16,6 +16,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | variable "=" buffer "[" address "]" ["if" scalar "else" scalar]
                 | buffer "[" address "]" [combine] "=" scalar ["if" scalar] ["streaming" dim]
                 | buffer "[" address "]" "=" scalar "," scalar ["streaming" dim]
+                | "prefetch" buffer "[" address "]"
                 | "check" scalar "else" number "," scalar
     widths    ::= "lanes" number* "masked" number ["unrolled"]
     tile      ::= "tile" number "lanes" number*
@@ -43,6 +44,8 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   writes nothing there. A store with *combine* combines with what lies there (``add``, ``multiply``, ``maximum``,
   ``minimum``, ``and``, ``or``). A store of two scalars writes the second behind the first. *streaming* says how it is
   stored, not what: past the caches, where the dimension is not 0.
+* **prefetch** has no effect, so that it may name a place outside of the buffer: machine code asks for the lines of
+  memory that as many lanes as run at once will touch, from there on.
 * **check** reports failure ``number`` with the scalar after it, where its condition is false. A call reports one of
   its failures.
 
@@ -380,6 +383,15 @@ class StorePair(Write):
     @property
     def addresses(self) -> tuple[Address, ...]:
         return self.address, replace(self.address, base=self.address.base + 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefetch(Simple):
+    """Asks for an element of a buffer ahead of time; no access, since it may be outside of the buffer."""
+
+    OPERANDS, DIMS = ("address",), ("address",)
+    buffer: Buffer
+    address: Address
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,6 +36,7 @@ from nervure.kernel.ir import (
     Index,
     Kernel,
     Load,
+    Prefetch,
     Reduce,
     Scalar,
     Statement,
@@ -57,7 +58,7 @@ MAX_DEPTH = 60
 INDENT = 2
 """Spaces that a body stands further to the right than its loop."""
 
-_KEYWORD = token(r"(?:for|check)(?= )")
+_KEYWORD = token(r"(?:for|check|prefetch)(?= )")
 _KIND = token(r"(?:reduce|fold|index)(?= )")
 _COMBINE = token("|".join(COMBINES))
 _COMBINERS = f"one of {', '.join(COMBINES)}"
@@ -139,6 +140,8 @@ class _Parser:
             return self._for(line, margin)
         if keyword == "check":
             return self._check(line)
+        if keyword == "prefetch":
+            return self._prefetch(line)
         names = [line.take(WORD, "a statement")]
         if line.accept("["):
             return self._store(line, names[0])
@@ -252,6 +255,13 @@ class _Parser:
         value = self._scope.scalar(line)
         line.end()
         return Check(condition, failure, value)
+
+    def _prefetch(self, line: Scanner) -> Prefetch:
+        name = line.take(WORD, "a buffer")
+        line.expect("[")
+        made = Prefetch(self._scope.buffer(line, name), self._scope.address(line))
+        line.end()
+        return made
 
     def _store(self, line: Scanner, name: str) -> Store | StorePair:
         buffer, address = self._scope.buffer(line, name), self._scope.address(line)

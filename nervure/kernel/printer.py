@@ -41,6 +41,7 @@ from nervure.kernel.ir import (
     Literal,
     Load,
     Loop,
+    Prefetch,
     Reduce,
     Scalar,
     Simple,
@@ -148,6 +149,8 @@ class _Printer:
         if isinstance(statement, Check):
             condition, value = self._scalar(statement.condition), self._scalar(statement.value)
             return f"check {condition} else {statement.failure}, {value}"
+        if isinstance(statement, Prefetch):
+            return f"prefetch {self._buffer(statement.buffer)}[{self._address(statement.address)}]"
         if isinstance(statement, Load | Store | StorePair):
             return self._access(statement)
         raise InternalError(f"there is no text of {statement!r:.80}")

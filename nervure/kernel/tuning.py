@@ -127,6 +127,23 @@ STREAMED_RESULT = 8 << 20
 STREAMED_ROW = 4096
 """Bytes of a row whose first and last line, shared with other rows, do not matter."""
 
+# -- prefetch --------------------------------------------------------------------------------------------------
+
+PREFETCH_DISTANCE = 2_048
+"""Bytes that a loop of long functions looks ahead: the best of ten distances from 0.5 to 32 KiB."""
+
+PREFETCHED_ROW = 65_536
+"""Bytes of a row that is asked for while the one before it is in use; a longer one would not stay in the caches."""
+
+ROWS_AHEAD_BY_NUMBER = 4
+"""Rows, found by numbers, between the one that is read and the one that is asked for."""
+
+PREFETCHED_ADDRESS = 24
+"""Statements that compute where such a row lies, and are run once more for it."""
+
+ROWS_AHEAD = 8
+"""Rows of a tile between the one that is read and the one that is asked for."""
+
 # -- proofs ----------------------------------------------------------------------------------------------------
 
 DEPENDENCE_EFFORT = 2_000

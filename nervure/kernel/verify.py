@@ -30,6 +30,7 @@ from nervure.kernel.ir import (
     Kernel,
     Load,
     Loop,
+    Prefetch,
     Reduce,
     Scalar,
     Statement,
@@ -175,14 +176,20 @@ class _Verifier:
         self._require(is_readable, statement, f"it reads {buffer.name} before anything is stored there")
 
     def _check_access(self, statement: Access) -> None:
+        self._check_address(statement)
+        if statement.valid is not None:
+            self._typed(statement, statement.valid, bool_, "its condition")
+        for place in statement.addresses if self._runs and not (statement.valid or statement.address.terms) else ():
+            self._check_place(statement, place)
+
+    def _check_address(self, statement: Access | Prefetch) -> None:
+        """It is one in a buffer of the kernel, written with what is known here."""
         buffer, address = statement.buffer, statement.address
         self._require(buffer in self._buffers, statement, f"{buffer.name} is no buffer of this kernel")
         self._require(buffer.role != "scratch" or self._in_parallel or not self._has_parallel, statement,
                       f"{buffer.name} belongs to a turn of the parallel loop, and this is outside of it")
         self._check_dims(statement)
         self._read(statement, statement.operands)
-        if statement.valid is not None:
-            self._typed(statement, statement.valid, bool_, "its condition")
         for _, scalar in address.terms:
             self._require(scalar.dtype.is_integer, statement, f"a term of its address is of {scalar.dtype}")
         names = [index.name for index, _ in address.steps]
@@ -190,8 +197,6 @@ class _Verifier:
         self._require(self._ranges.keys() >= set(names), statement, "it has a step of an index of no loop around it")
         strides = [stride for _, stride in address.steps] + [stride for stride, _ in address.terms]
         self._require(not any(map(index_symbols, strides)), statement, "a step has an index")
-        for place in statement.addresses if self._runs and statement.valid is None and not address.terms else ():
-            self._check_place(statement, place)
 
     def _check_place(self, statement: Access, address: Address) -> None:
         """Every place is inside of the buffer, for all values of the loop indices."""
@@ -300,4 +305,4 @@ class _Verifier:
 _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
     For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Apply: _Verifier._apply,
     Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store, StorePair: _Verifier._store_pair,
-    Check: _Verifier._check}
+    Prefetch: _Verifier._check_address, Check: _Verifier._check}

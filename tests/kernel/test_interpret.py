@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.interpret import Accumulator, interpret
-from nervure.kernel.ir import BLOCK, COMBINES, LANES, Buffer, Kernel
+from nervure.kernel.ir import BLOCK, COMBINES, LANES, Buffer, Kernel, Prefetch
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import index
 from nervure.types.dtype import bfloat16, bool_, complex64, float32, int8, int64, uint8
@@ -154,6 +156,14 @@ def copying(y, address, x_role="in"):
     body.store(y, at(i0=1), body.load(x, address))
     top.loop(I, 4, body, parallel=True)
     return Kernel("copying", (x, y), top.body)
+
+
+def test_a_prefetch_does_nothing_wherever_it_goes():
+    kernel = copying(y := Buffer("y", float32, 4, "out"), at(i0=1))
+    loop = replace(kernel.body[0], body=(Prefetch(y, at(-9, i0=30)), *kernel.body[0].body))
+    x = normal(4)
+    found, failures = run(replace(kernel, body=(loop,)), {}, x=x)
+    assert failures == [] and np.array_equal(found["y"], x)
 
 
 @pytest.mark.parametrize("base", [-1, 1])

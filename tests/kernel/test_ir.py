@@ -15,6 +15,7 @@ from nervure.kernel.ir import (
     Kernel,
     Literal,
     Load,
+    Prefetch,
     Reduce,
     Store,
     Variable,
@@ -41,31 +42,33 @@ def statements() -> list:
     address = Address(N, ((I, 3),), ((2, place),))
     body = (Load(a, X, address),)
     return [Apply(a, "add", (b, c)), Index(place, index(0) + N), Load(a, X, address, valid, b),
-            Store(X, address, b, None, valid), For(J, N, body), Reduce((d,), ("add",), ((J, N),), body, (a,)),
+            Store(X, address, b, None, valid), Prefetch(X, address), For(J, N, body),
+            Reduce((d,), ("add",), ((J, N),), body, (a,)),
             Fold((d,), ((J, N),), body, (a,), (b,), (c,), (Apply(place, "add", (b, c)),), (place,))]
 
 
 def test_operands_are_what_a_statement_reads_itself():
     names = [[scalar.dtype for scalar in statement.operands] for statement in statements()]
-    assert names == [[float32, float32], [], [int64, bool_, float32], [int64, float32, bool_], [], [float32],
+    assert names == [[float32, float32], [], [int64, bool_, float32], [int64, float32, bool_], [int64], [],
+                     [float32],
                      [float32, int64]]
 
 
 def test_results_and_arguments_are_what_it_defines():
     counts = [(len(statement.results), len(statement.arguments)) for statement in statements()]
-    assert counts == [(1, 0), (1, 0), (1, 0), (0, 0), (0, 0), (1, 0), (1, 2)]
+    assert counts == [(1, 0), (1, 0), (1, 0), (0, 0), (0, 0), (0, 0), (1, 0), (1, 2)]
 
 
 def test_dims_are_what_it_is_written_with():
     dims = [statement.dims for statement in statements()]
-    assert dims == [(), (index(0) + N,), (N, 3, 2), (N, 3, 2, 0), (N,), (N,), (N,)]
+    assert dims == [(), (index(0) + N,), (N, 3, 2), (N, 3, 2, 0), (N, 3, 2), (N,), (N,), (N,)]
 
 
 def test_a_statement_mentions_the_indices_in_its_own_dims():
-    assert [statement.mentions(I) for statement in statements()] == [False, True, True, True, False, False, False]
+    assert [statement.mentions(I) for statement in statements()] == [False, True, True, True, True, False, False, False]
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(8))
 def test_other_operands_and_results_take_the_place_of_all(number):
     statement = statements()[number]
     table = {x: Variable(x.dtype) for x in (*statement.operands, *statement.results, *statement.arguments)}
@@ -75,7 +78,7 @@ def test_other_operands_and_results_take_the_place_of_all(number):
     assert changed.bodies == statement.bodies and changed.dims == statement.dims
 
 
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(8))
 def test_what_does_not_change_stays_itself(number):
     statement = statements()[number]
     assert statement.substitute({LoopIndex(7): 1}) is statement

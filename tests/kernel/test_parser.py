@@ -55,7 +55,7 @@ def test_differences_are_seen():
                      (" vector", ""), ("2*i + j", "2*j + i"), ("v1 = add(v0, v0)", "v1 = multiply(v0, v0)"),
                      ("0.5_f32", "-0.5_f32"), ("y[j] = v1", "y[j] = v0"), ("y[j] = v1", "y[j] add = v1"),
                      ("3*v3", "4*v3"), (" if v2", ""), ("check v2 else 1", "check v2 else 2"), ("index j", "index i"),
-                     ("= v1, v0", "= v0, v1"), ("N//100", "N//101")):
+                     ("= v1, v0", "= v0, v1"), ("N//100", "N//101"), ("+ 99", "+ 98")):
         assert old in text
         changed = text.replace(old, new)
         if new == "f64[N]":
@@ -122,6 +122,7 @@ kernel k(in x: f32[N], in rows: i64[4], inout y: f32[40]):
       place = rows[row]
       check inside else 1, place
       column_number = index column
+      prefetch x[2*row + 8*place + 99]
       y[column] = sum
       y[row + 3*place + 1] = sum if inside
       y[2*row] = sum, element streaming min(N//100, 1)

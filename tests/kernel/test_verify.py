@@ -17,6 +17,7 @@ from nervure.kernel.ir import (
     For,
     Kernel,
     Load,
+    Prefetch,
     Reduce,
     Statement,
     Variable,
@@ -83,6 +84,14 @@ def test_planted_mistakes(plant, message):
     with pytest.raises(InternalError) as raised:
         verify_kernel(p.kernel())
     assert str(raised.value) == f"planted: {message}"
+
+
+def test_a_prefetch_may_be_outside_of_its_buffer_and_before_a_store():
+    p = Planted()
+    for buffer in p.buffers:
+        p.add(Prefetch(buffer, at(40, i0=-7)))
+    p.loop(parallel=True)
+    verify_kernel(p.kernel())
 
 
 # -- scalars -------------------------------------------------------------------------------------------------
@@ -212,6 +221,24 @@ def below(p):
 def not_proved(p):
     p.body.store(p.y, at(i0=1), ONE)
     p.loop(N)
+
+
+@planted("prefetch x[%1]: it has a step of an index of no loop around it")
+def prefetched_by_another_index(p):
+    p.add(Prefetch(p.x, at(i1=1)))
+    p.loop()
+
+
+@planted("prefetch x[v0]: it reads a variable before it is defined")
+def prefetched_at_nothing(p):
+    p.add(Prefetch(p.x, at(0, [(1, Variable(int64))])))
+    p.loop()
+
+
+@planted("prefetch w[i]: w is no buffer of this kernel")
+def prefetched_elsewhere(p):
+    p.add(Prefetch(Buffer("w", float32, 12, "in"), at(i0=1)))
+    p.loop()
 
 
 @planted("v0 = x[(%0)*i]: a step has an index")

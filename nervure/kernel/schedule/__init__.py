@@ -32,6 +32,7 @@ from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
+from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
@@ -49,6 +50,7 @@ LOOP_ORDER = (
 VECTORISATION = (
     with_interleaved_stores,  # two stores to every second place are one to a row
     with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
+    with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
 )
 """What depends on how wide a register is, after streaming stores, which need to know what else the buffer is for."""
 

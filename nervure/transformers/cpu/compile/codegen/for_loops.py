@@ -10,14 +10,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from nervure.kernel.ir import For
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.frame import Frame, Front
-from nervure.transformers.cpu.compile.codegen.gathered_rows import gathered_rows
 from nervure.transformers.cpu.compile.codegen.loops import (
     counted,
     has_turns,
@@ -25,7 +24,6 @@ from nervure.transformers.cpu.compile.codegen.loops import (
     stored,
     vector_turns,
 )
-from nervure.transformers.cpu.compile.codegen.next_rows import Places, ask, next_rows
 from nervure.transformers.cpu.compile.codegen.reduce_across_rows import build_tiles
 from nervure.transformers.cpu.compile.llvm.builder import Register
 
@@ -41,16 +39,12 @@ def build_for(frame: Frame, loop: For) -> None:
 def build_slice(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool = False) -> None:
     """The turns of a loop from ``begin`` up to ``end``."""
     frame.loops.append((loop.index, loop.extent))
-    _note(frame, next_rows(loop))
     if loop.widths is not None or loop.tile is not None:
         with frame.builder.if_(begin < end):
             _build_vector_loop(frame, loop, begin, end, is_certain)
     else:
-        ahead, places = gathered_rows(loop)
-        _note(frame, places)
-
         def body(_: Sequence[Register]) -> Sequence[Register]:
-            frame.build(frame, [*ahead, *loop.body])
+            frame.build(frame, loop.body)
             return ()
 
         front = Front(None, stored(loop), is_certain)
@@ -69,21 +63,11 @@ def _build_copies(frame: Frame, loop: For, width: int) -> None:
     frame.loops.pop()
 
 
-def _note(frame: Frame, found: Mapping[For, Places]) -> None:
-    """Remembers what loops inside are to ask for."""
-    for loop, places in found.items():
-        frame.next_rows.setdefault(loop, []).extend(places)
-
-
 def _build_vector_loop(frame: Frame, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
     if loop.tile is not None:
         build_tiles(frame, loop, loop.tile, (begin, end))
         return
-
-    def body() -> None:
-        frame.build(frame, loop.body)
-        ask(frame, frame.next_rows.get(loop, ()))
-
     front = Front(frame.builder.region(), stored(loop), is_certain)
     assert loop.widths is not None
-    vector_turns(frame, loop.index, (begin, end), front, loop.widths, body)
+    vector_turns(frame, loop.index, (begin, end), front, loop.widths,
+                 partial(frame.build, frame, loop.body))

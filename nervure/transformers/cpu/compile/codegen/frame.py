@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Address, Buffer, For, Literal, Scalar, Statement
+from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
@@ -107,7 +107,6 @@ class Frame:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
-        self.next_rows: dict[For, list[tuple[Buffer, Address]]] = {}  # what to ask for in a loop
         self.machine, self.register_lanes = machine, register_lanes
         self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]

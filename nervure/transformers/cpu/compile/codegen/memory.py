@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS
-from nervure.kernel.ir import Address, Buffer, Load, Store, StorePair, Write
+from nervure.kernel.ir import Address, Buffer, Load, Prefetch, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
 from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
 from nervure.transformers.cpu.compile.codegen.places import Place, address_of, locate
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.transformers.cpu.compile.llvm.types import I8, I64
 from nervure.types.dtype import bool_
 
 
@@ -148,6 +148,14 @@ def store_pair(frame: Frame, statement: StorePair) -> None:
     mask = frame.lanes.mask if frame.lanes is not None else None
     lanes = None if mask is None else _interleaved(mask.register, mask.register)
     access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(frame, statement))
+
+
+def prefetch(frame: Frame, statement: Prefetch) -> None:
+    """Asks for the lines of as many elements as there are lanes."""
+    b, bytes = frame.builder, frame.width * statement.buffer.dtype.itemsize
+    pointer = locate(frame, statement.buffer, statement.address).pointer.register
+    for distance in range(0, bytes, frame.machine.line):
+        b.fetch(b.offset(pointer, distance, I8))
 
 
 def _interleaved(x: Register, y: Register) -> Register:

@@ -2,7 +2,7 @@
 
 The statements of the body run one part after the other for the whole tile, and each point of a reduction for all
 columns of it; :mod:`nervure.kernel.schedule.reduce_across_rows` says why. What one part leaves for a later one waits in
-memory. A processor does not see by itself which row comes next, so rows are asked for ahead of time.
+memory.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -25,14 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 
 from nervure.kernel.ir import (
     BLOCK,
     LANES,
     Body,
     For,
-    Load,
     Reduce,
     Scalar,
     Statement,
@@ -41,7 +39,6 @@ from nervure.kernel.ir import (
     Widths,
     used,
 )
-from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
 from nervure.transformers.cpu.compile.codegen.combining import combined, point_values
 from nervure.transformers.cpu.compile.codegen.element import Element
@@ -49,7 +46,6 @@ from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.frame import Frame, Front
 from nervure.transformers.cpu.compile.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.compile.codegen.loops import has_turns, nest, stored, vector_turns
-from nervure.transformers.cpu.compile.codegen.next_rows import ask
 from nervure.transformers.cpu.compile.codegen.reductions import over_points
 from nervure.transformers.cpu.compile.codegen.slots import Layout, Slots, row_length, slots_with
 from nervure.transformers.cpu.compile.llvm.builder import Register
@@ -57,7 +53,6 @@ from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dtype import int64
 
 _CACHE = 65_536       # bytes of the accumulators that are in use at the same time
-_AHEAD = 8           # rows between the one that is read and the one that is asked for
 
 
 def build_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
@@ -109,7 +104,6 @@ class _Tiles:
         def body() -> None:
             self._fetch(rows.body, (), start)
             frame.build(frame, rows.body)
-            self._ask_ahead(rows.body, rows.index, _AHEAD)
 
         def row(_: Sequence[Register]) -> Sequence[Register]:
             self._turns(lanes, (start, stop), body)
@@ -130,7 +124,6 @@ class _Tiles:
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
                     values = point_values(frame, reduce)
-                    self._ask_ahead(reduce.body, reduce.indices[-1][0], LANES if len(reduce.indices) == 1 else _AHEAD)
                     place = row + self._place(start)
                     slots.write(combined(reduce, slots.read(place, frame.width), values), place)
 
@@ -166,14 +159,6 @@ class _Tiles:
                         point(rows.index)
                 slots.end_block(used, b.where(stop < end, used, 0), columns)
         frame.loops.pop()
-
-    def _ask_ahead(self, body: Sequence[Statement], name: LoopIndex, turns: int) -> None:
-        """Asks for what the loads in a body will read some turns of its innermost index later."""
-        for load in [entry for entry in body if isinstance(entry, Load)]:
-            step = load.address.step(name)
-            if load.address.step(self._loop.index) == 1 and step != 0:
-                later = replace(load.address, base=load.address.base + step * turns)
-                ask(self._frame, [(load.buffer, later)])
 
     def _turns(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
         frame = self._frame

@@ -1,7 +1,7 @@
 """Statements become code: a builder for each kind.
 
 >>> sorted([kind.__name__ for kind in _BUILDERS])
-['Apply', 'Check', 'Fold', 'For', 'Index', 'Load', 'Reduce', 'Store', 'StorePair']
+['Apply', 'Check', 'Fold', 'For', 'Index', 'Load', 'Prefetch', 'Reduce', 'Store', 'StorePair']
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from nervure.kernel.ir import (
     For,
     Index,
     Load,
+    Prefetch,
     Reduce,
     Statement,
     Store,
@@ -27,7 +28,7 @@ from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.codegen.folds import build_fold
 from nervure.transformers.cpu.compile.codegen.for_loops import build_for
 from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
-from nervure.transformers.cpu.compile.codegen.memory import load, store, store_pair
+from nervure.transformers.cpu.compile.codegen.memory import load, prefetch, store, store_pair
 from nervure.transformers.cpu.compile.codegen.reductions import build_reduce
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 
@@ -61,5 +62,5 @@ def _load(frame: Frame, statement: Load) -> None:
 
 
 _BUILDERS: dict[type, Callable[[Frame, Any], None]] = {
-    Apply: _apply, Index: _index, Load: _load, Store: store, StorePair: store_pair, Check: build_check, For: build_for,
-    Reduce: build_reduce, Fold: build_fold}
+    Apply: _apply, Index: _index, Load: _load, Store: store, StorePair: store_pair, Prefetch: prefetch,
+    Check: build_check, For: build_for, Reduce: build_reduce, Fold: build_fold}

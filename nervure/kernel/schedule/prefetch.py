@@ -1,0 +1,222 @@
+"""Software prefetch: rows that no processor foresees are asked for while it works on others.
+
+* A loop of long functions asks for what it reads some lines later: a processor that computes them looks no further
+  than the next few elements.
+* A kernel of rows reads a row from memory in its first pass and then computes on it. So the last pass, which works on
+  what is in the caches, asks for the row of the following iteration.
+* Where rows are found by numbers in memory, the number is loaded once more, as it will be some iterations later, and
+  the loop over the row asks for that row.
+* A tile of columns goes from row to row of a matrix; each asks for one some rows later.
+
+>>> from nervure.kernel.machine import GENERIC
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.printer import print_kernel
+>>> kernel = parse_kernel('''
+... kernel gather(in rows: i64[50], in x: f32[450], out y: f32[N]):
+...   symbol N
+...   for i < 50:
+...     v0 = rows[i]
+...     for j < N vector lanes 8 masked 8:
+...       v1 = x[j + N*v0]
+...       y[N*i + j] = v1
+... ''')
+>>> print("\\n".join(print_kernel(with_prefetches(kernel, GENERIC)).splitlines()[3:]))
+    v0 = rows[(min(i + 4, 49))]
+    v1 = rows[i]
+    for j < N vector lanes 8 masked 8:
+      v2 = x[j + N*v1]
+      y[N*i + j] = v2
+      prefetch x[j + N*v0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+from nervure.kernel.ir import (
+    LANES,
+    Access,
+    Address,
+    Body,
+    Definition,
+    For,
+    Kernel,
+    Load,
+    Prefetch,
+    Reduce,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+)
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
+from nervure.kernel.rewriting import Rewrite, fresh_copy
+from nervure.kernel.schedule.reduce_across_rows import parts_of
+from nervure.kernel.schedule.vector_width import is_light
+from nervure.kernel.tuning import (
+    PREFETCH_DISTANCE,
+    PREFETCHED_ADDRESS,
+    PREFETCHED_ROW,
+    ROWS_AHEAD,
+    ROWS_AHEAD_BY_NUMBER,
+)
+from nervure.types.dim import DimLike, dim_min, index_symbols
+
+Rows = TypeVar("Rows", bound=For | Reduce)
+
+
+def with_prefetches(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel that asks for rows ahead of time, all of whose loops say how they run."""
+    return replace(kernel, body=_Prefetching().block(kernel.body))
+
+
+class _Prefetching(Rewrite):
+    def for_loop(self, loop: For, out: list[Statement]) -> None:
+        if loop.tile is not None:
+            loop = _rows_of_tile(loop)
+        elif loop.vector:
+            loop = _further(loop)
+        else:
+            loop = _gathered_row(_next_row(loop))
+        out.append(self.rebuilt(loop))
+
+
+def _is_vector_loop(statement: Statement) -> bool:
+    """Whether a statement is a loop that is built of vectors."""
+    return isinstance(statement, For) and statement.widths is not None and not statement.unrolled
+
+
+def _with(loop: Rows, prefetches: Iterable[Prefetch]) -> Rows:
+    """A loop that asks for something in each iteration, but once."""
+    return replace(loop, body=(*loop.body, *{(entry.buffer, entry.address): entry for entry in prefetches}.values()))
+
+
+def _later(load: Load, distance: DimLike) -> Prefetch:
+    """Asks for what lies some elements behind what is loaded."""
+    return Prefetch(load.buffer, replace(load.address, base=load.address.base + distance))
+
+
+# -- along a row -----------------------------------------------------------------------------------------------
+
+
+def _further(loop: For) -> For:
+    """A loop of long functions that asks for what it reads some lines later."""
+    if not loop.parallel or not _is_vector_loop(loop) or is_light(loop.body, loop.index):
+        return loop
+    loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(loop.index) == 1]
+    return _with(loop, [_later(load, PREFETCH_DISTANCE // load.buffer.dtype.itemsize)
+                        for load in loads if not load.address.terms])
+
+
+# -- the next row --------------------------------------------------------------------------------------------------
+
+
+def _next_row(loop: For) -> For:
+    """A loop over rows the last pass of which asks for what the passes of the next iteration read."""
+    *passes, last = loop.body or [loop]
+    results: Body = ()
+    while passes and isinstance(last, Store):  # of what is one number a row
+        results = (last, *results)
+        *passes, last = passes
+    if not passes or not isinstance(last, For) or not _is_vector_loop(last):
+        return loop
+    found = []
+    for row in [*passes, last]:
+        for load, index in _rows_of(row, last):
+            load = load.substitute({index: last.index.dim})
+            step = load.address.step(loop.index)
+            if step != 0 and load.buffer.role == "in" and _stays_in_cache(last, load):
+                found.append(_later(load, step))
+    return replace(loop, body=(*passes, _with(last, found), *results)) if found else loop
+
+
+def _rows_of(row: Statement, last: For) -> Iterator[tuple[Load, LoopIndex]]:
+    """The loads of rows in a pass over as many elements as the last one, and the index of the pass."""
+    if not isinstance(row, Reduce | For) or len(row.indices) != 1 or (isinstance(row, For) and not row.vector):
+        return
+    (index, extent), = row.indices
+    for statement in row.body if extent == last.extent else ():
+        if isinstance(statement, Load) and not statement.address.terms and not index_symbols(statement.address.base):
+            if statement.address.step(index) == 1:
+                yield statement, index
+
+
+def _stays_in_cache(last: For, load: Load) -> bool:
+    return not isinstance(last.extent, int) or last.extent * load.buffer.dtype.itemsize <= PREFETCHED_ROW
+
+
+# -- rows found by numbers -----------------------------------------------------------------------------------------
+
+
+def _gathered_row(loop: For) -> For:
+    """A loop over rows, each found by a number, that computes where a later one lies and asks for it."""
+    last = loop.body[-1] if loop.body else loop
+    if not isinstance(last, For) or not _is_vector_loop(last):
+        return loop
+    defined = {entry.result: entry for entry in (*loop.body, *last.body) if isinstance(entry, Definition)}
+    needed: dict[Statement, None] = {}
+    rows = []
+    for entry in last.body:
+        if isinstance(entry, Access) and entry.address.terms and entry.address.step(last.index) == 1:
+            makers = _makers(entry.address, defined, last.index)
+            needed.update(dict.fromkeys(makers))
+            rows += [Prefetch(entry.buffer, entry.address)] if makers else []
+    if not rows or len(needed) > PREFETCHED_ADDRESS:
+        return loop
+    order = [entry for entry in defined.values() if entry in needed]
+    later = dim_min(loop.index.dim + ROWS_AHEAD_BY_NUMBER, loop.extent - 1)
+    body, _ = fresh_copy([*order, *rows], (), {loop.index: later})
+    ahead, asked = body[:len(order)], body[len(order):]
+    last = replace(last, body=(*last.body, *asked, *_added_rows(loop, last)))
+    return replace(loop, body=(*ahead, *loop.body[:-1], last))
+
+
+def _added_rows(loop: For, last: For) -> list[Prefetch]:
+    """The rows that are to be added up, which may be pieces of longer ones."""
+    if not any([isinstance(entry, Store) and entry.combine for entry in last.body]):
+        return []
+    loads = [entry for entry in last.body if isinstance(entry, Load) and not entry.address.terms
+             and entry.address.step(last.index) == 1 and entry.buffer.role == "in"]
+    return [_later(load, load.address.step(loop.index) * ROWS_AHEAD_BY_NUMBER) for load in loads
+            if load.address.step(loop.index) != 0]
+
+
+def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIndex) -> list[Statement]:
+    """The statements that compute where a row lies; none if one of them is computed anew at each element of the row,
+    or reads what the kernel may have yet to write.
+    """
+    found: dict[Statement, None] = {}
+    waiting: list[Scalar] = list(address.operands)
+    while waiting:
+        x = waiting.pop()
+        entry = defined.get(x) if isinstance(x, Variable) else None
+        if entry is None or entry in found:
+            continue
+        is_written = isinstance(entry, Load) and entry.buffer.role != "in"
+        if entry.mentions(inner) or is_written or len(found) > PREFETCHED_ADDRESS:
+            return []
+        found[entry] = None
+        waiting += entry.operands
+    return list(found)
+
+
+# -- tiles of columns ----------------------------------------------------------------------------------------------
+
+
+def _rows_of_tile(loop: For) -> For:
+    """A loop in tiles of columns whose parts ask for rows that they will come to."""
+    parts = [_across(part, loop.index) if isinstance(part, Reduce | For) else part for part in parts_of(loop.body)]
+    return replace(loop, body=tuple([entry for part in parts
+                                     for entry in (part if isinstance(part, tuple) else (part,))]))
+
+
+def _across(rows: Rows, column: LoopIndex) -> Rows:
+    """A loop over rows, or a reduction of them, which takes rows 64 apart one after the other if it can."""
+    index, _ = rows.indices[-1]
+    ahead = LANES if isinstance(rows, Reduce) and len(rows.indices) == 1 else ROWS_AHEAD
+    loads = [entry for entry in rows.body if isinstance(entry, Load) and entry.address.step(column) == 1]
+    return _with(rows, [_later(load, load.address.step(index) * ahead) for load in loads
+                        if load.address.step(index) != 0])
