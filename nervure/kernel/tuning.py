@@ -144,6 +144,17 @@ PREFETCHED_ADDRESS = 24
 ROWS_AHEAD = 8
 """Rows of a tile between the one that is read and the one that is asked for."""
 
+# -- memory of a kernel's own ----------------------------------------------------------------------------------
+
+BYTES_ON_STACK = 65_536
+"""Bytes of accumulators up to which they lie on the stack, of which a thread has little; others are scratch memory."""
+
+WAITING_POINTS = 512
+"""Points of a long body whose values wait in memory to be combined: they stay in the first cache."""
+
+ACCUMULATORS_IN_USE = 65_536
+"""Bytes of the accumulators of a tile that are in use at the same time: those of a few rows."""
+
 # -- proofs ----------------------------------------------------------------------------------------------------
 
 DEPENDENCE_EFFORT = 2_000

@@ -21,8 +21,8 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
-from nervure.transformers.cpu.compile.codegen.checks import FAILED
 from nervure.transformers.cpu.compile.codegen.generate import generate
+from nervure.transformers.cpu.compile.codegen.statements import FAILED
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import DimLike, dim, evaluate, index

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.ir import LANES, Reduce
 from nervure.transformers.cpu.compile.codegen.element import Element, literal, select
-from nervure.transformers.cpu.compile.codegen.frame import Frame
+from nervure.transformers.cpu.compile.codegen.frame import Frame, emit
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.types.dtype import DType
@@ -72,7 +72,7 @@ def listed_tree(reduce: Reduce, lanes: list[Elements]) -> Elements:
 
 def point_values(frame: Frame, reduce: Reduce) -> Elements:
     """The body, and what it gives, in all lanes."""
-    frame.build(frame, reduce.body)
+    emit(frame, reduce.body)
     return [frame.spread(frame.scalar(value), frame.width).element for value in reduce.values]
 
 

@@ -7,7 +7,7 @@ is 0. A vector of indices divided by one number goes through float64, which is e
 >>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dim import dim
->>> frame = Frame(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8, build=print)
+>>> frame = Frame(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8)
 >>> dimension(frame, dim("N") * 2).register, frame.sizes.table        # without an index: the caller computes it
 (i64 %v1, (2*N,))
 """

@@ -10,7 +10,7 @@ one lane, and are repeated in all lanes where they meet them.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame = Frame(b, GENERIC, register_lanes=8, build=print)
+>>> frame = Frame(b, GENERIC, register_lanes=8)
 >>> n = frame.size(1000)
 >>> front = Front(b.region(), frozenset(), is_certain=False)
 >>> with b.loop(0, 8) as loop, frame.inside(front):
@@ -23,16 +23,17 @@ one lane, and are repeated in all lanes where they meet them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import singledispatch
 
 from nervure.errors import InternalError
-from nervure.kernel.ir import Buffer, Literal, Scalar, Statement
+from nervure.kernel.ir import Buffer, Definition, Literal, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
+from nervure.kernel.tuning import BYTES_ON_STACK
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, literal
-from nervure.transformers.cpu.compile.codegen.sizes import Sizes
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
 from nervure.types.dim import DimLike
@@ -44,7 +45,46 @@ ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("s
 ALIGNMENT = 64
 """Bytes, of memory beyond the stack."""
 
-_ON_STACK = 65_536
+NUMBERS = (-1, 0, 1, 2, 3, 4)
+"""Sizes that are part of a kernel's structure."""
+
+
+class Sizes:
+    """The table of sizes of a kernel that is being built: each dimension in it is a place there, in order of first use.
+
+    They are read on entry. So the text of a kernel tells which sizes are equal, not how large they are; only -1 to 4,
+    which decide what a step through memory is, and the lengths of rows that are too short for a loop stand in it as
+    numbers.
+
+    >>> from nervure.types.dim import dim
+    >>> b = Builder("example", [("sizes", PTR)])
+    >>> sizes = Sizes(b, b.arguments[0])
+    >>> n = dim("N")
+    >>> [sizes.register(x).text for x in (n, 7, 1, n)], sizes.table
+    (['%v1', '%v3', '1', '%v1'], (N, 7))
+    """
+
+    def __init__(self, b: Builder, pointer: Register) -> None:
+        self._builder, self._pointer = b, pointer
+        self.region = b.region()  # the entry, where sizes are read
+        self._registers: dict[DimLike, Register] = {}
+
+    @property
+    def table(self) -> tuple[DimLike, ...]:
+        """What has been asked for, in order."""
+        return tuple(self._registers)
+
+    def register(self, x: DimLike) -> Register:
+        """A dimension without loop indices as an i64, known on entry."""
+        if isinstance(x, int) and x in NUMBERS:
+            return self._builder.constant(I64, x)
+        found = self._registers.get(x)
+        if found is None:
+            b = self._builder
+            with b.at(self.region):
+                found = b.load(b.offset(self._pointer, len(self._registers), I64), I64)
+            self._registers[x] = found
+        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -102,13 +142,11 @@ class Level:
 class Frame:
     """A kernel that is being built."""
 
-    def __init__(self, b: Builder, machine: Machine, register_lanes: int,
-                 build: Callable[[Frame, Sequence[Statement]], None]) -> None:
+    def __init__(self, b: Builder, machine: Machine, register_lanes: int) -> None:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, Sizes(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
-        self.build = build
         self.levels = [Level(Front(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
@@ -193,7 +231,7 @@ class Frame:
             self._stack[size].append(place)
 
     def _new_place(self, size: int) -> Register:
-        if size <= _ON_STACK:
+        if size <= BYTES_ON_STACK:
             return self.builder.allocate(I8, size)
         b, start = self.builder, self.sizes.register(self.scratch_bytes)
         with b.at(self.sizes.region):
@@ -237,3 +275,16 @@ class Frame:
     def width(self) -> int:
         """How many lanes the vector index has, 1 without one."""
         return self.lanes.width if self.lanes is not None else 1
+
+
+@singledispatch
+def emit_statement(statement: Statement, frame: Frame) -> None:
+    """Emits a statement. Each kind is registered where its code is written; statements inside it come back here."""
+    raise InternalError(f"there is no code for {statement!r:.80}")
+
+
+def emit(frame: Frame, statements: Iterable[Statement]) -> None:
+    """Emits statements in order; those whose variable is known outside already are passed over."""
+    for statement in statements:
+        if not isinstance(statement, Definition) or frame.find(statement.result) is None:
+            emit_statement(statement, frame)

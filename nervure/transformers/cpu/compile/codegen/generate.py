@@ -34,13 +34,16 @@ from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.schedule.vectors import register_lanes
-from nervure.transformers.cpu.compile.codegen.for_loops import build_slice
-from nervure.transformers.cpu.compile.codegen.frame import ALIGNMENT, ARGUMENTS, Frame
+from nervure.transformers.cpu.compile.codegen import memory, reductions, statements
+from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
+from nervure.transformers.cpu.compile.codegen.frame import ALIGNMENT, ARGUMENTS, Frame, emit
 from nervure.transformers.cpu.compile.codegen.places import address_of
-from nervure.transformers.cpu.compile.codegen.statements import build
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
+
+EMITTERS = (memory, reductions, statements)
+"""The modules that, beside the one of loops, say how statements are emitted; importing them registers it."""
 
 
 class HasVectors(Protocol):
@@ -72,7 +75,7 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
-    frame = Frame(b, machine, register_lanes(kernel, machine), build)
+    frame = Frame(b, machine, register_lanes(kernel, machine))
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
@@ -82,9 +85,9 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
             size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no turn
             frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if kernel.sliced is not None:
-        build_slice(frame, kernel.sliced, begin, end)
+        emit_slice(frame, kernel.sliced, begin, end)
     else:
-        build(frame, kernel.body)
+        emit(frame, kernel.body)
     if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
         b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
     b.ret()

@@ -20,7 +20,7 @@ from nervure.kernel.combining import FUNCTIONS
 from nervure.kernel.ir import Address, Buffer, Load, Prefetch, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.places import Place, address_of, locate
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
@@ -28,8 +28,9 @@ from nervure.transformers.cpu.compile.llvm.types import I8, I64
 from nervure.types.dtype import bool_
 
 
-def load(frame: Frame, statement: Load) -> Value:
-    """The value of a load."""
+@emit_statement.register(Load)
+def emit_load(statement: Load, frame: Frame) -> None:
+    """A load."""
     place = locate(frame, statement.buffer, statement.address)
     valid = None if statement.valid is None else frame.scalar(statement.valid)
     fill = None if statement.fill is None else frame.scalar(statement.fill)
@@ -43,7 +44,7 @@ def load(frame: Frame, statement: Load) -> Value:
         element = _read(frame, statement.buffer, place, mask)
         if valid is not None and fill is not None:
             element = select(valid.element, element, fill.element)
-    return Value(element, level)
+    frame.keep(statement.result, Value(element, level))
 
 
 def _outermost(frame: Frame, buffer: Buffer) -> int:
@@ -101,8 +102,9 @@ def _harmless(frame: Frame, pointer: Register, mask: Register) -> Register:
     return b.where(b.any_lane(mask), pointer, frame.spare)
 
 
-def store(frame: Frame, statement: Store) -> None:
-    """Builds a store."""
+@emit_statement.register(Store)
+def emit_store(statement: Store, frame: Frame) -> None:
+    """A store."""
     place = locate(frame, statement.buffer, statement.address)
     valid = None if statement.valid is None else frame.scalar(statement.valid)
     value = frame.scalar(statement.value)
@@ -135,12 +137,13 @@ def _streaming(frame: Frame, statement: Write) -> access.Streaming | None:
     return access.Streaming(bits.register, frame.machine.vector_bytes)
 
 
-def store_pair(frame: Frame, statement: StorePair) -> None:
-    """Builds two stores, in lanes as one row of twice the lanes."""
+@emit_statement.register(StorePair)
+def emit_store_pair(statement: StorePair, frame: Frame) -> None:
+    """Two stores, in lanes as one row of twice the lanes."""
     width = frame.width
     if width == 1:
         for address, value in zip(statement.addresses, statement.values, strict=True):
-            store(frame, Store(statement.buffer, address, value))
+            emit_store(Store(statement.buffer, address, value), frame)
         return
     place = locate(frame, statement.buffer, statement.address)
     lower, upper = [frame.spread(frame.scalar(value), width).element for value in statement.values]
@@ -150,7 +153,8 @@ def store_pair(frame: Frame, statement: StorePair) -> None:
     access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(frame, statement))
 
 
-def prefetch(frame: Frame, statement: Prefetch) -> None:
+@emit_statement.register(Prefetch)
+def emit_prefetch(statement: Prefetch, frame: Frame) -> None:
     """Asks for the lines of as many elements as there are lanes."""
     b, bytes = frame.builder, frame.width * statement.buffer.dtype.itemsize
     pointer = locate(frame, statement.buffer, statement.address).pointer.register

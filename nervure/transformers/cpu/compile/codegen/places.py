@@ -5,7 +5,7 @@
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import float32
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame, x = Frame(b, GENERIC, register_lanes=8, build=print), Buffer("x", float32, 100, "in")
+>>> frame, x = Frame(b, GENERIC, register_lanes=8), Buffer("x", float32, 100, "in")
 >>> frame.pointers[x] = b.arguments[0]
 >>> locate(frame, x, Address(1)).pointer.register
 ptr %v0
@@ -27,9 +27,8 @@ from nervure.transformers.cpu.compile.codegen.expressions import (
     product_of_two,
     sum_of,
 )
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
+from nervure.transformers.cpu.compile.codegen.frame import NUMBERS, Frame, Value
 from nervure.transformers.cpu.compile.codegen.scalars import apply
-from nervure.transformers.cpu.compile.codegen.sizes import NUMBERS
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike

@@ -40,10 +40,11 @@ from nervure.kernel.ir import (
     used,
 )
 from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
+from nervure.kernel.tuning import ACCUMULATORS_IN_USE
 from nervure.transformers.cpu.compile.codegen.combining import combined, point_values
 from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Front
+from nervure.transformers.cpu.compile.codegen.frame import Frame, Front, emit
 from nervure.transformers.cpu.compile.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
 from nervure.transformers.cpu.compile.codegen.loops import has_turns, nest, stored, vector_turns
 from nervure.transformers.cpu.compile.codegen.reductions import over_points
@@ -52,10 +53,8 @@ from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dtype import int64
 
-_CACHE = 65_536       # bytes of the accumulators that are in use at the same time
 
-
-def build_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
+def emit_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
     """The iterations of such a loop."""
     _Tiles(frame, loop, tile).build(*ends)
 
@@ -90,7 +89,7 @@ class _Tiles:
 
         def body() -> None:
             self._fetch(part, (), start)
-            frame.build(frame, part)
+            emit(frame, part)
             for variable in [entry for entry in _defined(part) if entry in self._memory]:
                 element = frame.spread(frame.scalar(variable), frame.width).element
                 write_lanes(element, self._memory[variable], self._columns, self._place(start))
@@ -103,7 +102,7 @@ class _Tiles:
 
         def body() -> None:
             self._fetch(rows.body, (), start)
-            frame.build(frame, rows.body)
+            emit(frame, rows.body)
 
         def row(_: Sequence[Register]) -> Sequence[Register]:
             self._turns(lanes, (start, stop), body)
@@ -142,7 +141,7 @@ class _Tiles:
         """
         frame, b, (name, extent) = self._frame, self._frame.builder, reduce.indices[0]
         end, lanes = dimension(frame, extent).register, b.constant(I64, LANES)
-        group = _quotient(b.constant(I64, _CACHE), columns * bytes_of(reduce))
+        group = _quotient(b.constant(I64, ACCUMULATORS_IN_USE), columns * bytes_of(reduce))
         group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
         slots.begin(b.intrinsic("smin", end, lanes), columns)
         frame.loops.append((name, extent))

@@ -1,4 +1,4 @@
-"""Reductions, each in the way that its strategy says; see :mod:`nervure.kernel.schedule.reduction_strategy`.
+"""Reductions, each in the way that its strategy says; see :mod:`nervure.kernel.schedule.reduction_strategy`. Folds.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.compile.codegen.generate import generate
@@ -22,17 +22,20 @@ from itertools import product
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import keeps_units
-from nervure.kernel.ir import BLOCK, LANES, Reduce
+from nervure.kernel.ir import BLOCK, LANES, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.combining import (
     Elements,
     combined,
+    flat,
     listed_tree,
     point_values,
+    shaped,
     units,
 )
+from nervure.transformers.cpu.compile.codegen.element import literal
 from nervure.transformers.cpu.compile.codegen.expressions import dimension, product_of_two
-from nervure.transformers.cpu.compile.codegen.frame import Frame
+from nervure.transformers.cpu.compile.codegen.frame import Frame, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.loops import nest, stored
 from nervure.transformers.cpu.compile.codegen.reductions_in_lanes import (
     reduce_at_once,
@@ -42,11 +45,12 @@ from nervure.transformers.cpu.compile.codegen.reductions_in_lanes import (
 )
 from nervure.transformers.cpu.compile.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import I64
+from nervure.transformers.cpu.compile.llvm.types import I1, I64
 
 
-def build_reduce(frame: Frame, reduce: Reduce) -> None:
-    """Builds a reduction."""
+@emit_statement.register(Reduce)
+def emit_reduce(reduce: Reduce, frame: Frame) -> None:
+    """A reduction."""
     results = _reduced(frame, reduce)
     for variable, result in zip(reduce.results, results, strict=True):
         frame.keep(variable, frame.here(result))
@@ -118,3 +122,34 @@ def _count(frame: Frame, reduce: Reduce) -> Register:
     for _, extent in reduce.indices:
         count = product_of_two(frame, count, dimension(frame, extent))
     return count.register
+
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+@emit_statement.register(Fold)
+def emit_fold(fold: Fold, frame: Frame) -> None:
+    """A fold: one point after the other, in a vector loop in each lane.
+
+    The first point meets zeros, whose combination is thrown away.
+    """
+    b, width = frame.builder, frame.width
+    zeros = [literal(b, 0, variable.dtype, width) for variable in fold.results]
+
+    def point(carried: Sequence[Register]) -> Sequence[Register]:
+        is_first, *before = carried
+        emit(frame, fold.body)
+        values = [frame.spread(frame.scalar(value), width) for value in fold.values]
+        for variable, element in zip(fold.left, shaped(zeros, before), strict=True):
+            frame.keep(variable, frame.here(element))
+        for variable, value in zip(fold.right, values, strict=True):
+            frame.keep(variable, value)
+        emit(frame, fold.combine)
+        combined = flat([frame.spread(frame.scalar(value), width).element for value in fold.combined])
+        following = [b.where(is_first, new, both)
+                     for new, both in zip(flat([value.element for value in values]), combined, strict=True)]
+        return [b.constant(I1, False), *following]
+
+    _, *results = nest(frame, fold.indices, stored(fold), [b.constant(I1, True), *flat(zeros)], point)
+    for variable, element in zip(fold.results, shaped(zeros, results), strict=True):
+        frame.keep(variable, frame.here(element))

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from nervure.kernel.ir import BLOCK, LANES, Reduce, Widths
 from nervure.kernel.rewriting import fresh_copy
+from nervure.kernel.tuning import WAITING_POINTS
 from nervure.transformers.cpu.compile.codegen.combining import (
     Elements,
     combined,
@@ -49,8 +50,6 @@ from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dtype import bool_, int64
 
 Registers = Sequence[Register]
-
-_PART = 512  # points whose values wait in memory
 
 
 def reduce_at_once(frame: Frame, reduce: Reduce, width: int) -> Elements:
@@ -96,10 +95,10 @@ def reduce_in_parts(frame: Frame, reduce: Reduce, width: int) -> Elements:
     wide = units(b, reduce, LANES)
 
     def block(front: Front, start: Register, stop: Register, lanes: Registers) -> Registers:
-        with b.loop(start, stop, _PART, lanes) as parts:
-            first, last = parts.index, b.intrinsic("smin", parts.index + _PART, stop)
+        with b.loop(start, stop, WAITING_POINTS, lanes) as parts:
+            first, last = parts.index, b.intrinsic("smin", parts.index + WAITING_POINTS, stop)
             for unit, place in zip(wide, places, strict=True):
-                write_lanes(unit, place, _PART, (last - first - 1) & -LANES)
+                write_lanes(unit, place, WAITING_POINTS, (last - first - 1) & -LANES)
 
             def body() -> None:
                 assert frame.lanes is not None
@@ -107,17 +106,17 @@ def reduce_in_parts(frame: Frame, reduce: Reduce, width: int) -> Elements:
                 if mask is not None:
                     values = combined(reduce, units(b, reduce, frame.width), values, mask.register)
                 for x, place in zip(values, places, strict=True):
-                    write_lanes(x, place, _PART, frame.lanes.start.register - first)
+                    write_lanes(x, place, WAITING_POINTS, frame.lanes.start.register - first)
 
             vector_turns(frame, name, (first, last), front, Widths((width,), frame.register_lanes), body)
             with b.loop(first, last, LANES, parts.carried) as chunks:
-                waiting = [read_lanes(x.dtype, place, _PART, chunks.index - first, LANES)
+                waiting = [read_lanes(x.dtype, place, WAITING_POINTS, chunks.index - first, LANES)
                            for x, place in zip(wide, places, strict=True)]
                 chunks.carried = flat(combined(reduce, shaped(wide, chunks.carried), waiting))
             parts.carried = chunks.results
         return parts.results
 
-    with frame.borrowed([lane_bytes(x.dtype, _PART) for x in wide]) as places:
+    with frame.borrowed([lane_bytes(x.dtype, WAITING_POINTS) for x in wide]) as places:
         return _over_blocks(frame, reduce, block)
 
 
