@@ -28,12 +28,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeAlias
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
 
 Number = int | float | bool
+
+Lines: TypeAlias = "list[str | Lines]"
+"""Lines of a function's text, among them those of regions."""
 
 
 class Register:
@@ -193,7 +196,7 @@ class Builder:
         self.name, self.result, self.attributes, self.linkage = name, result, attributes, linkage
         self.declarations: dict[str, str] = {}
         self.arguments = [Register(self, type, f"%{label}") for label, type in arguments]
-        self._lines: list[Any] = []  # strings, and lists of them: regions
+        self._lines: Lines = []
         self._allocations: list[str] = []
         self._count = 0
         self._labels: dict[str, int] = {}
@@ -476,7 +479,8 @@ class Region:
     __slots__ = ("current", "lines")
 
     def __init__(self, current: str) -> None:
-        self.current, self.lines = current, list[Any]()
+        self.current = current
+        self.lines: Lines = []
 
 
 class Loop:
@@ -513,7 +517,7 @@ class Loop:
         b.block(self._done)
 
 
-def _flattened(lines: Sequence[Any]) -> Iterator[str]:
+def _flattened(lines: Lines) -> Iterator[str]:
     for line in lines:
         if isinstance(line, str):
             yield line
@@ -531,7 +535,7 @@ def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewher
     ``elsewhere`` are the declarations of functions that another module defines, where only their address is used.
     """
     defined = {function.name for function in functions}
-    declared: dict[str, Any] = {}
+    declared: dict[str, str] = {}
     for function in functions:
         declared.update({name: line for name, line in function.declarations.items() if name not in defined})
     lines = sorted({*declared.values(), *elsewhere})
