@@ -17,7 +17,7 @@ from nervure import ops
 from nervure.errors import DtypeMismatch, NervureError, WrongKind
 from nervure.front import alignment
 from nervure.front.creation import as_tensor, check_numbers, numpy_array
-from nervure.front.promotion import promote, weak_type
+from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
@@ -64,6 +64,19 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
             raise
         raise WrongKind(error.message, op=name, operand=error.operand, got=error.got, expected=error.expected,
                         help="convert it first: x.astype(nv.float32)") from None
+
+
+def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attributes: object) -> Tensor:
+    """Applies a function of real numbers: integers and bool become float32."""
+    return operate(name, core, operands, floating(common_dtype(operands, name)), **attributes)
+
+
+def promoted_pair(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors of their promoted element type, which stay on their own axes."""
+    dtype = common_dtype((x, y), op)
+    tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
+    left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
+    return left, right
 
 
 def array_type(operand: object, op: str, position: int) -> DType:

@@ -19,7 +19,7 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import common_dtype, converted_to, promoted_pair
 from nervure.front.argument_parsing import positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import multiply
@@ -40,7 +40,7 @@ def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
     >>> print(nv.dot(x, w).axes)
     (N: 2, K: 4)
     """
-    left, right = _operands(x, y, "dot")
+    left, right = promoted_pair(x, y, "dot")
     if not left.is_named and not right.is_named:
         return _numpy_dot(left, right)
     mine, theirs = alignment.both_named(left, right, "dot")
@@ -56,7 +56,7 @@ def outer(x: Operand, y: Operand) -> Tensor:
     >>> nv.outer(np.array([1, 2]), np.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    left, right = _operands(x, y, "outer")
+    left, right = promoted_pair(x, y, "outer")
     if not left.is_named and not right.is_named:
         return Tensor(ops.Dot(left.value, right.value, pairs=()))
     left, right = alignment.both_named(left, right, "outer")
@@ -69,7 +69,7 @@ def matmul(x: Operand, y: Operand) -> Tensor:
     >>> nv.matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
     [3, 7]
     """
-    left, right = _operands(x, y, "matmul")
+    left, right = promoted_pair(x, y, "matmul")
     if left.is_named or right.is_named:
         raise AxisMismatch("matmul goes by positions", op="matmul", got=f"{left.axes} and {right.axes}",
                            help="nv.dot(x, y) and x @ y go by axes", expected="anonymous axes")
@@ -110,13 +110,6 @@ def einsum(subscripts: str, *operands: Operand) -> Tensor:
 # -- dot by axes -----------------------------------------------------------------------------------
 
 Pair = tuple[int, int]
-
-
-def _operands(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
-    dtype = common_dtype((x, y), op)
-    tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
-    left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
-    return left, right
 
 
 def _check_one_reading(left: Tensor, right: Tensor) -> None:

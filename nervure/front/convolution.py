@@ -20,9 +20,8 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to
+from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import position_of, positions_of
-from nervure.front.creation import as_tensor
 from nervure.front.tensor import Operand, Tensor
 from nervure.front.views import renamed, reordered
 from nervure.front.windows import setting, step, window_settings, with_length
@@ -143,7 +142,7 @@ class Roles(NamedTuple):
 
 
 def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: object) -> Roles:
-    data, kernel = _same_type(op, x, f)
+    data, kernel = promoted_pair(x, f, op)
     divisor = step(op, "groups", groups) if op == "convolution" else 1  # of the contracted axis
     settings: dict[int, Mapping[str, object]] = {}
     if isinstance(spatial, Mapping):
@@ -182,13 +181,6 @@ def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
                               help="leave out spatial=, or give both tensors names")
     channel, out = (1, 0) if op == "convolution" else (0, 1)
     return Roles(x, f, tuple([(at, at) for at in places]), ((1, channel),), (out,), settings)
-
-
-def _same_type(op: str, x: Operand, f: Operand) -> tuple[Tensor, Tensor]:
-    dtype = common_dtype((x, f), op)
-    tensors = [as_tensor(entry, op, position + 1) for position, entry in enumerate((x, f))]
-    data, kernel = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
-    return data, kernel
 
 
 def _spatial_places(op: str, x: Tensor, spatial: AxesLike) -> list[int]:

@@ -13,11 +13,10 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to, is_weak, operate, truth
+from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, truth
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import floordivide, is_finite, log, mod, multiply
-from nervure.front.promotion import floating
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
 from nervure.types.dtype import DType, DTypeLike, as_dtype
@@ -101,7 +100,7 @@ def gelu(x: Operand, approximate: str | bool = False) -> Tensor:
         raise InvalidArgument("unknown approximation", op="gelu", operand="approximate", got=f"{approximate!r:.60}",
                               expected="'tanh' or False", help="approximate='tanh' is the usual formula with tanh")
     core = ops.Gelu if approximate in (False, None, "none") else ops.GeluTanh
-    return operate("gelu", core, (x,), floating(common_dtype((x,), "gelu")))
+    return operate_real("gelu", core, x)
 
 
 def leaky_relu(x: Operand, slope: float = 0.01) -> Tensor:
@@ -110,7 +109,7 @@ def leaky_relu(x: Operand, slope: float = 0.01) -> Tensor:
     >>> nv.leaky_relu(np.array([-4.0, 2.0]), slope=0.5).tolist()
     [-2.0, 2.0]
     """
-    return operate("leaky_relu", ops.LeakyRelu, (x,), floating(common_dtype((x,), "leaky_relu")), slope=slope)
+    return operate_real("leaky_relu", ops.LeakyRelu, x, slope=slope)
 
 
 def elu(x: Operand, alpha: float = 1.0) -> Tensor:
@@ -119,7 +118,7 @@ def elu(x: Operand, alpha: float = 1.0) -> Tensor:
     >>> nv.elu(np.array([-1.0, 2.0])).numpy().round(4).tolist()
     [-0.6321, 2.0]
     """
-    return operate("elu", ops.Elu, (x,), floating(common_dtype((x,), "elu")), alpha=alpha)
+    return operate_real("elu", ops.Elu, x, alpha=alpha)
 
 
 def prelu(x: Operand, slope: Operand) -> Tensor:
@@ -128,7 +127,7 @@ def prelu(x: Operand, slope: Operand) -> Tensor:
     >>> nv.prelu(np.array([-4.0, 2.0]), 0.25).tolist()
     [-1.0, 2.0]
     """
-    return operate("prelu", ops.PRelu, (x, slope), floating(common_dtype((x, slope), "prelu")))
+    return operate_real("prelu", ops.PRelu, x, slope)
 
 
 def safelog(x: Operand, limit: float = -50.0) -> Tensor:
@@ -141,7 +140,7 @@ def safelog(x: Operand, limit: float = -50.0) -> Tensor:
         raise WrongKind("the limit is a real number", op="safelog", operand="limit", got=f"{limit!r:.60}",
                         expected="a number", help="nv.maximum limits by a tensor")
     floor = float(np.exp(np.float64(limit)))
-    return log(operate("safelog", ops.Maximum, (x, floor), floating(common_dtype((x, floor), "safelog"))))
+    return log(operate_real("safelog", ops.Maximum, x, floor))
 
 
 def divide(x: Operand, y: Operand) -> Tensor:
@@ -150,7 +149,7 @@ def divide(x: Operand, y: Operand) -> Tensor:
     >>> nv.divide(np.array([1, 3]), 2).tolist()
     [0.5, 1.5]
     """
-    return operate("divide", ops.Divide, (x, y), floating(common_dtype((x, y), "divide")))
+    return operate_real("divide", ops.Divide, x, y)
 
 
 def power(x: Operand, y: Operand) -> Tensor:
@@ -183,7 +182,7 @@ def atan2(y: Operand, x: Operand) -> Tensor:
     >>> round(nv.atan2(1.0, -1.0).item(), 4)
     2.3562
     """
-    return operate("atan2", ops.Atan2, (y, x), floating(common_dtype((y, x), "atan2")))
+    return operate_real("atan2", ops.Atan2, y, x)
 
 
 def divmod(x: Operand, y: Operand) -> tuple[Tensor, Tensor]:

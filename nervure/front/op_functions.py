@@ -16,8 +16,7 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.elsewhere import explains_keywords
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, described, operate, truth
-from nervure.front.promotion import floating
+from nervure.front.apply import described, operate, operate_real, truth
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.kinds import BOOL, INTEGERS
 from nervure.ir.op import Op
@@ -38,10 +37,10 @@ def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:
 def _real(name: str, core: type[Op]) -> Callable[..., Tensor]:
     """Functions of real numbers: integers and bool become float32."""
     def unary(x: Operand) -> Tensor:
-        return operate(name, core, (x,), floating(common_dtype((x,), name)))
+        return operate_real(name, core, x)
 
     def binary(x: Operand, y: Operand) -> Tensor:
-        return operate(name, core, (x, y), floating(common_dtype((x, y), name)))
+        return operate_real(name, core, x, y)
     return unary if core.arity == 1 else binary
 
 
