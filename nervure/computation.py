@@ -126,9 +126,7 @@ class Computation(Identity, Generic[Result]):
         if self._gives_one:
             return self.executable.entry(self._call_slowly, is_single=True)
         entry, finish = self.executable.entry(self._values, is_single=False), self._finish
-        if entry is None or finish is tuple:
-            return entry
-        return lambda *arrays: finish(entry(*arrays))
+        return entry and (lambda *arrays: finish(entry(*arrays)))
 
     def _call_slowly(self, *arguments: object) -> Result:
         return self._finish(self._values(*arguments))

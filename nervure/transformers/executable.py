@@ -16,7 +16,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
     from nervure.transformers.report import CompilationReport, Times
 
+_Answer = TypeVar("_Answer")
+
 KEPT_BINDINGS = 64
 """For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
 
@@ -67,7 +69,7 @@ class Executable(Identity, ABC):
         self._lock = threading.RLock()
         self._known: OrderedDict[tuple[tuple[str, int], ...], object] = OrderedDict()
 
-    def entry(self, slow: Callable[..., Any], is_single: bool) -> Callable[..., Any] | None:
+    def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
         """A faster way in, where a backend has one by now: a function of all arguments, which returns the tuple of
         results or the single one itself. It does not hold the executable; ``slow``, a bound method whose object it
         does not hold either, takes the calls that do not fit.

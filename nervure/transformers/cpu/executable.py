@@ -10,7 +10,7 @@ What compiles, explains or makes errors is imported when it is needed: a functio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
     from nervure.transformers.report import CompilationReport, Times
+
+_Answer = TypeVar("_Answer")
 
 
 class CpuExecutable(Executable):
@@ -81,11 +83,11 @@ class CpuExecutable(Executable):
         call = self._call or super().__call__
         return call(*arguments, **keywords)
 
-    def entry(self, slow: Callable[..., Any], is_single: bool) -> Callable[..., Any] | None:
+    def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
         return None if self._fast is None else self._fast.function(slow, is_single)
 
     def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
-            states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         if flags.check_nan:
             return self._checked(arguments, states)
         results = specialised.make_results()
@@ -98,7 +100,7 @@ class CpuExecutable(Executable):
             self._fail(status, arguments, states)
         return self._loaded.values_of_roots(results, variables)
 
-    def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[Any]:
+    def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
         from nervure.transformers.interpreter.step_list import StepList
 

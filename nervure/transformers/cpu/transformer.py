@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from weakref import WeakSet
 
 from nervure import flags
@@ -74,7 +73,7 @@ class CpuTransformer(Transformer):
 _all: WeakSet[CpuTransformer] = WeakSet()
 
 
-def _tell(_: Any) -> None:
+def _tell(_: object) -> None:
     for transformer in list(_all):
         transformer.keep_gate()
 

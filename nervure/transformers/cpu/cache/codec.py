@@ -17,12 +17,12 @@ another kind than its field is a ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from nervure.errors import NervureError
 from nervure.types.dim import Dim, DimLike, parse_dim
@@ -31,7 +31,7 @@ from nervure.types.dtype import DType, as_dtype
 _Read = TypeVar("_Read")
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> object:
     """A value as JSON has it."""
     if isinstance(value, tuple):
         return [encode(entry) for entry in value]
@@ -44,16 +44,15 @@ def encode(value: Any) -> Any:
     return str(value) if isinstance(value, Dim) else value
 
 
-def decode(kind: type[_Read], data: Any) -> _Read:
+def decode(kind: type[_Read], data: object) -> _Read:
     """A value of this type from its JSON. ValueError if it is none."""
     try:
-        value: _Read = _reader(kind)(data)  # type: ignore[arg-type]  # types are hashable
+        return _plain(kind, _reader(kind)(data))  # type: ignore[arg-type]  # types are hashable
     except (TypeError, NervureError) as error:
         raise ValueError(str(error)) from None
-    return value
 
 
-def dims_in(value: Any) -> Iterator[Dim]:
+def dims_in(value: object) -> Iterator[Dim]:
     """The symbolic dimensions in a value, however deep."""
     if isinstance(value, tuple):
         for entry in value:
@@ -66,7 +65,7 @@ def dims_in(value: Any) -> Iterator[Dim]:
 
 
 @cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
+def _reader(kind: Hashable) -> Callable[[object], object]:
     """How values of a type are read."""
     if kind == DimLike:
         return _dim
@@ -75,16 +74,19 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda data: None if data is None else _reader(some)(data)
     if get_origin(kind) is tuple:
         return _tuple_reader(*get_args(kind))
+    assert isinstance(kind, type)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         read = _tuple_reader(*[hints[field.name] for field in fields(kind)])
-        return lambda data: kind(*read(data))  # type: ignore[operator]  # the class, no instance
+        return lambda data: kind(*read(data))
     if issubclass(kind, Enum):
         return kind
-    return {DType: as_dtype, bytes: bytes.fromhex}.get(kind) or (lambda data: _plain(kind, data))
+    readers: dict[type, Callable[[object], object]] = {
+        DType: as_dtype, bytes: lambda data: bytes.fromhex(_plain(str, data))}
+    return readers.get(kind) or (lambda data: _plain(kind, data))
 
 
-def _tuple_reader(*parts: Any) -> Callable[[Any], tuple[Any, ...]]:
+def _tuple_reader(*parts: Hashable) -> Callable[[object], tuple[object, ...]]:
     """How tuples of these parts are read; a last part of ``...`` stands for any number of the one before."""
     if parts[-1:] == (...,):
         each = _reader(parts[0])
@@ -93,11 +95,11 @@ def _tuple_reader(*parts: Any) -> Callable[[Any], tuple[Any, ...]]:
     return lambda data: tuple([read(entry) for read, entry in zip(readers, _plain(list, data), strict=True)])
 
 
-def _dim(data: Any) -> DimLike:
+def _dim(data: object) -> DimLike:
     return data if type(data) is int else _plain(Dim, parse_dim(_plain(str, data)))
 
 
-def _plain(kind: type[_Read], data: Any) -> _Read:
+def _plain(kind: type[_Read], data: object) -> _Read:
     if not isinstance(data, kind) or (type(data) is bool) is not (kind is bool):
         raise ValueError(f"{kind.__name__} is due, not {data!r}")
     return data

@@ -24,7 +24,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -120,11 +120,11 @@ def _same_contract(function: Function, optimised: Function) -> bool:
             and [variable for variable, _ in function.updates] == [variable for variable, _ in optimised.updates])
 
 
-def _described(arrays: Sequence[np.ndarray], function: Function) -> tuple[list[Any], bytes]:
+def _described(arrays: Sequence[np.ndarray], function: Function) -> tuple[list[object], bytes]:
     """Constants: those of the function by their number there, others by type, shape and bytes."""
     given = {id(array): number for number, array in enumerate(_constants(function))}
     own = [array for array in arrays if id(array) not in given]
-    listed = [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays]
+    listed: list[object] = [given.get(id(array), [as_dtype(array.dtype).name, list(array.shape)]) for array in arrays]
     return listed, b"".join([np.ascontiguousarray(array).tobytes() for array in own])
 
 
@@ -152,11 +152,12 @@ def read(content: bytes, function: Function) -> LoadedFunction | None:
     return LoadedFunction(compiled, function, codes, constants)
 
 
-def _read_constants(listed: Sequence[Any], content: memoryview, given: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _read_constants(listed: Sequence[int | tuple[str, list[int]]], content: memoryview,
+                    given: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The arrays of an entry. One of the errors that ``read`` catches if they are not as described."""
     arrays, known, start = [], dict(enumerate(given)), 0
     for entry in listed:
-        if type(entry) is int:
+        if isinstance(entry, int):
             arrays.append(known[entry])
             continue
         name, shape = entry

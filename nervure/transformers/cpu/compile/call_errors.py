@@ -7,7 +7,7 @@ the reference: a call that failed has changed nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
 
 def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray],
-              bindings: dict[str, int]) -> tuple[Any, tuple[int, ...]] | None:
+              bindings: dict[str, int]) -> tuple[object, tuple[int, ...]] | None:
     """The first index that is out of range, and where it is; None if it cannot be computed again."""
     value, bound = failure.op.operands[failure.operand], failure.bound(bindings)
     if any(map(is_effect, postorder([value]))):

@@ -32,7 +32,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.cache import library_cache
@@ -123,7 +124,7 @@ def _compile(text: str, target: Target, level: int, form: int) -> bytes:
 
 
 @contextmanager
-def _module(llvm: Any, text: str) -> Iterator[Any]:
+def _module(llvm: SimpleNamespace, text: str) -> Iterator[int]:
     """A module read and verified, in a context of its own; both are freed after the block."""
     context, module = llvm.ContextCreate(), None
     try:
@@ -155,7 +156,7 @@ def _explain(text: str, message: str) -> str:
 class _Machine(NamedTuple):
     """LLVM's description of a target and a level, which one compilation at a time may use."""
 
-    pointer: Any
+    pointer: int
     layout: bytes
 
 
@@ -163,7 +164,7 @@ _idle: dict[tuple[Target, int], list[_Machine]] = {}
 
 
 @contextmanager
-def _borrowed_machine(llvm: Any, target: Target, level: int) -> Iterator[_Machine]:
+def _borrowed_machine(llvm: SimpleNamespace, target: Target, level: int) -> Iterator[_Machine]:
     """A description from those that are free, which are at most as many as ever were in use at once."""
     free = _idle.setdefault((target, level), [])
     try:
@@ -176,7 +177,7 @@ def _borrowed_machine(llvm: Any, target: Target, level: int) -> Iterator[_Machin
         free.append(machine)
 
 
-def _make_machine(llvm: Any, target: Target, level: int) -> _Machine:
+def _make_machine(llvm: SimpleNamespace, target: Target, level: int) -> _Machine:
     processor, features = _describe(target)
     with Message(llvm) as error:
         kind = llvm.GetTargetFromTriple(TRIPLE, error.place)

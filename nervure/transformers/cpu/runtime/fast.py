@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Generic, TypeVar
 from weakref import WeakMethod
+
+import numpy as np
 
 from nervure.errors import InternalError
 from nervure.transformers.cells import Cell
@@ -28,6 +30,7 @@ from nervure.transformers.cpu.runtime import forking, pooled_arrays, records, ru
 from nervure.transformers.cpu.runtime.program import Program
 
 _FASTCALL_WITH_KEYWORDS = 0x80 | 0x02
+_Answer = TypeVar("_Answer")
 
 
 class _MethodDef(ctypes.Structure):
@@ -56,7 +59,7 @@ class FastEntry:
     has ``array``, ``version`` and ``lock``.
     """
 
-    def __init__(self, fail: Callable[[records.Status, tuple[Any, ...]], Any], cells: Sequence[Cell] = (),
+    def __init__(self, fail: Callable[[records.Status, tuple[np.ndarray, ...]], object], cells: Sequence[Cell] = (),
                  gate: Gate | None = None) -> None:
         self._fail, self._gate = _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
@@ -71,7 +74,7 @@ class FastEntry:
         for place, entry in enumerate(self._programs):
             self._table[place] = entry.address
 
-    def function(self, slow: Callable[..., Any], is_single: bool = False) -> Callable[..., Any]:
+    def function(self, slow: Callable[..., _Answer], is_single: bool = False) -> Callable[..., _Answer]:
         """A new function that returns the tuple of results, or the single one itself.
 
         ``slow``, a bound method whose object is not kept alive, takes every call that does not fit. Without what
@@ -87,17 +90,17 @@ class FastEntry:
         itself = (ctypes.addressof(record), self, record, otherwise, method)
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        made: Callable[..., Any] = make(ctypes.addressof(method), itself, None)
+        made: Callable[..., _Answer] = make(ctypes.addressof(method), itself, None)
         return made
 
 
-class _SlowWay:
+class _SlowWay(Generic[_Answer]):
     """A bound method that does not keep its object alive; a fork while it runs is noticed."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[..., _Answer]) -> None:
         self._method = WeakMethod(method)
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+    def __call__(self, *arguments: object, **keywords: object) -> _Answer:
         if runtime_library.record(records.ThreadPool).lost:
             raise forking.lost_call()
         method = self._method()
@@ -110,10 +113,10 @@ class _SlowWay:
 class _Failing:
     """Raises what a bound method makes of the status at an address."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[[records.Status, tuple[np.ndarray, ...]], object]) -> None:
         self._method = WeakMethod(method)
 
-    def __call__(self, address: int, arguments: tuple[Any, ...]) -> None:
+    def __call__(self, address: int, arguments: tuple[np.ndarray, ...]) -> None:
         status = records.Status.from_buffer_copy(records.Status.from_address(address))
         method = self._method()
         if status.code == records.Code.FORKED:

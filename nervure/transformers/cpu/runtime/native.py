@@ -31,7 +31,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from types import ModuleType
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
@@ -41,7 +41,7 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I64, PTR, Type
 Word = Annotated[Register, I64]
 Pointer = Annotated[Register, PTR]
 Truth = Annotated[Register, I1]
-_Record = TypeVar("_Record", bound=ctypes.Structure)
+_Record = TypeVar("_Record", bound=ctypes.Structure, covariant=True)
 
 
 class At(Generic[_Record]):
@@ -113,12 +113,12 @@ class Native:
         self._result = None if result is type(None) else _type(result)
         self._parameters = {name: kind for name, kind in hints.items() if kind is not Builder}
 
-    def __call__(self, b: Builder, *arguments: Register | At[Any] | int) -> Register:
+    def __call__(self, b: Builder, *arguments: Register | At[ctypes.Structure] | int) -> Register:
         """Code that calls it; a Python number is a constant."""
         return b.call(self.name, self._result, *[
             self._given(b, name, argument) for name, argument in zip(self._parameters, arguments, strict=True)])
 
-    def _given(self, b: Builder, name: str, argument: Register | At[Any] | int) -> Register:
+    def _given(self, b: Builder, name: str, argument: Register | At[ctypes.Structure] | int) -> Register:
         type = _type(self._parameters[name])
         register = argument.pointer if isinstance(argument, At) else argument
         if not isinstance(register, Register):
@@ -158,7 +158,7 @@ def functions_of(module: ModuleType) -> list[Native]:
     return [each for each in vars(module).values() if isinstance(each, Native) and each.module == module.__name__]
 
 
-def _type(kind: Any) -> Type:
+def _type(kind: object) -> Type:
     """How a parameter or a result is passed."""
     return PTR if get_origin(kind) is At else get_args(kind)[1]
 

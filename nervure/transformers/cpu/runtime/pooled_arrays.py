@@ -18,9 +18,9 @@ import importlib
 import math
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 
 @lru_cache(maxsize=1024)
-def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, Any]:
+def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, ctypes.Array[ctypes.c_int64]]:
     """How native code is told a type and a shape, with the table of lengths that belongs to it."""
     dims = (ctypes.c_int64 * len(shape))(*shape)
     return records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
@@ -68,8 +68,7 @@ def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, Any]:
 
 def new_array(spec: int) -> np.ndarray:
     """The array that a :class:`records.Array` at an address describes. Only where ``is_known()``."""
-    made: np.ndarray = _new_array()(spec)
-    return made
+    return _new_array()(spec)
 
 
 @cache
@@ -92,20 +91,20 @@ def is_known() -> bool:
 
 
 @cache
-def _new_array() -> Any:
+def _new_array() -> Callable[[int], np.ndarray]:
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(runtime_library.library().address("new_array"))
 
 
-def _numpy() -> Any:
+def _numpy() -> ModuleType:
     """The module of NumPy that holds its C functions."""
     return importlib.import_module("numpy._core._multiarray_umath")
 
 
-def _numpy_table() -> Any:
+def _numpy_table() -> ctypes.Array[ctypes.c_size_t]:
     """NumPy's table of addresses for C, which extension modules use."""
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return (ctypes.c_void_p * (_GET_HANDLER + 1)).from_address(get(_numpy()._ARRAY_API, None))
+    return (ctypes.c_size_t * (_GET_HANDLER + 1)).from_address(get(_numpy()._ARRAY_API, None))
 
 
 def _headers_fit() -> bool:
@@ -143,7 +142,7 @@ def _make_handler() -> int:
     return [_forever(kept) for kept in (handler, name, capsule)][-1]
 
 
-def _forever(kept: Any) -> int:
+def _forever(kept: object) -> int:
     """Where an object is, which from now on lives as long as the process."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return id(kept)

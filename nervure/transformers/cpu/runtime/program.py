@@ -19,14 +19,16 @@ from __future__ import annotations
 import copy
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.records import Kind, Status
+
+_Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
 class Step(NamedTuple):
@@ -47,7 +49,7 @@ class Step(NamedTuple):
     scratch: int = 0
     in_place: bool = False
     ordered: bool = False
-    owner: Any = None
+    owner: object = None
 
 
 class Buffer(NamedTuple):
@@ -56,7 +58,7 @@ class Buffer(NamedTuple):
     kind: Kind
     number: int
     offset: int = 0
-    owner: Any = None
+    owner: object = None
 
 
 def argument(number: int, offset: int = 0) -> Buffer:
@@ -111,7 +113,7 @@ class Program:
     def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
                  arguments: Sequence[Array] = (), results: Sequence[Array] = (),
                  variables: Sequence[Array] = ()) -> None:
-        self._kept: list[Any] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps]]
+        self._kept: list[object] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps]]
         self._results = results
         self.record = records.Program(
             steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
@@ -168,22 +170,24 @@ class Program:
                             for entry in entries], records.Array)
 
     def _integers(self, numbers: Sequence[int]) -> int:
-        return self._table(numbers, ctypes.c_int64)
+        return self._keep((ctypes.c_int64 * len(numbers))(*numbers))
 
-    def _table(self, entries: Sequence[Any], kind: Any) -> int:
-        """The address of a table of such entries, which lives as long as the program."""
-        table = (kind * len(entries))(*entries)
+    def _table(self, entries: Sequence[_Record], kind: type[_Record]) -> int:
+        return self._keep((kind * len(entries))(*entries))
+
+    def _keep(self, table: ctypes.Array[ctypes.c_int64] | ctypes.Array[_Record]) -> int:
+        """The address of a table, which lives as long as the program."""
         self._kept.append(table)
         return ctypes.addressof(table)
 
 
 @cache
-def _function(name: str, takes_lists: bool) -> Any:
+def _function(name: str, takes_lists: bool) -> Callable[..., None]:
     """Native code that runs a program."""
     table = ctypes.py_object if takes_lists else ctypes.c_void_p
     return ctypes.PYFUNCTYPE(None, ctypes.c_void_p, table, table, table, ctypes.c_void_p)(
         runtime_library.library().address(name))
 
 
-def _addresses(arrays: Sequence[np.ndarray]) -> Any:
+def _addresses(arrays: Sequence[np.ndarray]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * len(arrays))(*[array.__array_interface__["data"][0] for array in arrays])
