@@ -1,4 +1,4 @@
-"""Ordered locks: what several calls share is used by one at a time, and no two calls wait for each other for good.
+"""Ordered locks, the prevention of deadlock: one call at a time uses what several share, and no two wait for good.
 
 Calls take locks in one order, so that two of them cannot wait for each other. But a call may be inside of a function
 of the user's (a host call, a print, a signal handler), and that may do anything:

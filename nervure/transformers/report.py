@@ -1,4 +1,4 @@
-"""What an executable says of itself: its steps, what they read and write and why, its plan of memory.
+"""Reports of compilations as data: the steps of an executable, what they read and write and why, its plan of memory.
 
 It is data: every field is text, a number or a tuple of such. Bytes of symbolic shapes are numbers where the symbols
 have values, else expressions.
@@ -108,7 +108,7 @@ class Step:
 
     @property
     def assembly(self) -> str:
-        """What LLVM made of it."""
+        """The assembly that LLVM made of it."""
         return self._text("assembly")
 
     def _text(self, form: str) -> str:
@@ -137,7 +137,7 @@ class CompilationReport(Identity):
 
 
 class Limits(NamedTuple):
-    """What this machine reached with so many threads when it was measured; operations are on float32."""
+    """The limits of this machine, as it was measured with so many threads; operations are on float32."""
 
     threads: int
     bytes_per_second: float

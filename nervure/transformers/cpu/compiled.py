@@ -1,4 +1,4 @@
-"""A compiled function as data: what calls need beside machine code, and all that the cache keeps of it.
+"""A compiled function as data: kernels by their keys, storages and memory, which is all that the cache keeps of it.
 
 >>> from nervure.transformers.cpu.cache.codec import decode, encode
 >>> launch = LaunchParameters((), 8, 8, 0, 64, 0.8, False)
@@ -21,7 +21,7 @@ from nervure.types.dim import DimLike
 
 @dataclass(frozen=True)
 class LaunchParameters:
-    """What a kernel is told, as dimensions, and what is known of it for all of them.
+    """The launch parameters of a kernel, as dimensions, and its cost, which is known for all of them.
 
     ``extent`` are the iterations that threads share, in chunks that start at multiples of ``alignment``; ``points`` is
     how often the innermost statements run, each time for so many ``nanoseconds``; ``scratch`` the bytes that each

@@ -35,7 +35,7 @@ class CpuExecutable(Executable):
     """A function as machine code.
 
     One that was found in the cache has what calls need. Its passes run, and it is compiled, when a call fails or
-    somebody asks for what it was made from; until then ``function`` is as it was built.
+    its report or ``optimised`` is asked for; until then ``function`` is as it was built.
     """
 
     transformer: CpuTransformer
@@ -49,7 +49,7 @@ class CpuExecutable(Executable):
 
     @property
     def compilation(self) -> Compilation:
-        """What it was made from."""
+        """The plan and the texts that it was made from."""
         if self._compilation is None:
             from nervure.transformers.cpu.compile.compilation import compile_function
             self._compilation = compile_function(self.transformer.optimised(self.function), self.transformer.target)
@@ -114,8 +114,7 @@ class CpuExecutable(Executable):
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
-        from nervure.transformers.cpu.inspect.limits import measured_limits
-        from nervure.transformers.cpu.inspect.timing import time_steps
+        from nervure.transformers.cpu.inspect.timing import measured_limits, time_steps
         from nervure.transformers.cpu.runtime.cores import threads
 
         results = self._specialised(bindings).make_results()

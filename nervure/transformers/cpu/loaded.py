@@ -34,7 +34,7 @@ _Number = Callable[[Mapping[str, int]], int]
 
 
 class StepCode(Protocol):
-    """What a step runs."""
+    """The code of a step."""
 
     def step(self, bindings: Bindings) -> runtime.Step:
         """The step for these sizes, whose buffers are numbered as the storages are."""
@@ -64,7 +64,7 @@ class LoadedFunction:
         return [code.step(bindings) for code in self.codes]
 
     def buffers(self, offsets: Mapping[int, int]) -> list[runtime.Buffer]:
-        """Where the storages lie, given the offsets of temporaries in the arena."""
+        """The places of the storages, given the offsets of temporaries in the arena."""
         return [self._buffer(self._in_place.get(number, number), offsets)
                 for number in range(len(self.compiled.storages))]
 
@@ -93,7 +93,7 @@ class LoadedFunction:
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
 
     def _new_arrays(self, bindings: Bindings) -> list[runtime.Array]:
-        """What a call makes: the caller's results, then the new values that variables take."""
+        """The arrays that a call makes: the caller's results, then the new values that variables take."""
         function, variables = self._function, self._function.variables
         takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
         roots = [self.compiled.storages[root] for root in self._results]

@@ -1,4 +1,4 @@
-"""Settings of the compiler, read without it: what decides, besides text and target, on the code that is made.
+"""Settings of the compiler, which decide, besides text and target, on the code that is made; they are read without it.
 
 >>> SETTINGS
 "b'x86_64-unknown-linux-gnu' 1 b'pic' b'small'"
@@ -27,13 +27,13 @@ SETTINGS = f"{TRIPLE!r} {LEVEL} {ADDRESSES!r} {REACH!r}"
 
 
 def llvm_file() -> str:
-    """Where llvmlite's shared library is. NotSupported without llvmlite."""
+    """The path of llvmlite's shared library. NotSupported without llvmlite."""
     return os.path.join(_folder(), "binding", "libllvmlite.so")
 
 
 @cache
 def llvm_version() -> str:
-    """What tells one LLVM from another: llvmlite's own text about its version, and the size of its library."""
+    """A text that tells one LLVM from another: llvmlite's own text about its version, and the size of its library."""
     try:
         with open(os.path.join(_folder(), "_version.py"), encoding="utf-8") as file:
             return f"{file.read()} {os.path.getsize(llvm_file())}"

@@ -1,4 +1,4 @@
-"""What code is made for: the instructions that this machine has, and the width of its vectors.
+"""The target of compilation: the instructions that this machine has, and the width of its vectors.
 
 Two levels, each with exactly the instructions named here, whatever else the processor can do: what would round
 differently on some machines only (native half precision, bfloat16 conversions that flush denormals) stays out, so that
@@ -64,7 +64,7 @@ class Target(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What decides, besides the text, which code is made: equal keys, equal code."""
+        """A text that decides, besides that of a kernel, which code is made: equal keys, equal code."""
         return f"{self.name}; {self.processor}; {','.join(self.features)}; llvmlite {llvm_version()}"
 
 

@@ -1,7 +1,7 @@
-"""Machine code on disk, found again by what it was made from.
+"""A content-addressed cache of machine code on disk: entries are found by the hash of what they were made from.
 
 An entry is a file named after the SHA-256 of its key. What is read is given out only if it is whole, belongs to the key
-and is the user's own; anything else is deleted and made anew. So no code is run that somebody else could have put
+and is the user's own; anything else is deleted and made anew. So no code is run that another user could have put
 there, and an accident to a file costs no more than a compilation.
 
 >>> import tempfile
@@ -93,7 +93,7 @@ class CodeCache:
         self.directory, self.limit_bytes = os.path.abspath(directory), limit_bytes
 
     def get(self, key: bytes) -> bytes | None:
-        """What was put under a key; None if it is not there, or not as it was put."""
+        """The content that was put under a key; None if it is not there, or not as it was put."""
         with suppress(OSError), self._opened() as folder:
             name = _file_name(key)
             content = _read(folder, name, key, self.limit_bytes)

@@ -1,4 +1,4 @@
-"""Plain data as JSON and back: tuples and dataclasses of numbers, text, bytes, dimensions, element types and None.
+"""A codec of plain data as JSON, by types: tuples and dataclasses of numbers, text, bytes, dimensions, element types.
 
 >>> from dataclasses import dataclass
 >>> from nervure.types.dim import dim
@@ -66,7 +66,7 @@ def dims_in(value: object) -> Iterator[Dim]:
 
 @cache
 def _reader(kind: Hashable) -> Callable[[object], object]:
-    """How values of a type are read."""
+    """The function that reads values of a type."""
     if kind == DimLike:
         return _dim
     if get_origin(kind) is UnionType:
@@ -87,7 +87,7 @@ def _reader(kind: Hashable) -> Callable[[object], object]:
 
 
 def _tuple_reader(*parts: Hashable) -> Callable[[object], tuple[object, ...]]:
-    """How tuples of these parts are read; a last part of ``...`` stands for any number of the one before."""
+    """The function that reads tuples of these parts; a last part of ``...`` stands for any number of the one before."""
     if parts[-1:] == (...,):
         each = _reader(parts[0])
         return lambda data: tuple([each(entry) for entry in _plain(list, data)])

@@ -1,4 +1,4 @@
-"""Compiled functions in the cache of machine code: a graph that was compiled before goes through no pass again.
+"""The cache of compiled functions: a graph that was compiled before goes through no pass again.
 
 An entry is a :class:`CompiledFunction`, which names kernels by their keys, with the constants that passes have made. It
 is found by the structure of the function as it was built, the target and the package's own fingerprint. So equal graphs
@@ -59,7 +59,7 @@ _LENGTH = struct.Struct("<Q")  # of the description, which the bytes of constant
 
 
 def find(function: Function, target: Target) -> LoadedFunction | None:
-    """What the cache has of a function as it was built."""
+    """The entry of a function as it was built, ready to run; None without one."""
     cache = _cache_for(function)
     content = cache.get(_key(function, target)) if cache else None
     return read(content, function) if content else None
@@ -136,7 +136,7 @@ def _constants(function: Function) -> list[np.ndarray]:
 
 
 def read(content: bytes, function: Function) -> LoadedFunction | None:
-    """What an entry describes; None if it is not one of this function, or its kernels are not there."""
+    """The function that an entry describes; None if it is not one of this function, or its kernels are not there."""
     try:
         length, = _LENGTH.unpack_from(content)
         end = _LENGTH.size + length

@@ -1,8 +1,8 @@
-"""What this package is, in one word: what was made by it may be used again while that stays the same.
+"""The fingerprint of this package: what was made by it may be used again while that stays the same.
 
 Everything between a graph and its machine code is nervure's own source, so the fingerprint covers all of it: the name,
-size and time of change of every source file, with the versions of Python and of NumPy (which folds constants). Where
-somebody works on the package the next process makes everything anew; an installed one never changes. Sizes and times
+size and time of change of every source file, with the versions of Python and of NumPy (which folds constants). While
+the package is worked on the next process makes everything anew; an installed one never changes. Sizes and times
 take two milliseconds to collect, contents would take twenty.
 
 >>> package_fingerprint() == package_fingerprint(), len(package_fingerprint())

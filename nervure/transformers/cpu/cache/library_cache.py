@@ -1,4 +1,4 @@
-"""Machine code that is there already, in this process or on the disk. Nothing is compiled: LLVM is not loaded.
+"""Loaded kernels by their keys, out of this process or off the disk. Nothing is compiled: LLVM is not loaded.
 
 >>> from nervure.transformers.cpu.compile.compiler import compile_kernel
 >>> from nervure.transformers.cpu.target import Target
@@ -7,7 +7,7 @@
 >>> find_all([kernel_key(text, Target.host())]) == [library]
 True
 
-A library lives as long as somebody holds it.
+A library lives as long as a reference to it does.
 """
 
 from __future__ import annotations

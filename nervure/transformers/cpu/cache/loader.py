@@ -59,7 +59,7 @@ class Library:
         self._memory, self._addresses = memory, addresses
 
     def address(self, name: str) -> int:
-        """Where a function, or global data, is."""
+        """The address of a function, or of global data."""
         try:
             return self._addresses[name]
         except KeyError:
@@ -97,7 +97,7 @@ def process_symbol(name: str) -> int:
 
 @cache
 def _libraries() -> list[ctypes.CDLL]:
-    """What all can see, then what may be local to others and is not there on every system."""
+    """The libraries that all can see, then those that may be local to others and are not there on every system."""
     found: list[ctypes.CDLL] = [ctypes.CDLL(None), ctypes.pythonapi]
     for name in ("libm.so.6", "libgcc_s.so.1"):
         with suppress(OSError):
@@ -247,7 +247,7 @@ def _aligned(place: int, alignment: int) -> int:
 
 
 def _addresses(file: ObjectFile, starts: Mapping[int, int], given: Mapping[str, int]) -> dict[int, int]:
-    """Where symbols are, by number: in a section, at an address, in another of the files, or in this process."""
+    """The addresses of symbols, by number: in a section, at an address, in another of the files, or in this process."""
     found = {number: starts.get(symbol.section, 0) + symbol.value for number, symbol in enumerate(file.symbols)
              if symbol.section == _ABSOLUTE or symbol.section in starts}
     shared = {file.symbols[number].name: address for number, address in found.items()

@@ -1,4 +1,4 @@
-"""What a kernel reports, as the error that the user gets.
+"""Errors of failed calls: what a kernel has reported, as the error that the user gets.
 
 Kernels report the op and one value. Which position it was is found by computing the op's indices once more on
 the reference: a call that failed has changed nothing.

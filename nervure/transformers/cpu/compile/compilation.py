@@ -31,7 +31,7 @@ from nervure.transformers.cpu.target import Target
 from nervure.transformers.sizes import memory_estimate
 
 MACHINE = GENERIC
-"""What plans know of an x86-64 processor: the same for all targets, so that their kernels are the same."""
+"""The machine of plans, an x86-64 processor: the same for all targets, so that their kernels are the same."""
 
 
 class Compilation(NamedTuple):
@@ -68,7 +68,7 @@ def past_caches_of(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
 
 
 def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:
-    """What the switch ``debug`` asks for."""
+    """Prints the texts that the switch ``debug`` asks for."""
     for word, text_of in (("llvm", lambda code: code.text), ("asm", lambda code: assembly(code.text, target))):
         for number, code in enumerate(texts) if flags.shows(word) else ():
             if code is not None:
@@ -100,7 +100,7 @@ def chunk_alignment(machine: Machine) -> int:
 
 
 def _loaded(plan: Plan, texts: Sequence[Code | None], compiled: CompiledFunction, target: Target) -> list[StepCode]:
-    """What the steps run: machine code, and functions of Python."""
+    """The code of the steps: machine code, and functions of Python."""
     libraries = iter(compile_kernels([code.text for code in texts if code], target))
     return [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
             else kernel_code(compiled, kernel, next(libraries))

@@ -1,1 +1,1 @@
-"""What was compiled, explained: the report of a plan, times of its steps, limits of the machine."""
+"""Explanations of compiled functions: the report of a plan, the times of its steps and the limits of the machine."""

@@ -29,9 +29,19 @@ from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
 from nervure.transformers.cpu.target import Target
-from nervure.transformers.report import CompilationReport, Line, Place, Step, Temporary, count, line_of, total
+from nervure.transformers.report import (
+    CompilationReport,
+    Count,
+    Line,
+    Place,
+    Step,
+    Temporary,
+    count,
+    line_of,
+    total,
+)
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, evaluate
+from nervure.types.dim import evaluate
 
 
 def report_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> CompilationReport:
@@ -112,7 +122,7 @@ class _Reporting:
                 why = [f"{type(value.op).__name__} is made from it"]
             elif value in maker.stored:
                 why = self._reasons.get(value, ())
-        return Place(kind, name, _type_of(storage, value), count(byte_count(storage), self._bindings), tuple(why))
+        return Place(kind, name, _type_of(storage, value), self._bytes(storage), tuple(why))
 
     def _named(self, storage: Storage) -> tuple[str, str, Value | None]:
         """Kind and name of memory, and the value that it holds."""
@@ -129,8 +139,11 @@ class _Reporting:
             return str(storage.kind), self._name(storage), self._plan.held[storage]
         return "constant", "constant", None
 
+    def _bytes(self, storage: Storage) -> Count:
+        return count(storage.size * storage.dtype.itemsize, self._bindings)
+
     def _name(self, storage: Storage) -> str:
-        """What is called a temporary, or a derived storage."""
+        """The name of a temporary, or of a derived storage."""
         source = storage.variable
         return f"t{storage.number}" + ("" if source is None else f" of {self._variable(source)}")
 
@@ -142,13 +155,8 @@ class _Reporting:
         offsets = {} if bindings is None else compiled.arena(bindings)[0]
         lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()]
         return tuple([Temporary(self._name(storage), _type_of(storage, self._plan.held[storage]),
-                                count(byte_count(storage), bindings), first, last, offsets.get(number))
+                                self._bytes(storage), first, last, offsets.get(number))
                       for number, storage, (first, last) in lives])
-
-
-def byte_count(storage: Storage) -> DimLike:
-    """The bytes that a storage takes."""
-    return storage.size * storage.dtype.itemsize
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:

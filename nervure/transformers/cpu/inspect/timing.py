@@ -1,24 +1,49 @@
-"""Times of the steps of a compiled plan: each step is run by itself, in order, on memory that stays between them.
+"""Times of the steps of a compiled plan, and the limits of the machine.
 
-What a call would take from the pool (the arena, results) is given as arguments, so that one program can be cut into
-programs of a single step. Variables that are written in place are copies, which every repetition starts with anew.
+Each step is run by itself, in order, on memory that stays between them. What a call would take from the pool (the
+arena, results) is given as arguments, so that one program can be cut into programs of a single step. Variables that are
+written in place are copies, which every repetition starts with anew.
+
+The limits are those of a roofline, measured once per process and number of threads. Bytes: the better of
+``z = 3 x + y`` and a sum over tensors that no cache holds, counted as kernels are (a tensor once as read, once as
+written). Operations: fused multiply-adds of float32 in registers, which nothing waits for.
+
+>>> print(fma_kernel(8).build().text().count("@llvm.fma.v8f32"))
+12
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
+from nervure import ops
+from nervure.ir.function import Function
+from nervure.ir.leaves import Parameter
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compile.compilation import compile_function
+from nervure.transformers.cpu.compile.compiler import compile_kernel
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, PTR
 from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
+from nervure.transformers.cpu.runtime.native import Native, Pointer, Word, native
 from nervure.transformers.cpu.runtime.records import Kind
-from nervure.transformers.report import Times
+from nervure.transformers.cpu.target import Target
+from nervure.transformers.report import Limits, Times
+from nervure.types.dtype import float32
 
 _SHORT = 10_000.0  # nanoseconds: what is shorter is drowned by the call itself, so many runs of it are timed as one
 _MANY = 200
+_ELEMENTS = 1 << 24         # of each tensor: 64 MB, more than a cache's share
+_CHAINS = 12                # accumulators, which hide that one multiply-add takes 4 or 5 cycles
+_ITERATIONS = 1000          # of each chunk of the kernel that multiplies and adds
+_CHUNKS = 512
+_LONG = 10_000_000          # estimated nanoseconds, for all threads to take part
+_GOES = 5
 
 Fail = Callable[[runtime.Status], None]
 
@@ -76,3 +101,63 @@ def _aligned(size: int) -> np.ndarray:
     block = np.zeros(size + 64, np.uint8)
     start = -block.ctypes.data % 64
     return block[start:start + size]
+
+
+# -- limits --------------------------------------------------------------------------------------------------
+
+
+@cache
+def measured_limits(target: Target, threads: int) -> Limits:
+    """The limits with so many threads, which is how many a call may use now."""
+    return Limits(threads, _bytes_per_second(target), _operations_per_second(target))
+
+
+def _bytes_per_second(target: Target) -> float:
+    x, y = Parameter(float32, (_ELEMENTS,)), Parameter(float32, (_ELEMENTS,))
+    arrays = [np.ones(_ELEMENTS, np.float32), np.ones(_ELEMENTS, np.float32)]
+    triad, total = Function([3.0 * x + y], [x, y]), Function([ops.Sum(x + y, [0])], [x, y])
+    rates = []
+    for function, tensors in ((triad, 3), (total, 2)):
+        program = compile_function(function, target).loaded.program({})
+        results = program.make_results()
+        seconds = _best(lambda: program.run(arrays, results))  # noqa: B023  # it is run at once
+        rates.append(tensors * _ELEMENTS * 4 / seconds)
+    return max(rates)
+
+
+def _operations_per_second(target: Target) -> float:
+    lanes = target.vector_bytes // 4
+    library = compile_kernel(assemble([fma_kernel(lanes).build()]), target)
+    sink = np.zeros(_CHUNKS * 16, np.float32)
+    step = runtime.Step(library.address("kernel"), [0], extent=_CHUNKS, nanoseconds=_LONG, owner=library)
+    program = runtime.Program([step], [runtime.argument(0)])
+    return 2 * lanes * _CHAINS * _ITERATIONS * _CHUNKS / _best(lambda: program.run([sink]))
+
+
+def fma_kernel(lanes: int) -> Native:
+    """A kernel of multiply-adds: every chunk of its extent has the same number, and writes a cache line at its end."""
+    vector = F32.vector(lanes)
+
+    @native
+    def kernel(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: Word, scratch: Pointer,
+               status: Pointer) -> None:
+        sink = b.load(buffers, PTR)
+        with b.loop(begin, end) as chunks:
+            starts = [b.constant(vector, number + 1.0) for number in range(_CHAINS)]
+            with b.loop(0, _ITERATIONS, carried=starts) as loop:
+                half = b.constant(vector, 0.5)
+                loop.carried = [b.fma(chain, half, half) for chain in loop.carried]
+            total = sum(loop.results[1:], loop.results[0])
+            b.store(b.extract(total, 0), b.offset(sink, chunks.index * 16, F32))
+    return kernel
+
+
+def _best(run: Callable[[], object]) -> float:
+    """The seconds of the shortest of several goes, after one that is not counted."""
+    run()
+    times = []
+    for _ in range(_GOES):
+        start = time.perf_counter_ns()
+        run()
+        times.append(time.perf_counter_ns() - start)
+    return min(times) * 1e-9

@@ -27,7 +27,7 @@ from nervure.transformers.cpu.runtime.records import (
 
 
 def python(b: Builder) -> At[Python]:
-    """What this process's Python and NumPy told about themselves."""
+    """The addresses that native code knows of this process's Python and NumPy."""
     return At(Python, Register(b, PTR, "@python"))
 
 

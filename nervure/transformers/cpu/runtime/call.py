@@ -44,7 +44,7 @@ LOOK_EVERY = 100_000
 @hot
 def bind(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer, arena: Pointer,
          addresses: Pointer) -> None:
-    """Where each buffer lies in this call."""
+    """Finds the address of each buffer in this call."""
     tables = (arguments, results, variables)
     bases = b.allocate(PTR, len(tables))
     for place, table in enumerate(tables):

@@ -1,4 +1,4 @@
-"""How many threads may compute: the cores that this process may use, or what ``flags.threads`` says.
+"""The number of threads that may compute: the cores that this process may use, or what ``flags.threads`` says.
 
 >>> 1 <= allowed() <= (os.cpu_count() or 1)
 True

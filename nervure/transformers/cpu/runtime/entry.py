@@ -74,7 +74,7 @@ def entry(b: Builder, itself: Pointer, given: Pointer, given_count: Word, keywor
 
 
 def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Register]:
-    """Where the arguments are, and how many: a single list or tuple stands for all of them."""
+    """The address of the arguments, and their number: a single list or tuple stands for all of them."""
     place, number = Local(given), Local(count)
     with b.if_(count.equal(1)):
         first = b.load(given, PTR)
@@ -224,7 +224,7 @@ def _hold(b: Builder, program: At[Program], arguments: Register, objects: list[R
 
 
 def _divided(b: Builder, start: Register, counts: list[Register]) -> list[Register]:
-    """Where the parts of a table begin: arguments, results, variables."""
+    """The addresses of the parts of a table: arguments, results, variables."""
     second = b.offset(start, counts[0], PTR)
     return [start, second, b.offset(second, counts[1], PTR)]
 

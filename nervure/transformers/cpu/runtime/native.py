@@ -92,7 +92,7 @@ class Local:
 
     @property
     def value(self) -> Register:
-        """What it holds now."""
+        """The value that it has now."""
         return self.place.builder.load(self.place, self.type)
 
     @value.setter
@@ -128,7 +128,7 @@ class Native:
         return register
 
     def address(self, b: Builder) -> Register:
-        """Where it is."""
+        """Its address."""
         return Register(b, PTR, f"@{self.name}")
 
     def build(self) -> Builder:
@@ -159,7 +159,7 @@ def functions_of(module: ModuleType) -> list[Native]:
 
 
 def _type(kind: object) -> Type:
-    """How a parameter or a result is passed."""
+    """The type in which a parameter or a result is passed."""
     return PTR if get_origin(kind) is At else get_args(kind)[1]
 
 

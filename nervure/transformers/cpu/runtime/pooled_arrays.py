@@ -60,7 +60,7 @@ def empty(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
 
 @lru_cache(maxsize=1024)
 def _spec(shape: tuple[int, ...], dtype: np.dtype) -> tuple[records.Array, ctypes.Array[ctypes.c_int64]]:
-    """How native code is told a type and a shape, with the table of lengths that belongs to it."""
+    """The record of a type and a shape, with the table of lengths that belongs to it."""
     dims = (ctypes.c_int64 * len(shape))(*shape)
     return records.Array(descr=id(dtype), rank=len(shape), dims=ctypes.addressof(dims),
                          bytes=math.prod(shape) * dtype.itemsize), dims
@@ -143,6 +143,6 @@ def _make_handler() -> int:
 
 
 def _forever(kept: object) -> int:
-    """Where an object is, which from now on lives as long as the process."""
+    """The address of an object, which from now on lives as long as the process."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return id(kept)

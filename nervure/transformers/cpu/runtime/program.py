@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """Where a buffer lies; ``argument``, ``result``, ``variable``, ``arena`` and ``constant`` make one."""
+    """The place of a buffer; ``argument``, ``result``, ``variable``, ``arena`` and ``constant`` make one."""
 
     kind: Kind
     number: int
@@ -99,7 +99,7 @@ class Array(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """What its elements take."""
+        """The bytes of its elements."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 

@@ -33,7 +33,7 @@ C_CONTIGUOUS, OWNS_DATA, ALIGNED, WRITEABLE = 0x1, 0x4, 0x100, 0x400
 
 
 class Kind(IntEnum):
-    """What the number of a buffer counts."""
+    """The kinds of memory that a buffer may lie in, by which its number counts."""
 
     ARGUMENT = 0
     RESULT = 1
@@ -43,7 +43,7 @@ class Kind(IntEnum):
 
 
 class Code(IntEnum):
-    """How a call ended; what is above 0 is a kernel's own."""
+    """The codes with which a call ends; those above 0 are a kernel's own."""
 
     DONE = 0
     INTERRUPTED = -1    # by a signal handler, or a step that is Python: the exception is set
@@ -68,7 +68,7 @@ class Step(ctypes.Structure):
 
 
 class Buffer(ctypes.Structure):
-    """Where a buffer of a program lies: ``offset`` bytes after the start of what ``kind`` and ``number`` say."""
+    """The place of a buffer of a program: ``offset`` bytes after the start of what ``kind`` and ``number`` say."""
 
     _fields_ = [("kind", _integer), ("number", _integer), ("offset", _integer)]
 
@@ -112,7 +112,7 @@ class Program(ctypes.Structure):
 
 
 class Status(ctypes.Structure):
-    """How a call ended, and the first failure in the order of positions."""
+    """The outcome of a call, with the first failure in the order of positions."""
 
     _fields_ = [
         ("lock", _integer),            # held while a failure is written
@@ -125,7 +125,7 @@ class Status(ctypes.Structure):
 
 
 class Call(ctypes.Structure):
-    """What a running call knows beside its program."""
+    """The state of a running call beside its program."""
 
     _fields_ = [
         ("threads", _integer),         # that share its long steps
@@ -172,7 +172,7 @@ CLASSES = 4 * 40
 
 
 class Block(ctypes.Structure):
-    """What stands before the memory of a block, in a cache line of its own."""
+    """The head of a block, before its memory, in a cache line of its own."""
 
     _fields_ = [
         ("size_class", _integer),
@@ -214,7 +214,7 @@ KEPT_PROGRAMS = 8
 
 
 class Entry(ctypes.Structure):
-    """What the native function behind an executable looks at first."""
+    """An entry: the data of the native function behind an executable."""
 
     _fields_ = [
         ("gate", _address),            # an integer; 0 there sends every call to ``slow``
@@ -228,7 +228,7 @@ class Entry(ctypes.Structure):
 
 
 class Python(ctypes.Structure):
-    """What native code needs of this process's Python and NumPy."""
+    """Addresses of objects and functions of this process's Python and NumPy."""
 
     _fields_ = [
         ("array_type", _address),      # numpy.ndarray
@@ -245,4 +245,4 @@ class Python(ctypes.Structure):
 
 
 RECORDS: dict[str, type[ctypes.Structure]] = {"thread_pool": ThreadPool, "memory_pool": MemoryPool, "python": Python}
-"""What the process has one of, by its name in native code."""
+"""The records that a process has one of, by their names in native code."""

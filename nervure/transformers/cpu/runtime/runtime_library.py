@@ -43,7 +43,7 @@ def begin() -> None:
 
 
 def _prepare() -> None:
-    with suppress(Exception):  # who needs it meets the same error
+    with suppress(Exception):  # the first call that needs it meets the same error
         library()
 
 

@@ -303,7 +303,7 @@ def _epoch(ticket: Register) -> Register:
 
 @contextmanager
 def standard_floats(b: Builder) -> Iterator[None]:
-    """What is built inside runs in the standard mode; afterwards the mode is as it was before."""
+    """Code that runs in the standard mode: what is built inside; afterwards the mode is as it was before."""
     if not HAS_MXCSR:
         yield
         return

@@ -7,8 +7,7 @@ import numpy as np
 import nervure as nv
 from nervure import ops
 from nervure.transformers.cpu.compile.compilation import compile_function
-from nervure.transformers.cpu.inspect.limits import measured_limits
-from nervure.transformers.cpu.inspect.timing import time_steps
+from nervure.transformers.cpu.inspect.timing import measured_limits, time_steps
 from nervure.transformers.cpu.runtime import Program, Step, argument, result
 from nervure.transformers.cpu.target import Target
 from tests.transformers.cpu.kernels import address
