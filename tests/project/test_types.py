@@ -26,7 +26,7 @@ ANY = {
     "optim": 0,
     "passes": 5,
     "tools": 0,
-    "transformers": 7,
+    "transformers": 3,
     "types": 6,
 }
 WHOLE_PACKAGE = 7
