@@ -1,7 +1,4 @@
-"""A function body in LLVM's language, written as text, with operators on its registers.
-
-Text is what LLVM reads fastest of what can be made here, and what a person can read. A register knows its type and
-its builder, so that arithmetic is written as arithmetic:
+"""Functions in LLVM's language, written as text: of what can be made here, that is what LLVM reads fastest.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32, PTR
 >>> b = Builder("square", [("source", PTR), ("target", PTR)])
@@ -19,9 +16,6 @@ entry:
   ret void
 }
 <BLANKLINE>
-
-Floats add, multiply and compare as IEEE 754 says; integers wrap, and ``<`` on them is signed. No operation carries
-fast-math flags. A Python number becomes a constant of the other side's type.
 """
 
 from __future__ import annotations
@@ -31,157 +25,13 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from nervure.errors import InternalError
+from nervure.transformers.cpu.compile.llvm.register import Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
 
+__all__ = ["Builder", "Loop", "Operand", "Region", "Register", "assemble"]
+
 Number = int | float | bool
-
-Lines: TypeAlias = "list[str | Lines]"
-"""Lines of a function's text, among them those of regions."""
-
-
-class Register:
-    """A value in a function: a virtual register, an argument or a constant."""
-
-    __slots__ = ("builder", "text", "type")
-
-    def __init__(self, builder: Builder, type: Type, text: str) -> None:
-        self.builder, self.type, self.text = builder, type, text
-
-    # -- arithmetic --------------------------------------------------------------------------------------
-
-    def __add__(self, other: Operand) -> Register:
-        return self._both("fadd", "add", other)
-
-    def __radd__(self, other: Operand) -> Register:
-        return self._as(other)._both("fadd", "add", self)
-
-    def __sub__(self, other: Operand) -> Register:
-        return self._both("fsub", "sub", other)
-
-    def __rsub__(self, other: Operand) -> Register:
-        return self._as(other)._both("fsub", "sub", self)
-
-    def __mul__(self, other: Operand) -> Register:
-        return self._both("fmul", "mul", other)
-
-    def __rmul__(self, other: Operand) -> Register:
-        return self._as(other)._both("fmul", "mul", self)
-
-    def __truediv__(self, other: Operand) -> Register:
-        return self._both("fdiv", None, other)
-
-    def __rtruediv__(self, other: Operand) -> Register:
-        return self._as(other)._both("fdiv", None, self)
-
-    def __neg__(self) -> Register:
-        if self.type.is_float:
-            return self.builder.emit(self.type, f"fneg {self.type} {self.text}")
-        return self._as(0) - self
-
-    def __and__(self, other: Operand) -> Register:
-        return self._integer("and", other)
-
-    def __or__(self, other: Operand) -> Register:
-        return self._integer("or", other)
-
-    def __xor__(self, other: Operand) -> Register:
-        return self._integer("xor", other)
-
-    def __invert__(self) -> Register:
-        return self._integer("xor", -1 if self.type.scalar != "i1" else 1)
-
-    def shift_left(self, other: Operand) -> Register:
-        """Bits moved up; by the width or more is undefined."""
-        return self._integer("shl", other)
-
-    def shift_right(self, other: Operand) -> Register:
-        """Bits moved down, zeros from above; by the width or more is undefined."""
-        return self._integer("lshr", other)
-
-    def shift_right_signed(self, other: Operand) -> Register:
-        """Bits moved down, copies of the sign from above; by the width or more is undefined."""
-        return self._integer("ashr", other)
-
-    # -- comparisons: i1 in as many lanes, false with NaN but for not_equal ----------------------------------
-
-    def __lt__(self, other: Operand) -> Register:
-        return self._compared("olt", "slt", other)
-
-    def __le__(self, other: Operand) -> Register:
-        return self._compared("ole", "sle", other)
-
-    def __gt__(self, other: Operand) -> Register:
-        return self._compared("ogt", "sgt", other)
-
-    def __ge__(self, other: Operand) -> Register:
-        return self._compared("oge", "sge", other)
-
-    def equal(self, other: Operand) -> Register:
-        """x == y."""
-        return self._compared("oeq", "eq", other)
-
-    def not_equal(self, other: Operand) -> Register:
-        """x != y; true if one is NaN."""
-        return self._compared("une", "ne", other)
-
-    def below(self, other: Operand) -> Register:
-        """x < y of unsigned integers."""
-        return self._compared(None, "ult", other)
-
-    def below_or_equal(self, other: Operand) -> Register:
-        """x <= y of unsigned integers."""
-        return self._compared(None, "ule", other)
-
-    def is_nan(self) -> Register:
-        """Whether a float is NaN."""
-        return self._compared("uno", None, self)
-
-    # -- other types -------------------------------------------------------------------------------------
-
-    def cast(self, opcode: str, type: Type) -> Register:
-        """One of LLVM's conversions (``sitofp``, ``fptrunc``, ``zext``, ...) to a scalar type, in as many lanes."""
-        target = type.vector(self.type.lanes)
-        if target is self.type:
-            return self
-        return self.builder.emit(target, f"{opcode} {self.type} {self.text} to {target}")
-
-    def bitcast(self, type: Type) -> Register:
-        """The same bits as a type of the same width, in as many lanes."""
-        return self.cast("bitcast", type)
-
-    def bits(self) -> Register:
-        """The bits of a float as an integer."""
-        return self.bitcast(self.type.integer().element)
-
-    def __repr__(self) -> str:
-        return f"{self.type} {self.text}"
-
-    def _as(self, other: Operand) -> Register:
-        if isinstance(other, Register):
-            if other.type is not self.type:
-                raise InternalError(f"{other!r} where {self.type} is due")
-            return other
-        return self.builder.constant(self.type, other)
-
-    def _both(self, floats: str | None, integers: str | None, other: Operand) -> Register:
-        opcode, other = floats if self.type.is_float else integers, self._as(other)
-        if opcode is None:
-            raise InternalError(f"no such arithmetic on {self.type}")
-        return self.builder.emit(self.type, f"{opcode} {self.type} {self.text}, {other.text}")
-
-    def _integer(self, opcode: str, other: Operand) -> Register:
-        if self.type.is_float:
-            raise InternalError(f"{opcode} of {self.type}")
-        return self.builder.emit(self.type, f"{opcode} {self.type} {self.text}, {self._as(other).text}")
-
-    def _compared(self, floats: str | None, integers: str | None, other: Operand) -> Register:
-        opcode = f"fcmp {floats}" if self.type.is_float and floats else f"icmp {integers}"
-        if (floats if self.type.is_float else integers) is None:
-            raise InternalError(f"no such comparison of {self.type}")
-        return self.builder.emit(self.type.with_scalar(I1), f"{opcode} {self.type} {self.text}, {self._as(other).text}")
-
-
-Operand = Register | int | float | bool
+Lines: TypeAlias = "list[str | Lines]"  # lists in it are regions
 
 
 class Builder:
@@ -220,6 +70,10 @@ class Builder:
         """A number in all lanes."""
         return Register(self, type, type.literal(number))
 
+    def word(self, x: Operand) -> Register:
+        """A register as it is; a number as an i64."""
+        return x if isinstance(x, Register) else self.constant(I64, x)
+
     def vector(self, type: Type, numbers: Sequence[Number]) -> Register:
         """A constant vector, a number a lane."""
         element = type.element
@@ -228,7 +82,7 @@ class Builder:
         return Register(self, type, f"<{', '.join([f'{element} {element.literal(number)}' for number in numbers])}>")
 
     def undefined(self, type: Type) -> Register:
-        """A value that nobody may look at."""
+        """A value that is never looked at."""
         return Register(self, type, "poison")
 
     # -- regions -----------------------------------------------------------------------------------------
@@ -254,18 +108,13 @@ class Builder:
 
     def call(self, name: str, result: Type | None, *arguments: Register) -> Register:
         """A call of a function by name, which is declared."""
-        returned = "void" if result is None else result.text
-        self.declarations[name] = f"declare {returned} @{name}({', '.join([entry.type.text for entry in arguments])})"
-        text = f"call {returned} @{name}({', '.join([f'{entry.type} {entry.text}' for entry in arguments])})"
-        if result is not None:
-            return self.emit(result, text)
-        self.line(text)
-        return Register(self, I1, "poison")
+        types = ", ".join([entry.type.text for entry in arguments])
+        self.declarations[name] = f"declare {result or 'void'} @{name}({types})"
+        return self.call_pointer(Register(self, PTR, f"@{name}"), result, *arguments)
 
     def call_pointer(self, function: Register, result: Type | None, *arguments: Register) -> Register:
         """A call of a function by address."""
-        returned = "void" if result is None else result.text
-        text = f"call {returned} {function.text}({', '.join([f'{entry.type} {entry.text}' for entry in arguments])})"
+        text = f"call {result or 'void'} {function.text}({_listed(arguments)})"
         if result is not None:
             return self.emit(result, text)
         self.line(text)
@@ -298,7 +147,7 @@ class Builder:
                 raise InternalError("where needs a register on one side")
             x = y._as(x)
         y = x._as(y)
-        return self.emit(x.type, f"select {condition.type} {condition.text}, {x.type} {x.text}, {y.type} {y.text}")
+        return self.emit(x.type, f"select {condition!r}, {x!r}, {y!r}")
 
     # -- lanes -------------------------------------------------------------------------------------------
 
@@ -314,15 +163,13 @@ class Builder:
         """One lane."""
         if x.type.lanes == 1:
             return x
-        place = lane.text if isinstance(lane, Register) else str(lane)
-        return self.emit(x.type.element, f"extractelement {x.type} {x.text}, i64 {place}")
+        return self.emit(x.type.element, f"extractelement {x.type} {x.text}, {self.word(lane)!r}")
 
     def insert(self, x: Register, element: Register, lane: int | Register) -> Register:
         """x with one lane replaced."""
         if x.type.lanes == 1:
             return element
-        place = lane.text if isinstance(lane, Register) else str(lane)
-        return self.emit(x.type, f"insertelement {x.type} {x.text}, {element.type} {element.text}, i64 {place}")
+        return self.emit(x.type, f"insertelement {x.type} {x.text}, {element!r}, {self.word(lane)!r}")
 
     def shuffle(self, x: Register, y: Register, lanes: Sequence[int]) -> Register:
         """Lanes chosen from x and then y, by number; -1 is any."""
@@ -331,7 +178,7 @@ class Builder:
         chosen = f"<{listed}>" if any(lanes) else "zeroinitializer"
         if len(lanes) == 1:
             return self.extract(x if lanes[0] < x.type.lanes else y, lanes[0] % x.type.lanes)
-        return self.emit(type, f"shufflevector {x.type} {x.text}, {y.type} {y.text}, <{len(lanes)} x i32> {chosen}")
+        return self.emit(type, f"shufflevector {x!r}, {y!r}, <{len(lanes)} x i32> {chosen}")
 
     def any_lane(self, condition: Register) -> Register:
         """Whether a condition holds in some lane."""
@@ -349,7 +196,7 @@ class Builder:
 
     def offset(self, pointer: Register, index: Operand, element: Type) -> Register:
         """The address ``index`` elements further."""
-        index = index if isinstance(index, Register) else self.constant(I64, index)
+        index = self.word(index)
         return self.emit(PTR, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
 
     def load(self, pointer: Register, type: Type, align: int | None = None) -> Register:
@@ -444,6 +291,27 @@ class Builder:
             self.jump(head)
         self.block(done)
 
+    def repeat(self, start: Sequence[Register], goes_on: Callable[..., Register],
+               turn: Callable[..., Sequence[Register]], unlikely: bool = False) -> list[Register]:
+        """A loop whose state is in registers: ``goes_on`` says of a state whether one more turn follows, ``turn`` gives
+        the next state; the last one is the result.
+        """
+        head, body, again, done = [self.label(hint) for hint in ("while", "turn", "again", "end")]
+        before = self.current
+        self.block(head)
+        # What a turn gives gets its name before the turn is written: the copies cost nothing.
+        names = [Register(self, entry.type, f"%{again}.{number}") for number, entry in enumerate(start)]
+        state = [self.phi(entry.type, (entry, before), (name, again)) for entry, name in zip(start, names, strict=True)]
+        self.branch(goes_on(*state), body, done, unlikely)
+        self.block(body)
+        following = turn(*state)
+        self.block(again)
+        for name, entry in zip(names, following, strict=True):
+            self.line(f"{name.text} = bitcast {entry.type} {entry.text} to {entry.type}")
+        self.jump(head)
+        self.block(done)
+        return state
+
     @contextmanager
     def loop(self, start: Operand, end: Operand, step: Operand = 1,
              carried: Sequence[Register] = ()) -> Iterator[Loop]:
@@ -462,13 +330,12 @@ class Builder:
     def declaration(self) -> str:
         """What another module says that calls it."""
         types = ", ".join([str(entry.type) for entry in self.arguments])
-        return f"declare {'void' if self.result is None else self.result} @{self.name}({types})"
+        return f"declare {self.result or 'void'} @{self.name}({types})"
 
     def text(self) -> str:
         """The definition."""
-        arguments = ", ".join([f"{entry.type} {entry.text}" for entry in self.arguments])
         linkage = f"{self.linkage} " if self.linkage else ""
-        head = f"define {linkage}{'void' if self.result is None else self.result} @{self.name}({arguments})"
+        head = f"define {linkage}{self.result or 'void'} @{self.name}({_listed(self.arguments)})"
         body = "\n".join(["entry:", *self._allocations, *_flattened(self._lines)])
         return f"{head}{' ' if self.attributes else ''}{self.attributes} {{\n{body}\n}}\n"
 
@@ -489,7 +356,7 @@ class Loop:
     def __init__(self, builder: Builder, start: Operand, end: Operand, step: Operand,
                  carried: Sequence[Register]) -> None:
         b = self._builder = builder
-        first, last = _as_index(b, start), _as_index(b, end)
+        first, last = b.word(start), b.word(end)
         self._step = step
         self._head, self._body, self._done = b.label("loop"), b.label("turn"), b.label("end")
         before = b.current
@@ -517,16 +384,16 @@ class Loop:
         b.block(self._done)
 
 
+def _listed(arguments: Sequence[Register]) -> str:
+    return ", ".join([repr(entry) for entry in arguments])
+
+
 def _flattened(lines: Lines) -> Iterator[str]:
     for line in lines:
         if isinstance(line, str):
             yield line
         else:
             yield from _flattened(line)
-
-
-def _as_index(builder: Builder, x: Operand) -> Register:
-    return x if isinstance(x, Register) else builder.constant(I64, x)
 
 
 def assemble(functions: Sequence[Builder], globals: Sequence[str] = (), elsewhere: Sequence[str] = ()) -> str:

@@ -63,8 +63,6 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 
 
-
-
 class _Gate:
     """Lets any number of threads in, and a fork only while there are none."""
 

@@ -33,7 +33,7 @@ def atomic_load(b: Builder, pointer: Register, type: Type = I64, order: str = "a
 
 def atomic_store(b: Builder, x: Operand, pointer: Register, order: str = "release") -> None:
     """Writes a word; a Python number is an i64."""
-    x = x if isinstance(x, Register) else b.constant(I64, x)
+    x = b.word(x)
     b.line(f"store atomic {x.type} {x.text}, ptr {pointer.text} {order}, align {x.type.bits // 8}")
 
 
@@ -49,7 +49,7 @@ def exchange(b: Builder, pointer: Register, x: Operand) -> Register:
 
 def compare_exchange(b: Builder, pointer: Register, expected: Operand, new: Operand) -> Register:
     """Writes a word if it is what one expects; whether it was."""
-    old, value = [x if isinstance(x, Register) else b.constant(I64, x) for x in (expected, new)]
+    old, value = b.word(expected), b.word(new)
     pair = b.emit(I64, f"cmpxchg ptr {pointer.text}, {old.type} {old.text}, {value.type} {value.text} seq_cst seq_cst")
     return b.emit(I1, f"extractvalue {{ {old.type}, i1 }} {pair.text}, 1")
 
@@ -77,6 +77,6 @@ def pause(b: Builder) -> None:
 
 
 def _change(b: Builder, operation: str, pointer: Register, x: Operand) -> Register:
-    x = x if isinstance(x, Register) else b.constant(I64, x)
+    x = b.word(x)
     return b.emit(x.type, f"atomicrmw {operation} ptr {pointer.text}, {x.type} {x.text} seq_cst, "
                           f"align {x.type.bits // 8}")
