@@ -89,98 +89,75 @@ class Namespace(Protocol[V]):
     @property
     def format(self) -> Format:
         """Of the floats."""
-        ...
 
     @property
     def double(self) -> Namespace[V]:
         """The namespace over float64, in as many lanes."""
-        ...
 
     def constant(self, number: float) -> V:
         """A float in all lanes, rounded to the format."""
-        ...
 
     def fma(self, x: V, y: V | float, z: V | float) -> V:
         """x * y + z, rounded once."""
-        ...
 
     def sqrt(self, x: V) -> V:
         """Square root, correctly rounded; negative NaN; -0.0 stays."""
-        ...
 
     def absolute(self, x: V) -> V:
         """x with its sign bit cleared."""
-        ...
 
     def floor(self, x: V) -> V:
         """The greatest integer that is not above x."""
-        ...
 
     def round(self, x: V) -> V:
         """The nearest integer, of two the even one."""
-        ...
 
     def equal(self, x: V, y: V | float) -> V:
         """x == y of floats."""
-        ...
 
     def not_equal(self, x: V, y: V | float) -> V:
         """x != y of floats; true of NaN."""
-        ...
 
     def is_nan(self, x: V) -> V:
         """Whether a float is NaN."""
-        ...
 
     def where(self, condition: V, x: V | float, y: V | float) -> V:
         """x where the condition holds, else y."""
-        ...
 
     def bits(self, x: V) -> V:
         """The bits of a float as an integer of as many."""
-        ...
 
     def from_bits(self, x: V) -> V:
         """The float of these bits."""
-        ...
 
     def sign_bit(self, x: V) -> V:
         """Whether the uppermost bit of a float or an integer is set: true of -0.0."""
-        ...
 
     def shift_left(self, x: V, places: V | int) -> V:
         """The bits of an integer moved up, by less than it has."""
-        ...
 
     def shift_right(self, x: V, places: V | int) -> V:
         """The bits of an integer moved down, by less than it has; zeros from above."""
-        ...
 
     def resized(self, x: V, bits: int) -> V:
         """An integer of 32, 64 or 128 bits: the upper ones are cut off, or are 0."""
-        ...
 
     def from_integer(self, x: V) -> V:
         """The float that is nearest to a signed integer of 64 bits."""
-        ...
 
     def widened(self, x: V) -> V:
         """A float as one of float64."""
-        ...
 
     def narrowed(self, x: V) -> V:
         """A float64 rounded to the format."""
-        ...
 
     def table_word(self, name: str, content: bytes, start: V) -> V:
         """The 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
-        ...
 
     def rarely(self, needs: Function, slow: Function, x: V, usual: V) -> V:
         """``usual``, but ``slow(s, x)`` in the lanes where ``needs(s, x)`` holds, computed one by one and only if there
         are any. What a lane gives depends on that lane alone. Two functions ``slow`` have two names.
         """
-        ...
 
 
 class Function(Protocol):

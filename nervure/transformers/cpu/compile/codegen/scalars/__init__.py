@@ -19,15 +19,13 @@ from collections.abc import Callable, Mapping, Sequence
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.codegen.element import Element, aligned, select
 from nervure.transformers.cpu.compile.codegen.scalars import (
-    booleans,
     complex_numbers,
     conversions,
     floats,
     integers,
     mathematics,
-    remainder,
 )
-from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.types.dtype import DType
 
 __all__ = ["apply"]
@@ -36,9 +34,7 @@ _CONVERSIONS: dict[str, Callable[[Element, DType], Element]] = {
     "convert": conversions.convert, "wrap": conversions.wrap, "bitcast": conversions.bitcast,
 }
 
-_FLOATS: dict[str, Callable[..., Register]] = {
-    **mathematics.FUNCTIONS, **floats.FUNCTIONS, "floordivide": remainder.floordivide, "modulo": remainder.modulo,
-}
+_FLOATS: dict[str, Callable[..., Register]] = {**mathematics.FUNCTIONS, **floats.FUNCTIONS}
 
 
 def apply(function: str, operands: Sequence[Element], dtype: DType) -> Element:
@@ -67,7 +63,7 @@ def _functions_of(dtype: DType) -> Mapping[str, Callable[..., Register | tuple[R
     if dtype.storage_only or dtype.is_low_precision:
         return {}
     if dtype.kind == "bool":
-        return booleans.FUNCTIONS
+        return integers.BOOLEANS
     if dtype.is_complex:
         return complex_numbers.FUNCTIONS
     if dtype.is_float:

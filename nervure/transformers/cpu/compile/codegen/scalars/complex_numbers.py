@@ -13,10 +13,12 @@ division", Communications of the ACM 5 (1962). Magnitudes neither overflow nor v
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
 
 from nervure.transformers.cpu.compile.codegen.scalars import floats
-from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F64
 
 Pair = tuple[Register, Register]
@@ -34,7 +36,7 @@ def _multiply(x: Pair, y: Pair) -> Pair:
     return a * c - b * d, a * d + b * c
 
 
-_add = _each(floats.FUNCTIONS["add"])
+_add = _each(operator.add)
 
 
 def _divide(x: Pair, y: Pair) -> Pair:
@@ -59,7 +61,7 @@ def _absolute(x: Pair) -> Register:
     scaled, unit = _scaled(x)
     is_infinite = floats.is_infinite(x[0]) | floats.is_infinite(x[1])
     length = (_length(scaled) * unit).cast("fptrunc", x[0].type.element)
-    return b.where(is_infinite, floats.INFINITY, length)
+    return b.where(is_infinite, math.inf, length)
 
 
 def _sign(x: Pair) -> Pair:
@@ -92,29 +94,19 @@ def _length(x: Pair) -> Register:
     return b.intrinsic("sqrt", b.fma(re, re, im * im))
 
 
-def _any(function: Callable[..., Register]) -> Callable[..., Register]:
+def _joined(join: Callable[[Register, Register], Register],
+            function: Callable[..., Register]) -> Callable[..., Register]:
+    """What a function gives of each part, as one."""
     parts = _each(function)
-
-    def of_pairs(*pairs: Pair) -> Register:
-        first, second = parts(*pairs)
-        return first | second
-    return of_pairs
-
-
-def _all(function: Callable[..., Register]) -> Callable[..., Register]:
-    parts = _each(function)
-
-    def of_pairs(*pairs: Pair) -> Register:
-        first, second = parts(*pairs)
-        return first & second
-    return of_pairs
+    return lambda *pairs: join(*parts(*pairs))
 
 
 FUNCTIONS: dict[str, Callable[..., Register | Pair]] = {
-    "negative": _each(floats.FUNCTIONS["negative"]), "absolute": _absolute, "sign": _sign,
-    "add": _add, "subtract": _each(floats.FUNCTIONS["subtract"]), "multiply": _multiply, "divide": _divide,
+    "negative": _each(operator.neg), "absolute": _absolute, "sign": _sign,
+    "add": _add, "subtract": _each(operator.sub), "multiply": _multiply, "divide": _divide,
     "fma": lambda x, y, z: _add(_multiply(x, y), z),
-    "equal": _all(floats.FUNCTIONS["equal"]), "not_equal": _any(floats.FUNCTIONS["not_equal"]),
-    "is_nan": _any(floats.FUNCTIONS["is_nan"]), "is_inf": _any(floats.is_infinite), "is_finite": _all(floats.is_finite),
+    "equal": _joined(operator.and_, Register.equal), "not_equal": _joined(operator.or_, Register.not_equal),
+    "is_nan": _joined(operator.or_, Register.is_nan), "is_inf": _joined(operator.or_, floats.is_infinite),
+    "is_finite": _joined(operator.and_, floats.is_finite),
     "real": lambda x: x[0], "imaginary": lambda x: x[1], "conjugate": lambda x: (x[0], -x[1]),
 }

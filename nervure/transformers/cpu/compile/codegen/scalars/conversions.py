@@ -3,27 +3,32 @@
 Types are converted by way of those that are computed with (*wide*: float32 for low-precision floats, 8 bits for 4-bit
 integers), and are rounded once.
 
+Between integers and floats processors lack some vector instructions. The last place of a double of 2**52 or more,
+below 2**53, is 1: its lower bits are the digits of an integer. So 32 bits become a float, and back, where they are
+joined to the bits of 2**52, or 2**52 is added; and 64 bits are two such halves, of which the upper has the unit 2**32.
+
 >>> from nervure.transformers.cpu.compile.codegen.element import literal
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
->>> from nervure.types.dtype import bfloat16
+>>> from nervure.types.dtype import bfloat16, int64
 >>> b = Builder("example")
 >>> convert(literal(b, 1.5, bfloat16, lanes=8), float64)
 f64 <8 x double> %v3
+>>> convert(literal(b, 7, int64, lanes=4), float64), "sitofp" in b.text(), "fadd" in b.text()
+(f64 <4 x double> %v11, False, True)
 """
 
 from __future__ import annotations
 
+from nervure.transformers.convert import limits
 from nervure.transformers.cpu.compile.codegen.element import Element, register_types
-from nervure.transformers.cpu.compile.codegen.scalars.integers_and_floats import (
-    from_integer,
-    sticky,
-    to_integer,
-)
+from nervure.transformers.cpu.compile.codegen.scalars.floats import floor, truncate
 from nervure.transformers.cpu.compile.codegen.scalars.low_precision import decode, encode, rounded_to_odd
-from nervure.transformers.cpu.compile.codegen.scalars.resize import from_nibble, saturated, to_nibble, wrapped
-from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64
+from nervure.transformers.cpu.compile.llvm.register import Register
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64, Type, make_type
 from nervure.types.dtype import DType, complex64, float32, float64, int8, uint8
+
+_INTEGER = 0x4330000000000000  # the bits of 2.0**52, whose last place is 1
+_UPPER = 0x4530000000000000  # the bits of 2.0**84, whose last place is 2**32
 
 
 def convert(x: Element, dtype: DType) -> Element:
@@ -33,7 +38,7 @@ def convert(x: Element, dtype: DType) -> Element:
     if dtype.kind == "bool":
         return Element(dtype, (_is_not_zero(x),))
     if dtype.is_complex:
-        parts = [convert(part, part_type(dtype)).register for part in _parts(x)]
+        parts = [convert(part, _part_type(dtype)).register for part in _parts(x)]
         return Element(dtype, (parts[0], parts[1] if x.dtype.is_complex else x.builder.constant(parts[0].type, 0.0)))
     source = _parts(x)[0]
     return source if source.dtype is dtype else _narrowed(_number(_widened(source), dtype), dtype)
@@ -44,7 +49,7 @@ def wrap(x: Element, dtype: DType) -> Element:
     if not (x.dtype.is_integer and dtype.is_integer):
         return convert(x, dtype)
     wide = _widened(x)
-    return _narrowed(wrapped(wide.register, wide.dtype, dtype), dtype)
+    return _narrowed(_wrapped(wide.register, wide.dtype, dtype), dtype)
 
 
 def bitcast(x: Element, dtype: DType) -> Element:
@@ -60,14 +65,13 @@ def bitcast(x: Element, dtype: DType) -> Element:
     return Element(dtype, (word.bitcast(register_types(dtype)[0]),))
 
 
-def part_type(dtype: DType) -> DType:
-    """The type of the parts of a complex type."""
+def _part_type(dtype: DType) -> DType:
     return float32 if dtype is complex64 else float64
 
 
 def _parts(x: Element) -> list[Element]:
     """The two parts of a complex number, else the number itself."""
-    return [Element(part_type(x.dtype), (part,)) for part in x.registers] if x.dtype.is_complex else [x]
+    return [Element(_part_type(x.dtype), (part,)) for part in x.registers] if x.dtype.is_complex else [x]
 
 
 def _word(x: Element) -> Register:
@@ -92,7 +96,7 @@ def _widened(x: Element) -> Element:
     if x.dtype.is_low_precision:
         return Element(float32, (decode(x.register, x.dtype),))
     if x.dtype.bits == 4:
-        return Element(int8 if x.dtype.is_signed else uint8, (from_nibble(x.register, x.dtype),))
+        return Element(int8 if x.dtype.is_signed else uint8, (_from_nibble(x.register, x.dtype),))
     return x
 
 
@@ -100,21 +104,119 @@ def _narrowed(x: Register, dtype: DType) -> Element:
     """As an element is carried, from what is computed with."""
     if dtype.is_low_precision:
         return Element(dtype, (encode(x, dtype),))
-    return Element(dtype, (to_nibble(x) if dtype.bits == 4 else x,))
+    return Element(dtype, (x & 15 if dtype.bits == 4 else x,))  # of a byte with 4 bits the upper half is 0
 
 
 def _number(x: Element, dtype: DType) -> Register:
     """A number in the type that a type is computed with, such that only the last step to that type, if any, rounds."""
     register, target = x.register, F64 if dtype is float64 else F32
     if dtype.is_integer:
-        return saturated(register, x.dtype, dtype) if x.dtype.is_integer else to_integer(register, dtype)
+        return _saturated(register, x.dtype, dtype) if x.dtype.is_integer else _to_integer(register, dtype)
     if not dtype.is_low_precision:
         if x.dtype.is_integer:
-            return from_integer(register, target, is_signed=x.dtype.is_signed)
+            return _from_integer(register, target, is_signed=x.dtype.is_signed)
         return register.cast("fptrunc" if target is F32 else "fpext", target)
     if x.dtype.is_integer and x.dtype.bits < 32:
-        return from_integer(register, F32, is_signed=x.dtype.is_signed)
+        return _from_integer(register, F32, is_signed=x.dtype.is_signed)
     if x.dtype.is_integer:
-        exact = sticky(register, is_signed=x.dtype.is_signed) if x.dtype.bits == 64 else register
-        register = from_integer(exact, F64, is_signed=x.dtype.is_signed)
+        exact = _sticky(register, is_signed=x.dtype.is_signed) if x.dtype.bits == 64 else register
+        register = _from_integer(exact, F64, is_signed=x.dtype.is_signed)
     return register if register.type.element is F32 else rounded_to_odd(register)
+
+
+# -- integers and floats -------------------------------------------------------------------------------------------
+
+
+def _from_integer(x: Register, type: Type, *, is_signed: bool) -> Register:
+    """The float that is nearest to an integer."""
+    if x.type.bits < 64 or x.type.lanes == 1:
+        return x.cast("sitofp" if is_signed else "uitofp", type)
+    if type is F32:
+        return _from_long(_sticky(x, is_signed=is_signed), is_signed).cast("fptrunc", F32)
+    return _from_long(x, is_signed)
+
+
+def _sticky(x: Register, *, is_signed: bool) -> Register:
+    """A 64-bit integer as a double can hold it, which rounds to less than 53 bits as x itself: of large numbers the 11
+    lowest bits become one that says whether any was set (rounding to odd).
+    """
+    reduced = (x | ((x & 0x7FF) + 0x7FF)) & ~0x7FF
+    is_large = (x + 2**53).shift_right(54) if is_signed else x.shift_right(53)
+    return x.builder.where(is_large.equal(0), x, reduced)
+
+
+def _from_long(x: Register, is_signed: bool) -> Register:
+    """Two exact halves and one rounded sum. The sign is a bit of weight -2**63 rather than 2**63: flipped, it counts
+    2**63 too much.
+    """
+    excess = 2.0**63 if is_signed else 0.0
+    lower = (x & 0xFFFFFFFF | _INTEGER).bitcast(F64)
+    upper = (x.shift_right(32) ^ (_UPPER | (1 << 31 if is_signed else 0))).bitcast(F64)
+    return (upper - (2.0**84 + 2.0**52 + excess)) + lower
+
+
+def _to_integer(x: Register, dtype: DType) -> Register:
+    """An integer from a float: toward zero, at the limits where it is beyond them, and 0 of NaN."""
+    b, bits = x.builder, max(dtype.bits, 8)
+    minimum, maximum = limits(dtype)
+    past = float(maximum + 1)
+    low, high = float(minimum), _below(past, maximum, x.type)
+    number = b.where(x.is_nan(), 0.0, x) if low else x
+    inside = b.where(number > low, number, low)  # also where it is NaN
+    inside = b.where(inside < high, inside, high)
+    whole = _to_integer_inside(inside, bits, dtype.is_signed)
+    return whole if high == maximum else b.where(x >= past, maximum, whole)
+
+
+def _below(past: float, maximum: int, type: Type) -> float:
+    """The largest float that is not more than an integer type's maximum, ``past`` - 1."""
+    digits = 24 if type.element is F32 else 53
+    return float(maximum) if maximum.bit_length() <= digits else past - past * 2.0**-digits
+
+
+def _to_integer_inside(x: Register, bits: int, is_signed: bool) -> Register:
+    if bits == 64 and x.type.lanes > 1:
+        return _to_long(x.cast("fpext", F64))
+    if bits < 32:
+        return _resized(x.cast("fptosi", I32), make_type(f"i{bits}", 1), is_signed=True)
+    return x.cast("fptosi" if is_signed else "fptoui", I64 if bits == 64 else I32)
+
+
+def _to_long(x: Register) -> Register:
+    """64-bit integers, signed or not, from doubles that fit. The upper half is rounded down, the lower is positive."""
+    whole = truncate(x)
+    upper = floor(whole * 2.0**-32)
+    lower = x.builder.fma(upper, -(2.0**32), whole)
+    digits = (upper + (2.0**52 + 2.0**51)).bits().shift_left(32)
+    return digits | ((lower + 2.0**52).bits() ^ _INTEGER)
+
+
+# -- other widths --------------------------------------------------------------------------------------------------
+
+
+def _resized(x: Register, type: Type, *, is_signed: bool) -> Register:
+    """The same integer with fewer or more bits."""
+    if type.bits == x.type.bits:
+        return x
+    return x.cast("trunc" if type.bits < x.type.bits else "sext" if is_signed else "zext", type)
+
+
+def _saturated(x: Register, source: DType, target: DType) -> Register:
+    """An integer of another type, at that type's limits where it is beyond them."""
+    b, prefix = x.builder, "s" if source.is_signed else "u"
+    (own_low, own_high), (low, high) = limits(source), limits(target)
+    if low > own_low:
+        x = b.intrinsic("smax", x, low)
+    if high < own_high:
+        x = b.intrinsic(f"{prefix}min", x, high)
+    return _wrapped(x, source, target)
+
+
+def _wrapped(x: Register, source: DType, target: DType) -> Register:
+    """An integer of another type, modulo 2**bits."""
+    return _resized(x, make_type(f"i{8 * target.itemsize}", 1), is_signed=source.is_signed)
+
+
+def _from_nibble(x: Register, dtype: DType) -> Register:
+    """The number that the lower 4 bits of a byte are."""
+    return ((x & 15) ^ 8) - 8 if dtype.is_signed else x & 15

@@ -1,4 +1,9 @@
-"""Functions of float32 and float64 that IEEE 754 fixes, over registers.
+"""Functions of float32 and float64 that IEEE 754 fixes, and floor division as NumPy's, from the exact remainder.
+
+The remainder of x by y is exact in floats: with the quotient q = x / y rounded to nearest, x - q * y is a float (J.-M.
+Muller et al., "Handbook of Floating-Point Arithmetic"), and a fused multiply-add gives it. If q is so large that it is
+an integer, the remainder of x - q * y is that of x; it is smaller by as many bits as a float has. So a loop that
+hardly ever runs makes quotients small, and one truncated quotient does the rest.
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
@@ -14,12 +19,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
-from nervure.transformers.cpu.compile.codegen.scalars.constants import known_number
-from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.register import Register
 
-INFINITY = math.inf
+_DIGITS = {"float": 23, "double": 52}  # quotients of 2**DIGITS and more have no fraction
+_UNIT = {"float": 2.0**75, "double": 2.0**538}  # its cube is more than any quotient
 
 
 def absolute(x: Register) -> Register:
@@ -48,14 +52,14 @@ def minimum(x: Register, y: Register) -> Register:
     return _chosen(x, y, operator.lt)
 
 
-def _chosen(x: Register, y: Register, wins: Callable[[Any, Any], Register]) -> Register:
+def _chosen(x: Register, y: Register, wins: Callable[[Register, Register], Register]) -> Register:
     """``x if wins else y`` is one instruction, and y where one of the two is NaN: only a NaN in x needs care. A
     constant in its place needs none.
     """
-    if known_number(y) is not None:
+    if y.number is not None:
         x, y = y, x
     chosen = x.builder.where(wins(x, y), x, y)
-    known = known_number(x)
+    known = x.number
     if known is not None and not math.isnan(known):
         return chosen
     return x.builder.where(x.is_nan(), x, chosen)
@@ -63,12 +67,12 @@ def _chosen(x: Register, y: Register, wins: Callable[[Any, Any], Register]) -> R
 
 def is_infinite(x: Register) -> Register:
     """Whether x is an infinity."""
-    return absolute(x).equal(INFINITY)
+    return absolute(x).equal(math.inf)
 
 
 def is_finite(x: Register) -> Register:
     """Neither NaN nor infinite."""
-    return absolute(x) < INFINITY
+    return absolute(x) < math.inf
 
 
 def floor(x: Register) -> Register:
@@ -89,15 +93,64 @@ def _fma(x: Register, y: Register, z: Register) -> Register:
     return x.builder.fma(x, y, z)
 
 
-COMPARISONS: dict[str, Callable[..., Register]] = {
-    "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
-}
+# -- floor division ------------------------------------------------------------------------------------------------
+
+
+def _floordivide(x: Register, y: Register) -> Register:
+    """The floor of x / y; x / y where y is 0."""
+    b = x.builder
+    rest = _remainder(x, y)
+    quotient = (x - rest) / y
+    quotient = b.where(_is_opposite(rest, y), quotient - 1.0, quotient)
+    lower = floor(quotient)
+    nearest = b.where(quotient - lower > 0.5, lower + 1.0, lower)
+    nearest = b.where(quotient.equal(0.0), with_sign_of(0.0, x / y), nearest)
+    return b.where(y.equal(0.0), x / y, nearest)
+
+
+def _modulo(x: Register, y: Register) -> Register:
+    """x - y * floor(x / y), with the sign of y; NaN where y is 0."""
+    b = x.builder
+    rest = _remainder(x, y)
+    moved = b.where(_is_opposite(rest, y), rest + y, rest)
+    return b.where(rest.equal(0.0), with_sign_of(0.0, y), moved)
+
+
+def _is_opposite(rest: Register, y: Register) -> Register:
+    return rest.not_equal(0.0) & ((y < 0.0) ^ (rest < 0.0))
+
+
+def _remainder(x: Register, y: Register) -> Register:
+    """x - y * n, exact, with the n that is x / y rounded toward zero; NaN where x is infinite or y is 0."""
+    b, size = x.builder, absolute(y)
+    left = _with_small_quotient(x, size)
+    rest = b.fma(-truncate(left / size), size, left)
+    rest = b.where(absolute(left) < size, left, rest)  # above all if y is infinite
+    # A quotient that was rounded up leaves a rest on the other side of zero.
+    return b.where(rest * with_sign_of(1.0, x) < 0.0, rest + with_sign_of(size, x), rest)
+
+
+def _with_small_quotient(x: Register, size: Register) -> Register:
+    """A number with the remainder of x, modulo ``size``, and a quotient of at most 2**DIGITS."""
+    b, unit = x.builder, _UNIT[x.type.scalar]
+    limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
+    farther = far * unit
+
+    def turn(left: Register) -> list[Register]:
+        length = absolute(left)
+        # In steps of such units no quotient overflows.
+        step = b.where(length >= farther, farther, b.where(length >= far, far, size))
+        return [b.where(length > limit, b.fma(-(left / step), step, left), left)]
+
+    return b.repeat([x], lambda left: b.any_lane(absolute(left) > limit), turn, unlikely=True)[0]
+
 
 FUNCTIONS: dict[str, Callable[..., Register]] = {
-    **COMPARISONS,
+    "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
     "negative": operator.neg, "absolute": absolute, "sign": sign,
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "fma": _fma,
     "maximum": maximum, "minimum": minimum,
     "floor": floor, "ceil": _intrinsic("ceil"), "round": _intrinsic("roundeven"), "truncate": truncate,
     "is_nan": Register.is_nan, "is_inf": is_infinite, "is_finite": is_finite,
+    "floordivide": _floordivide, "modulo": _modulo,
 }

@@ -1,33 +1,42 @@
-"""Functions of integers, which wrap. Signed and unsigned ones share those that do not look at the sign.
+"""Functions of integers, which wrap, and of truth values, which are single bits.
+
+Division is Python's: the quotient is rounded down, the remainder has the sign of the divisor. By zero both are 0; the
+smallest number divided by -1 is itself. Processors divide no vectors of integers, and trap on those two. So integers
+are divided as floats, exactly: if n is the next integer above x / y, then n - x / y is at least 1 / y, whereas x / y
+rounded to p bits moves up by at most 2**-p * x / y, which is less if x < 2**p. Vectors in which some 64-bit integer has
+more than 51 bits are divided one by one. A constant divisor becomes shifts or multiplications, and a constant exponent
+the squares and products that it needs:
 
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
->>> from nervure.transformers.cpu.compile.llvm.types import I32
->>> b = Builder("less", [("x", I32), ("y", I32)], I32)
->>> SIGNED["less"](*b.arguments), UNSIGNED["less"](*b.arguments)
-(i1 %v0, i1 %v1)
->>> print("\\n".join(b.text().splitlines()[2:4]))
-  %v0 = icmp slt i32 %x, %y
-  %v1 = icmp ult i32 %x, %y
+>>> from nervure.transformers.cpu.compile.llvm.types import I64
+>>> b = Builder("f", [("x", I64)], I64)
+>>> x, = b.arguments
+>>> b.ret(SIGNED["power"](SIGNED["floordivide"](x, b.constant(I64, 8)), b.constant(I64, 3)))
+>>> print("\\n".join(b.text().splitlines()[2:5]))
+  %v0 = ashr i64 %x, 3
+  %v1 = mul i64 %v0, %v0
+  %v2 = mul i64 %v0, %v1
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 
-from nervure.transformers.cpu.compile.codegen.scalars.division import (
-    floor_quotient,
-    floor_remainder,
-    unsigned_quotient,
-    unsigned_remainder,
-)
-from nervure.transformers.cpu.compile.codegen.scalars.power import signed_power, unsigned_power
-from nervure.transformers.cpu.compile.llvm.builder import Register
-from nervure.transformers.cpu.compile.llvm.types import I1
+from nervure.transformers.cpu.compile.llvm.register import Register
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I32
+
+_MIDDLE = 2.0**52 + 2.0**51  # its last place is 1, and so is that of its sum with anything from -2**51 to 2**51
+_BITS_OF_MIDDLE = 0x4338000000000000
 
 
 def _itself(x: Register) -> Register:
     return x
+
+
+def _never(x: Register) -> Register:
+    return x ^ x
 
 
 def _everywhere(holds: bool) -> Callable[[Register], Register]:
@@ -66,6 +75,122 @@ def _shift_right_signed(x: Register, y: Register) -> Register:
     return x.shift_right_signed(y.builder.intrinsic("umin", y, y.type.bits - 1))
 
 
+# -- division ------------------------------------------------------------------------------------------------------
+
+
+def _remainder(x: Register, y: Register, is_signed: bool) -> Register:
+    """x - y * floor(x / y)."""
+    known = _known(y, is_signed)
+    if _is_power_of_two(known):
+        return x & (y - 1)
+    rest = x - _quotient(x, y, is_signed) * y
+    return rest if known else x.builder.where(y.equal(0), 0, rest)
+
+
+def _quotient(x: Register, y: Register, is_signed: bool) -> Register:
+    """The floor of x / y."""
+    b, known = x.builder, _known(y, is_signed)
+    if known is not None and _is_power_of_two(known):
+        places = known.bit_length() - 1
+        return x.shift_right_signed(places) if is_signed else x.shift_right(places)
+    if known in (0, -1):
+        return -x if known else b.constant(x.type, 0)
+    if x.type.bits <= 32:
+        return _in_floats(x, y, is_signed) if known is None else _by_instruction(x, y, is_signed)
+    if x.type.lanes == 1:
+        return _by_instruction(x, y, is_signed)
+    digits = ((x + 2**51) | (y + 2**51)).shift_right(52) if is_signed else (x | y).shift_right(51)
+    is_long = b.any_lane(digits.not_equal(0))
+    return b.choose(is_long, lambda: _by_instruction(x, y, is_signed), lambda: _in_doubles(x, y), unlikely=True)
+
+
+def _known(x: Register, is_signed: bool = True) -> int | None:
+    """The integer that a constant has in all lanes."""
+    number = x.number
+    return None if not isinstance(number, int) else number if is_signed else number % 2**x.type.bits
+
+
+def _is_power_of_two(number: int | None) -> bool:
+    return number is not None and number > 0 and number & (number - 1) == 0
+
+
+def _in_floats(x: Register, y: Register, is_signed: bool) -> Register:
+    """The quotient of integers of at most 32 bits."""
+    b, bits = x.builder, x.type.bits
+    wide, conversion = F64 if bits == 32 else F32, "sitofp" if is_signed else "uitofp"
+    exact = b.intrinsic("floor", x.cast(conversion, wide) / y.cast(conversion, wide))
+    quotient = b.where(y.equal(0), 0.0, exact)
+    if bits < 32:
+        return quotient.cast("fptosi", I32).cast("trunc", x.type.element)
+    return (quotient + _MIDDLE).bits().cast("trunc", I32)  # the digits below 2**32, which _MIDDLE has none of
+
+
+def _in_doubles(x: Register, y: Register) -> Register:
+    """The quotient of 64-bit integers from -2**51 to 2**51."""
+    b = x.builder
+    dividend, divisor = [(entry + _BITS_OF_MIDDLE).bitcast(F64) - _MIDDLE for entry in (x, y)]
+    quotient = b.where(y.equal(0), 0.0, b.intrinsic("floor", dividend / divisor))
+    return (quotient + _MIDDLE).bits() - _BITS_OF_MIDDLE
+
+
+def _by_instruction(x: Register, y: Register, is_signed: bool) -> Register:
+    """The quotient by LLVM's division; a divisor that traps is replaced by 1, which is right for what overflows."""
+    b, divisor, is_zero = x.builder, y, y.equal(0)
+    if _known(y) is None:
+        overflows = x.equal(-(2 ** (x.type.bits - 1))) & y.equal(-1)
+        divisor = b.where(is_zero | overflows if is_signed else is_zero, 1, y)
+    quotient = b.emit(x.type, f"{'sdiv' if is_signed else 'udiv'} {x.type} {x.text}, {divisor.text}")
+    if is_signed:
+        rest = x - quotient * divisor
+        quotient = b.where(((rest ^ divisor) < 0) & rest.not_equal(0), quotient - 1, quotient)
+    return b.where(is_zero, 0, quotient)
+
+
+# -- powers --------------------------------------------------------------------------------------------------------
+
+
+def _unsigned_power(x: Register, y: Register) -> Register:
+    """x ** y; 0 ** 0 is 1."""
+    known = _known(y, False)
+    return _any_power(x, y) if known is None else _constant_power(x, known)
+
+
+def _signed_power(x: Register, y: Register) -> Register:
+    """x ** y; to a negative power 0, but for 1 and -1, which are their own reciprocals."""
+    b, known = x.builder, _known(y)
+    if known is not None and known >= 0:
+        return _constant_power(x, known)
+    own = b.where((y & 1).equal(0), 1, x)
+    reciprocal = b.where(x.equal(1) | x.equal(-1), own, 0)
+    if known is not None:
+        return reciprocal
+    return b.where(y < 0, reciprocal, _any_power(x, b.intrinsic("smax", y, 0)))
+
+
+def _constant_power(x: Register, exponent: int) -> Register:
+    result: Register | None = None
+    while exponent:
+        if exponent & 1:
+            result = x if result is None else result * x
+        exponent >>= 1
+        x = x * x if exponent else x
+    return x.builder.constant(x.type, 1) if result is None else result
+
+
+def _any_power(x: Register, y: Register) -> Register:
+    b = x.builder
+
+    def turn(base: Register, exponent: Register, result: Register) -> list[Register]:
+        multiplied = b.where((exponent & 1).not_equal(0), result * base, result)
+        return [base * base, exponent.shift_right(1), multiplied]
+
+    one = b.constant(x.type, 1)
+    return b.repeat([x, y, one], lambda base, exponent, result: b.any_lane(exponent.not_equal(0)), turn)[2]
+
+
+# -- tables --------------------------------------------------------------------------------------------------------
+
+
 _WRAPPING: dict[str, Callable[..., Register]] = {
     "negative": operator.neg, "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
     "fma": lambda x, y, z: x * y + z,
@@ -80,7 +205,8 @@ SIGNED: dict[str, Callable[..., Register]] = {
     **_WRAPPING,
     "absolute": _absolute, "sign": _sign, "maximum": _intrinsic("smax"), "minimum": _intrinsic("smin"),
     "less": operator.lt, "less_equal": operator.le, "shift_right": _shift_right_signed,
-    "floordivide": floor_quotient, "modulo": floor_remainder, "power": signed_power,
+    "floordivide": partial(_quotient, is_signed=True), "modulo": partial(_remainder, is_signed=True),
+    "power": _signed_power,
 }
 
 UNSIGNED: dict[str, Callable[..., Register]] = {
@@ -88,5 +214,17 @@ UNSIGNED: dict[str, Callable[..., Register]] = {
     "absolute": _itself, "sign": lambda x: x.builder.intrinsic("umin", x, 1), "maximum": _intrinsic("umax"),
     "minimum": _intrinsic("umin"), "less": Register.below, "less_equal": Register.below_or_equal,
     "shift_right": _shift_right,
-    "floordivide": unsigned_quotient, "modulo": unsigned_remainder, "power": unsigned_power,
+    "floordivide": partial(_quotient, is_signed=False), "modulo": partial(_remainder, is_signed=False),
+    "power": _unsigned_power,
+}
+
+BOOLEANS: dict[str, Callable[..., Register]] = {
+    "add": operator.or_, "multiply": operator.and_, "fma": lambda x, y, z: x & y | z,
+    "maximum": operator.or_, "minimum": operator.and_,
+    "floor": _itself, "ceil": _itself, "round": _itself, "truncate": _itself,
+    "equal": lambda x, y: ~(x ^ y), "not_equal": operator.xor,
+    "less": lambda x, y: ~x & y, "less_equal": lambda x, y: ~x | y,
+    "is_nan": _never, "is_inf": _never, "is_finite": lambda x: ~_never(x),
+    "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
+    "bitwise_not": operator.invert,
 }

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import ml_dtypes
 
 from nervure.transformers.cpu.compile.codegen.scalars.floats import absolute
-from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F16, F32, F64, I8, I16, I32
 from nervure.types.dtype import DType, bfloat16, float8_e4m3fn, float8_e8m0fnu, float16
 
