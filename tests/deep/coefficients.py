@@ -105,7 +105,7 @@ HEADER = '''"""Polynomials of least maximum error. Written by ``python -m tests.
 (-0.5, 0.3333320915699005)
 """
 
-from nervure.kernel.math.polynomial import Coefficients
+from nervure.kernel.math.minimax import Coefficients
 '''
 
 

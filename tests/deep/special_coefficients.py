@@ -21,7 +21,7 @@ import numpy as np
 from mpmath import mp, mpf
 
 from nervure.kernel.math import error_function, gamma, inverse_trigonometric, trigonometric
-from nervure.kernel.math.polynomial import Coefficients
+from nervure.kernel.math.minimax import Coefficients
 from tests.deep.coefficients import Target, alternating, remez
 
 

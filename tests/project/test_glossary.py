@@ -29,7 +29,7 @@ SHARED = {
     **dict.fromkeys("executable report transformer".split(), VARIANTS),
 }
 # Names with two meanings, one of which gives way in time. No name is to be added.
-UNSETTLED = frozenset("algebra combining complex host integers interval loops polynomial positions power "
+UNSETTLED = frozenset("algebra combining complex host integers interval loops positions "
                       "reduce_across_rows sizes steps".split())
 
 

@@ -4,7 +4,7 @@
 (-0.5, 0.3333320915699005)
 """
 
-from nervure.kernel.math.polynomial import Coefficients
+from nervure.kernel.math.minimax import Coefficients
 
 # On [-0.3466, 0.3466], degrees 4 and 10; weighted errors before rounding 2**-26.2 and 2**-61.7.
 EXP = Coefficients(

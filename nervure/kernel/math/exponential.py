@@ -15,6 +15,7 @@ import math
 from typing import Generic, NamedTuple
 
 from nervure.kernel.math.coefficients import EXP, EXP2, SOFTPLUS
+from nervure.kernel.math.minimax import polynomial
 from nervure.kernel.math.namespace import (
     Format,
     Namespace,
@@ -24,7 +25,6 @@ from nervure.kernel.math.namespace import (
     low_bits_as_power,
     split_constant,
 )
-from nervure.kernel.math.polynomial import polynomial
 
 LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
 

@@ -20,8 +20,8 @@ import math
 from nervure.kernel.math.coefficients import LOG
 from nervure.kernel.math.exponential import LOG_2
 from nervure.kernel.math.logarithm import log, split
+from nervure.kernel.math.minimax import Coefficients, polynomial
 from nervure.kernel.math.namespace import Namespace, V, split_constant, with_sign_of
-from nervure.kernel.math.polynomial import Coefficients, polynomial
 from nervure.kernel.math.trigonometric import sine_polynomial, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.

@@ -18,8 +18,8 @@ from typing import Generic, NamedTuple
 from nervure.kernel.math.coefficients import COSH, SINH, TANH
 from nervure.kernel.math.exponential import expm1_of_small, reduce
 from nervure.kernel.math.logarithm import log1p, log1p_doubled
+from nervure.kernel.math.minimax import polynomial
 from nervure.kernel.math.namespace import Namespace, V, at_least, at_most, low_bits_as_power, with_sign_of
-from nervure.kernel.math.polynomial import polynomial
 
 _NEAR = 0.55  # tanh(0.55) is a little more than 1/2
 _LARGE = 2.0 ** 60  # the square is finite, and 1 is nothing beside it, in float and double

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+from nervure.kernel.math.minimax import Coefficients, polynomial
 from nervure.kernel.math.namespace import Namespace, V, with_sign_of
-from nervure.kernel.math.polynomial import Coefficients, polynomial
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # (asin(z) - z) / z**3 in powers of z**2, on [0, 1/2]: 2**-27.6 and 2**-55.9.

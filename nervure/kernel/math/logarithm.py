@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from nervure.kernel.math.coefficients import LOG
 from nervure.kernel.math.exponential import LOG_2
+from nervure.kernel.math.minimax import polynomial
 from nervure.kernel.math.namespace import Namespace, V, split_constant
-from nervure.kernel.math.polynomial import polynomial
 
 
 class Base(NamedTuple):

@@ -22,6 +22,7 @@ from typing import Generic
 from nervure.kernel.math.coefficients import EXP, POWER
 from nervure.kernel.math.exponential import LOG_2, powers_of_two, split_exponent, within_exponents
 from nervure.kernel.math.logarithm import TWO, split
+from nervure.kernel.math.minimax import polynomial
 from nervure.kernel.math.namespace import (
     Namespace,
     V,
@@ -30,7 +31,6 @@ from nervure.kernel.math.namespace import (
     split_constant,
     with_sign_of,
 )
-from nervure.kernel.math.polynomial import polynomial
 
 _THIRD = (1 / 3, 1.850371707708594e-17)  # and what the first lacks
 

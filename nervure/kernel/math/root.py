@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 
+from nervure.kernel.math.minimax import horner
 from nervure.kernel.math.namespace import Namespace, V, with_sign_of
-from nervure.kernel.math.polynomial import horner
 
 _LOGARITHM_EXCESS = 0.0450  # log2(1 + f) - f, about the middle of its range: the least error of the first guess
 

@@ -22,8 +22,8 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
+from nervure.kernel.math.minimax import Coefficients, polynomial
 from nervure.kernel.math.namespace import Function, Namespace, V
-from nervure.kernel.math.polynomial import Coefficients, polynomial
 
 # Each rounded, of what the former leave of pi.
 _PI = Coefficients(

@@ -1,4 +1,4 @@
-"""Polynomial evaluation by the schemes of Horner and Estrin, one fused multiply-add a coefficient.
+"""Minimax polynomials and their evaluation by Horner's and Estrin's schemes, one fused multiply-add a coefficient.
 
 Horner's rule is the shortest code, but each step waits for the last, and a processor looks ahead too few instructions
 to fill the gaps. So a long polynomial is halved, P(x) = E(x**2) + x O(x**2), which costs one square, and its halves
