@@ -47,12 +47,13 @@ class Bindings:
 class Signature:
     """A compiled where string. ``infer`` gives the types of the results from those of the operands."""
 
-    __slots__ = ("text", "operands", "results", "relations", "variadic", "attributes")
+    __slots__ = ("text", "operands", "results", "relations", "variadic", "attributes", "_made")
 
     def __init__(self, text: str, reading: Reading, attributes: frozenset[str]) -> None:
         self.text = text
         self.operands, self.results, self.relations, self.variadic = reading
         self.attributes = attributes & reading.names
+        self._made = [self._known_result(pattern) for pattern in self.results]
 
     @staticmethod
     def parse(text: str, attributes: Iterable[str] = ()) -> Signature:
@@ -79,9 +80,21 @@ class Signature:
         for pattern, type in zip(patterns, types, strict=True):
             if not _bind(pattern, type, bindings):
                 raise self._mismatch(op, patterns, types)
-        self._relate(op, bindings)
-        first = types[0].dtype if types else None
-        return tuple([_result(pattern, bindings, first) for pattern in self.results])
+        if self.relations:
+            self._relate(op, bindings)
+        results: list[BasicTensorDescription] = []
+        for pattern, made in zip(self.results, self._made, strict=True):
+            results.append(types[0] if made == "as the first operand" and types[0].layout is None
+                           else made if isinstance(made, BasicTensorDescription)
+                           else _result(pattern, bindings, types[0].dtype if types else None))
+        return tuple(results)
+
+    def _known_result(self, pattern: Pattern) -> BasicTensorDescription | str | None:
+        """What a result is, as far as that is known before any operand: types take long to make."""
+        if isinstance(pattern.dtype, DType) and not pattern.entries and not pattern.has_rest:
+            return BasicTensorDescription(pattern.dtype, ())
+        is_first = self.operands and pattern[1:] == self.operands[0][1:] and not self.attributes
+        return "as the first operand" if is_first else None
 
     def infer_labels(self, types: Sequence[BasicTensorDescription], labels: Sequence[Labels | None],
                      results: Sequence[BasicTensorDescription]) -> tuple[Labels | None, ...]:
@@ -154,22 +167,28 @@ def _bind(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) ->
     if dtype is not type.dtype:
         return False
     shape, first, last = type.shape, len(pattern.before), len(pattern.after)
+    if not (shape or first or last):
+        return not pattern.has_rest or _is_bound(bindings, ())
     extra = len(shape) - first - last
     if extra < 0 or (extra and not pattern.has_rest):
         return False
     if pattern.has_rest:
-        rest = shape[first:first + extra]
-        if bindings.rest is None:
-            bindings.rest = rest
-        elif bindings.rest != rest and not _all_equal(bindings.rest, rest):
+        if not _is_bound(bindings, shape[first:first + extra]):
             return False
         shape = shape[:first] + shape[first + extra:]
     lengths = bindings.lengths
-    for entry, length in zip(pattern.entries, shape, strict=True):
+    for entry, length in zip(pattern.before + pattern.after, shape, strict=True):
         known = lengths.setdefault(entry, length) if isinstance(entry, str) else entry
         if known is not length and known != length and equal(known, length) is not True:
             return False
     return True
+
+
+def _is_bound(bindings: Bindings, rest: tuple[DimLike, ...]) -> bool:
+    """Whether ``~`` is these dimensions; binds it if it is free."""
+    if bindings.rest is None:
+        bindings.rest = rest
+    return bindings.rest is rest or bindings.rest == rest or _all_equal(bindings.rest, rest)
 
 
 def _all_equal(left: Sequence[DimLike], right: Sequence[DimLike]) -> bool:

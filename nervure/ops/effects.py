@@ -15,7 +15,7 @@ from __future__ import annotations
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
 from nervure.ir.op import Gradient, Gradients, Op, Value
-from nervure.types.description import BasicTensorDescription, Labels
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import bool_
 
 
@@ -49,14 +49,8 @@ class Effect(Op, abstract=True):
 class PrintOp(Effect):
     """x itself; each run prints it to standard output, after ``prefix`` if there is one."""
 
-    operand_names = "x"
+    signature = "x[~] -> y[~]"
     prefix = field.string("")
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return types[0]
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        return (self.operands[0].labels,)
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (gradient,)

@@ -15,11 +15,11 @@ from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Structure, Structured, identity_access
 from nervure.ir.op import Gradients, Operand, Value
-from nervure.ops.checking import checked_axis, require_rank
+from nervure.ops.checking import checked_axis
 from nervure.ops.comparison import Equal, LessEqual
 from nervure.ops.conversion import Convert
 from nervure.ops.selection import Where
-from nervure.types.description import BasicTensorDescription, Labels
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
 
@@ -80,21 +80,12 @@ def _row_and_column(shape: tuple[DimLike, ...], offset: int) -> tuple[Value, Val
     return Iota(shape, rank - 2, int64) + offset, Iota(shape, rank - 1, int64).output
 
 
-class _Triangle(Composite, abstract=True):
-    """The matrices in the last two dimensions with zeros on one side of a diagonal."""
+class Tril(Composite):
+    """The lower triangles of matrices in the last two dimensions: zeros above the diagonal (``offset`` > 0: one further
+    up).
+    """
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        require_rank(self, 0, types[0], 2)
-        return types[0].with_(layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        return (self.operands[0].labels,)
-
-
-class Tril(_Triangle):
-    """The lower triangle: zeros above the diagonal (``offset`` > 0: one further up)."""
-
-    operand_names = "x"
+    signature = "x[~ rows columns] -> y[~ rows columns]"
     offset = field.integer(0)
 
     def decompose(self, x: Value) -> Operand:
@@ -102,10 +93,12 @@ class Tril(_Triangle):
         return Where(LessEqual(column, row), x, x.full(0))
 
 
-class Triu(_Triangle):
-    """The upper triangle: zeros below the diagonal (``offset`` > 0: one further up)."""
+class Triu(Composite):
+    """The upper triangles of matrices in the last two dimensions: zeros below the diagonal (``offset`` > 0: one further
+    up).
+    """
 
-    operand_names = "x"
+    signature = "x[~ rows columns] -> y[~ rows columns]"
     offset = field.integer(0)
 
     def decompose(self, x: Value) -> Operand:

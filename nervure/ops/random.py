@@ -17,6 +17,7 @@ exact arithmetic make of them, have the same bits on every transformer.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import ml_dtypes
 
@@ -71,14 +72,11 @@ def _halves(s: ScalarNamespace[Scalar], x: Scalar) -> Words[Scalar]:
 class RandomKey(Structured):
     """The key of one stream at one step, as two words: ``threefry(threefry(seed, step), stream)``."""
 
-    operand_names = "low high step"
+    signature = "low:uint32[] high:uint32[] step:uint64[] -> first:uint32[] second:uint32[]"
     stream = field.integer()
 
-    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
-        word = BasicTensorDescription(uint32, ())
-        _require(self, types, (word, word, BasicTensorDescription(uint64, ())))
-        _require_stream(self, self.stream)
-        return word, word
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        return {"stream": _checked_stream(self, self.stream)}
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         stream = self.stream
@@ -93,21 +91,18 @@ class RandomKey(Structured):
 class RandomBlocks(Structured):
     """Blocks 0 to count - 1 of the noise under a key, as two tensors of words: ``threefry(key, k)``."""
 
-    operand_names = "low high"
+    signature = "low:uint32[] high:uint32[] -> first:uint32[count] second:uint32[count]"
     cost = 100
     count = field.dimension()
-
-    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
-        word = BasicTensorDescription(uint32, ())
-        _require(self, types, (word, word))
-        words = BasicTensorDescription(uint32, (self.count,))
-        return words, words
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         def body(s: ScalarNamespace[Scalar], low: Scalar, high: Scalar) -> Words[Scalar]:
             return threefry(s, (low, high), _halves(s, s.wrap(s.index(index(0)), uint64)))
 
         return Structure(domain=(self.count,), reads=(Access(()),) * 2, writes=(identity_access(1),) * 2, body=body)
+
+
+_SEED, _STEP = BasicTensorDescription(uint32, (2,)), BasicTensorDescription(uint64, ())
 
 
 class Random(Composite, abstract=True):
@@ -119,8 +114,12 @@ class Random(Composite, abstract=True):
     admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        _require(self, types, (BasicTensorDescription(uint32, (2,)), BasicTensorDescription(uint64, ())))
-        _require_stream(self, self.stream)
+        for position, (got, wanted) in enumerate(zip(types, (_SEED, _STEP), strict=True)):
+            if got.dtype is not wanted.dtype or got.shape != wanted.shape:
+                kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
+                raise self.fail(kind, "the operand has another type", operand=self.operand_label(position), got=got,
+                                expected=wanted, help="the seed is two words (uint32), the step a uint64")
+        _checked_stream(self, self.stream)
         dtype: DType = self.dtype
         if dtype not in self.admits:
             raise self.fail(DtypeMismatch, f"no random numbers of type {dtype.name}", operand="dtype", got=dtype.name,
@@ -206,18 +205,12 @@ class RandomBernoulli(Random):
         return Less(uniform, uniform.full(self.probability))
 
 
-def _require(op: Op, types: tuple[BasicTensorDescription, ...], expected: tuple[BasicTensorDescription, ...]) -> None:
-    for position, (got, wanted) in enumerate(zip(types, expected, strict=True)):
-        if got.dtype is not wanted.dtype or got.shape != wanted.shape:
-            kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
-            raise op.fail(kind, "the operand has another type", operand=op.operand_label(position), got=got,
-                          expected=wanted, help="seed, low and high are words (uint32), the step is a uint64")
-
-
-def _require_stream(op: Op, stream: int) -> None:
+def _checked_stream(op: Op, stream: int) -> int:
+    """The number of a stream; InvalidArgument if it is no word of 64 bits."""
     if not 0 <= stream < 1 << 64:
         raise op.fail(InvalidArgument, "attribute stream is out of range", operand="stream", got=stream,
                       expected="0 to 2**64 - 1", help="number the streams from 0")
+    return stream
 
 
 def _precision(dtype: DType) -> int:

@@ -8,7 +8,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import Composite, Elementwise
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import Op
+from nervure.ir.op import Op, registry
 from nervure.ir.signature import Signature
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
@@ -186,3 +186,17 @@ def test_a_misspelt_name_is_suggested():
 def test_operand_names_must_agree():
     with pytest.raises(InvalidArgument, match="differ in the operands"):
         type(Op)("Disagreeing", (Op,), {"signature": "A[i] -> B[i]", "operand_names": "x y"})
+
+
+@pytest.mark.parametrize("name", ["Tril", "Triu", "PrintOp", "RandomKey", "RandomBlocks"])
+def test_ops_of_the_package_declare_their_type_rule_by_a_where_string(name):
+    op_class = registry[name]
+    assert op_class.signature and op_class.type_rule.operand_names == op_class.operand_names
+    assert op_class.infer is Op.infer and op_class.infer_labels is Op.infer_labels
+
+
+def test_a_vector_has_no_triangle():
+    with pytest.raises(ShapeMismatch) as caught:
+        registry["Tril"](registry["Parameter"](float32, (3,)))
+    assert (caught.value.op, caught.value.operand, caught.value.expected) == ("Tril", "1 (x)", "x: f32[~, rows, columns]")
+    assert "add a broadcastable axis to x" in caught.value.help
