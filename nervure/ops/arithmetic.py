@@ -1,4 +1,4 @@
-"""Arithmetic on two tensors of one type and shape, and on one.
+"""Arithmetic on tensors of one type and shape: sums, products, powers, rounding, bits, complex parts.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (3,))
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument
-from nervure.ir.kinds import COMPLEX, FLOATS, NUMBERS
+from nervure.ir.kinds import COMPLEX, FLOATS, NUMBERS, REALS
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ir.provenance import is_on_behalf
@@ -117,3 +117,49 @@ class SquaredDifference(ElementwiseComposite):
 
     def formula(self, x: Value, y: Value) -> Operand:
         return Square(x - y)
+
+
+# -- rounding, magnitude and sign: Floor, Ceil, Round and Truncate leave integers as they are -----------------------
+
+Floor = elementwise("floor", surface="floor(np.array([1.7, -1.2])) -> [1.0, -2.0]",
+                    admits=REALS, vjp=lambda self, gradient, x: None)
+
+Ceil = elementwise("ceil", surface="ceil(np.array([1.2, -1.7])) -> [2.0, -1.0]",
+                   admits=REALS, vjp=lambda self, gradient, x: None)
+
+Round = elementwise("round", admits=REALS, vjp=lambda self, gradient, x: None)
+
+Truncate = elementwise("truncate", surface="trunc(np.array([1.7, -1.7])) -> [1.0, -1.0]",
+                       admits=REALS, vjp=lambda self, gradient, x: None)
+
+Sign = elementwise("sign", surface="sign(np.array([-3, 0, 5])) -> [-1, 0, 1]",
+                   vjp=lambda self, gradient, x: None)
+
+Absolute = elementwise("absolute", surface="absolute(np.array([-1.5, 2.0])) -> [1.5, 2.0]",
+                       vjp=lambda self, gradient, x: gradient * Sign(x), note="The derivative at 0 is 0.")
+
+
+# -- bits of integers; bool counts as one bit -----------------------------------------------------------------------
+
+BitwiseAnd = elementwise("bitwise_and", surface="bitwise_and(np.array([6, 5]), 3) -> [2, 1]")
+
+BitwiseOr = elementwise("bitwise_or", surface="bitwise_or(np.array([6, 5]), 3) -> [7, 7]")
+
+BitwiseXor = elementwise("bitwise_xor", surface="bitwise_xor(np.array([6, 5]), 3) -> [5, 6]")
+
+BitwiseNot = elementwise("bitwise_not", surface="bitwise_not(np.array([0, 5])) -> [-1, -6]")
+
+ShiftLeft = elementwise("shift_left", surface="left_shift(np.array([1, 3]), 2) -> [4, 12]")
+
+ShiftRight = elementwise("shift_right", surface="right_shift(np.array([8, 5]), 1) -> [4, 2]")
+
+
+# -- complex numbers and their parts --------------------------------------------------------------------------------
+
+Real = elementwise("real")
+
+Imaginary = elementwise("imaginary")
+
+Complex = elementwise("complex")
+
+Conjugate = elementwise("conjugate")

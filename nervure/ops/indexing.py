@@ -47,7 +47,7 @@ from nervure.ops.checking import (
 )
 from nervure.ops.comparison import Equal
 from nervure.ops.conversion import Convert
-from nervure.ops.positions import Iota
+from nervure.ops.iota import Iota
 from nervure.ops.selection import Maximum, Where
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index

@@ -25,8 +25,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.kinds import FLOATS, Access, Composite, Structure, Structured, describe_types, identity_access
 from nervure.ir.op import Op, Operand, Value
-from nervure.ops.arithmetic import Add
-from nervure.ops.bitwise import BitwiseOr, ShiftLeft, ShiftRight
+from nervure.ops.arithmetic import Add, BitwiseOr, ShiftLeft, ShiftRight
 from nervure.ops.comparison import Less
 from nervure.ops.conversion import Convert, converted
 from nervure.ops.exponential import Log, Sqrt

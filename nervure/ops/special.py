@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 from nervure.ir.op import Operand, Value
+from nervure.ops.arithmetic import Round
 from nervure.ops.comparison import Less
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Exp
-from nervure.ops.rounding import Round
 from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import where
 from nervure.ops.trigonometric import Sin

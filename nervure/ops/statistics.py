@@ -11,13 +11,12 @@ from __future__ import annotations
 from nervure.ir import field
 from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
 from nervure.ir.op import Gradients, Operand, Value
-from nervure.ops.arithmetic import Square
+from nervure.ops.arithmetic import Absolute, Square
 from nervure.ops.comparison import Equal, IsFinite, NotEqual
 from nervure.ops.composite import InComputeType
 from nervure.ops.conversion import Convert, StopGradient
 from nervure.ops.exponential import Exp, Log, Sqrt
 from nervure.ops.reductions import Max, Reduction, Sum, spread
-from nervure.ops.rounding import Absolute
 from nervure.ops.selection import where
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, product

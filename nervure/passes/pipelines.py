@@ -18,8 +18,8 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import Supports, decompose
 from nervure.passes.fold import Evaluate
+from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.manager import Pass, Record, run
-from nervure.passes.positions import positions
 from nervure.passes.rewrite import Rewriter
 
 
@@ -46,7 +46,7 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
            records: list[Record] | None = None) -> Function:
     """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads."""
-    return standard(function, evaluate, supports, records, [Pass("positions", positions)])
+    return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)])
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

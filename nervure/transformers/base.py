@@ -67,7 +67,7 @@ class Transformer(Identity, ABC):
 
     def optimised(self, function: Function) -> Function:
         """What ``build`` compiles."""
-        from nervure.transformers.interpreter.steps import evaluate
+        from nervure.transformers.interpreter.evaluate import evaluate
         return self.pipeline()(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:

@@ -36,7 +36,7 @@ from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
-from nervure.transformers.sizes import check_fits, numbers
+from nervure.transformers.memory_estimate import check_fits, numbers
 from nervure.types.description import BasicTensorDescription
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from nervure.ir.traverse import postorder
 from nervure.kernel.plan import HostStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
-from nervure.transformers.interpreter.steps import Step, Values, make_step, static_value
-from nervure.transformers.sizes import numbers
+from nervure.transformers.interpreter.evaluate import Step, Values, make_step, static_value
+from nervure.transformers.memory_estimate import numbers
 
 Arrays = Mapping[Storage, np.ndarray]
 

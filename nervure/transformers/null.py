@@ -22,7 +22,7 @@ from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Bindings
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 
 
 class NullExecutable(Executable):

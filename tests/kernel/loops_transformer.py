@@ -22,9 +22,9 @@ from nervure.transformers.base import Transformer
 from nervure.transformers.binding import Bindings
 from nervure.transformers.executable import Executable
 from nervure.transformers.host import host_program
-from nervure.transformers.interpreter import steps
+from nervure.transformers.interpreter.evaluate import supports
 from nervure.transformers.interpreter.scalar import NumPyScalars
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
 
 
@@ -84,7 +84,7 @@ class Loops(Transformer):
     name = "loops"
 
     def supports(self, op_class: type[Op]) -> bool:
-        return issubclass(op_class, Leaf) or steps.supports(op_class)
+        return issubclass(op_class, Leaf) or supports(op_class)
 
     def make_executable(self, function: Function) -> Executable:
         return LoopsExecutable(function, self)

@@ -9,7 +9,7 @@ import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
 from nervure.passes.fold import LIMIT, fold
-from nervure.transformers.interpreter.steps import evaluate
+from nervure.transformers.interpreter.evaluate import evaluate
 from nervure.types.dtype import all_dtypes
 from tests.passes.agreement import assert_agree, assert_same_bits, classes, run, special_values
 

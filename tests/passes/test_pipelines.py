@@ -25,9 +25,9 @@ from nervure.passes.common_subexpressions import common_subexpressions
 from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
+from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.pipelines import minimal, native, standard
-from nervure.passes.positions import positions
-from nervure.transformers.interpreter.steps import evaluate
+from nervure.transformers.interpreter.evaluate import evaluate
 from tests.ir.golden import check_golden
 from tests.passes.agreement import assert_agree, classes, special_values, twice_negated
 
@@ -111,7 +111,7 @@ GOLDEN = {
     "algebra": (arithmetic, algebra),
     "canonical_views": (views, canonical_views),
     "dead_code": (idle, dead_code),
-    "positions": (places, positions),
+    "lower_argmax": (places, lower_argmax),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
 
@@ -145,7 +145,7 @@ def test_the_list_can_be_read():
     assert names[:3] == ["decompose", "common_subexpressions", "simplify"] and names[-1] == "dead_code"
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
-    assert [record.name for record in own] == ["decompose", "positions", *names[1:]]
+    assert [record.name for record in own] == ["decompose", "lower_argmax", *names[1:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

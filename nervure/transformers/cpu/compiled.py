@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from nervure.memory.arena import Interval, pack
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
-from nervure.transformers.sizes import MemoryEstimate, numbers
+from nervure.transformers.memory_estimate import MemoryEstimate, numbers
 from nervure.types.dim import DimLike
 
 

@@ -21,7 +21,7 @@ from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.loaded import LoadedFunction, plain
-from nervure.transformers.sizes import check_fits
+from nervure.transformers.memory_estimate import check_fits
 
 if TYPE_CHECKING:
     from nervure.transformers.cpu.compile.compilation import Compilation

@@ -27,7 +27,7 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import compile_dim
 
 _Number = Callable[[Mapping[str, int]], int]

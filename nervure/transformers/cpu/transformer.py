@@ -38,8 +38,8 @@ class CpuTransformer(Transformer):
         self.keep_gate()
 
     def supports(self, op_class: type[Op]) -> bool:
-        from nervure.transformers.interpreter import steps
-        return issubclass(op_class, Leaf) or steps.supports(op_class)
+        from nervure.transformers.interpreter.evaluate import supports
+        return issubclass(op_class, Leaf) or supports(op_class)
 
     def pipeline(self) -> Callable[..., Function]:
         from nervure.passes.pipelines import native

@@ -27,7 +27,7 @@ from nervure.ir.kinds import Access, Element, coordinate_symbols
 from nervure.ir.notation import Number
 from nervure.ir.op import Op
 from nervure.transformers.interpreter.box import Box
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import DimLike, affine, evaluate
 
 Taker = Callable[[Box], np.ndarray]

@@ -24,8 +24,8 @@ from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.transformers.binding import Bindings
 from nervure.transformers.convert import widen
-from nervure.transformers.interpreter.steps import Step, Values, make_step, static_value
-from nervure.transformers.sizes import dropped_after, last_uses
+from nervure.transformers.interpreter.evaluate import Step, Values, make_step, static_value
+from nervure.transformers.memory_estimate import dropped_after, last_uses
 
 _NONE: Sequence[int] = ()
 

@@ -33,7 +33,7 @@ from nervure.transformers.interpreter.contraction import Roles
 from nervure.transformers.interpreter.reading import Read, Taker, plan_read
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.writing import Combiner, LineWrite, Output, Write, combiner, plan_write
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import DimLike, evaluate, substitute
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
 

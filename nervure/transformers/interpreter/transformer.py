@@ -21,7 +21,7 @@ from nervure.ir.op import Op
 from nervure.ir.variable import Variable
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Bindings
-from nervure.transformers.interpreter import steps
+from nervure.transformers.interpreter.evaluate import supports
 from nervure.transformers.interpreter.step_list import StepList
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Interpreter(Transformer):
     name = "interpreter"
 
     def supports(self, op_class: type[Op]) -> bool:
-        return issubclass(op_class, Leaf) or steps.supports(op_class)
+        return issubclass(op_class, Leaf) or supports(op_class)
 
     def make_executable(self, function: Function) -> Executable:
         return InterpreterExecutable(function, self)

@@ -18,7 +18,7 @@ from nervure.ir.op import Op
 from nervure.transformers.binding import Bindings
 from nervure.transformers.interpreter.box import whole_box
 from nervure.transformers.interpreter.reading import LineRead, plan_read, strided
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import substitute
 from nervure.types.index_map import IndexMap
 from nervure.types.layout import Layout, row_major

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.types.dim.algebra import extreme, floor_divide, remainder
 from nervure.types.dim.bounds import Ranges
 from nervure.types.dim.interval import Interval, intersect, is_empty
+from nervure.types.dim.normal_form import extreme, floor_divide, remainder
 from nervure.types.dim.polynomial import Kind, Polynomial, constant, symbol
 from nervure.types.frozen import Frozen, slot_writers
 

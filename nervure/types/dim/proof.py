@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import gcd
 
-from nervure.types.dim.algebra import construct, extreme, floor_divide, rebuild
 from nervure.types.dim.bounds import Ranges, is_nonzero, lower_bound, upper_bound
 from nervure.types.dim.interval import EVERYTHING
+from nervure.types.dim.normal_form import construct, extreme, floor_divide, rebuild
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, TooLarge, constant, symbol
 
 Verdict = bool | None

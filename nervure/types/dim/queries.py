@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.types.dim import proof
-from nervure.types.dim.algebra import construct, rebuild, recombined
 from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, upper_bound
 from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
 from nervure.types.dim.interval import EVERYTHING, Interval, intersect
+from nervure.types.dim.normal_form import construct, rebuild, recombined
 from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant
 
 RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]

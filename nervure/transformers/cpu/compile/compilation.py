@@ -28,7 +28,7 @@ from nervure.transformers.cpu.compile.host import HostCode
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
 from nervure.transformers.cpu.target import Target
-from nervure.transformers.sizes import memory_estimate
+from nervure.transformers.memory_estimate import memory_estimate
 
 MACHINE = GENERIC
 """The machine of plans, an x86-64 processor: the same for all targets, so that their kernels are the same."""

@@ -31,7 +31,7 @@ from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.runtime import runtime_library
 from nervure.transformers.cpu.runtime.forking import CALL_UNDER_WAY
 from nervure.transformers.host import host_program
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
 
 NANOSECONDS = 20_000

@@ -10,7 +10,7 @@ from nervure import flags
 from nervure.errors import InvalidArgument
 from nervure.flags import physical_memory
 from nervure.ir.function import Function
-from nervure.transformers.sizes import needed
+from nervure.transformers.memory_estimate import needed
 from tests.transformers.build import compiled, parameter
 
 ops = nv.ops

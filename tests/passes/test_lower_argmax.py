@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
-from nervure.passes.positions import positions
+from nervure.passes.lower_argmax import lower_argmax
 from tests.passes.agreement import assert_agree, classes, special_values
 
 N = nv.dim("N", min=1)
@@ -23,7 +23,7 @@ def test_the_places_are_the_same(op_class, dtype):
     for axes in ([0], [1], [2], [0, 2], [1, 2], [0, 1, 2]):
         x = nv.Parameter(dtype, (4, N, 3))
         before = Function([op_class(x, axes)], [x])
-        after = positions(before)
+        after = lower_argmax(before)
         assert not {"ArgMax", "ArgMin"}.intersection(classes(after))
         assert [value.type for value in after.results] == [value.type for value in before.results]
         for _ in range(8):
@@ -32,7 +32,7 @@ def test_the_places_are_the_same(op_class, dtype):
 
 def test_the_first_of_equal_ones_and_the_first_nan_win():
     x = nv.Parameter(nv.float32, (5,))
-    function = positions(Function([ops.ArgMax(x, [0]), ops.ArgMin(x, [0])], [x]))
+    function = lower_argmax(Function([ops.ArgMax(x, [0]), ops.ArgMin(x, [0])], [x]))
     step = nv.transformers.make_transformer("interpreter").compile(function)
     cases = (([0, 7, 1, 7, 0], (1, 0)), ([-0.0, 0, 0, -0.0, 0], (0, 0)), ([3, np.nan, 9, np.nan, 0], (1, 1)),
              ([-np.inf] * 5, (0, 0)), ([np.inf, np.nan, -np.inf, 0, 0], (1, 1)))
@@ -43,11 +43,11 @@ def test_the_first_of_equal_ones_and_the_first_nan_win():
 def test_places_are_counted_in_as_many_bits_as_they_need():
     for shape, expected in (((8,), nv.int32), ((N,), nv.int64), ((1 << 16, 1 << 16), nv.int64)):
         x = nv.Parameter(nv.int8, shape)
-        after = positions(Function([ops.ArgMax(x, range(len(shape)))], [x]))
+        after = lower_argmax(Function([ops.ArgMax(x, range(len(shape)))], [x]))
         assert [op.dtype for op in after.operations if isinstance(op, ops.Iota)] == [expected]
 
 
 def test_other_functions_stay():
     x = nv.Parameter(nv.float32, (5,))
     function = Function([ops.Max(x, [0])], [x])
-    assert positions(function) is function
+    assert lower_argmax(function) is function

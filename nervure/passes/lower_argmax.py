@@ -1,11 +1,11 @@
-"""Positions as two reductions: the extremum, and the first place where it is.
+"""Lowering of ArgMax and ArgMin to two reductions: the extremum, then the first position where it is.
 
 A fold of pairs takes one element after the other; two reductions run in lanes and on all threads, with the row in
 cache for the second one. The result is the same: NaN comes before all numbers, and of equal elements the first one.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4, 8))
->>> [type(op).__name__ for op in positions(nv.Function([nv.ops.ArgMax(x, [1])], [x])).operations][-2:]
+>>> [type(op).__name__ for op in lower_argmax(nv.Function([nv.ops.ArgMax(x, [1])], [x])).operations][-2:]
 ['Min', 'Convert']
 """
 
@@ -18,7 +18,7 @@ from nervure.ir.leaves import Full
 from nervure.ir.op import Op, Value
 from nervure.ops.comparison import Equal, IsNan, LogicalOr
 from nervure.ops.conversion import Convert
-from nervure.ops.positions import Iota
+from nervure.ops.iota import Iota
 from nervure.ops.reductions import ArgMax, Max, Min, Position, spread
 from nervure.ops.selection import Where
 from nervure.passes.rewrite import Replacement, Rewriter, Rule
@@ -28,10 +28,10 @@ from nervure.types.dtype import int32, int64
 _LARGEST = {int32: 2**31 - 1, int64: 2**63 - 1}
 
 
-class Positions(Rule):
+class ArgMaxLowering(Rule):
     """The rule of ArgMax and ArgMin."""
 
-    name = "positions"
+    name = "lower_argmax"
 
     def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
         return issubclass(op_class, Position)
@@ -48,11 +48,11 @@ class Positions(Rule):
         return Convert(Min(Where(is_best, place, others), axes), int64)
 
 
-def positions(function: Function) -> Function:
+def lower_argmax(function: Function) -> Function:
     """The function without ArgMax and ArgMin."""
     if not any([isinstance(op, Position) for op in function.operations]):
         return function
-    return Rewriter("positions", [Positions()])(function)
+    return Rewriter("lower_argmax", [ArgMaxLowering()])(function)
 
 
 def _place(x: Value, axes: tuple[int, ...]) -> Value:

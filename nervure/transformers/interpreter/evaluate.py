@@ -31,7 +31,7 @@ from nervure.transformers.convert import convert
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.interpreter.structure import Plan
 from nervure.transformers.interpreter.views import view_of
-from nervure.transformers.sizes import numbers
+from nervure.transformers.memory_estimate import numbers
 from nervure.types.dtype import DType
 
 Values = list[Any]
