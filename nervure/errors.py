@@ -53,12 +53,12 @@ _is_users = _Files()
 
 def user_location() -> Location | None:
     """The innermost line of the user's own, or None when there is none (an embedded interpreter)."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if _is_users[file] and not (file == "<string>" and _is_ours(frame)):
             return _new(Location, (file, frame.f_lineno))
-        frame = frame.f_back  # type: ignore[assignment]  # None ends the walk
+        frame = frame.f_back
     return None
 
 

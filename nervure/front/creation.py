@@ -376,11 +376,11 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
     if element is None:
         element = _default_type(value, own)
     if own.is_integer and element.is_integer and array.size:
-        low, high = int(array.min()), int(array.max())
-        if low < element.minimum or high > element.maximum:  # type: ignore[operator]  # integers have limits
+        (low, high), (smallest, largest) = (int(array.min()), int(array.max())), element.limits
+        if low < smallest or high > largest:
             raise InvalidArgument(f"an element does not fit {element.name}", op=op,
-                                  got=low if low < element.minimum else high,  # type: ignore[operator]
-                                  expected=f"{element.minimum} to {element.maximum}", help="give a wider dtype=")
+                                  got=low if low < smallest else high, expected=f"{smallest} to {largest}",
+                                  help="give a wider dtype=")
     check_room(array.shape, element.itemsize, "this tensor", op=op)
     with np.errstate(all="ignore"):
         return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)

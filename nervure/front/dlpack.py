@@ -83,11 +83,12 @@ def _check_asked(op: str, copy: object, device: object) -> None:
 
 def _version(version: object) -> tuple[int, ...]:
     """A version of DLPack, as two integers."""
-    numbers = tuple([as_integer(entry) for entry in version]) if isinstance(version, (list, tuple)) else ()
-    if len(numbers) != 2 or None in numbers:
+    given = version if isinstance(version, (list, tuple)) else ()
+    numbers = tuple([number for entry in given if (number := as_integer(entry)) is not None])
+    if not len(given) == len(numbers) == 2:
         raise WrongKind("a version is a pair of integers", op="__dlpack__", operand="max_version", got=shown(version),
                         expected="(major, minor)", help="write max_version=(1, 0), or leave it out")
-    return numbers  # type: ignore[return-value]  # none of them is None
+    return numbers
 
 
 __all__ = ["from_dlpack"]

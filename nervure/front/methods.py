@@ -85,7 +85,7 @@ def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tens
             raise not_into(out, name)
         return function(self if dtype is None else elementwise.convert(self, dtype), *arguments, **keywords)
 
-    method.__signature__ = _joined(function, method)  # type: ignore[attr-defined]  # inspect looks for it
+    method.__dict__["__signature__"] = _joined(function, method)  # which inspect looks for
     return _called(method, name, f"``nv.{function.__name__}`` of this tensor; ``dtype`` converts it first.")
 
 

@@ -124,17 +124,17 @@ class Placement:
 
     def _finish(self, op: Op) -> None:
         """Gives an op its pure form, on the pure forms of its operands."""
-        kind = type(op)
-        if kind is ReadVariable:
-            pure = self.current(op.variable, op)  # type: ignore[attr-defined]  # the field of the class just seen
-        elif kind is Sequential:
+        if type(op) is ReadVariable:
+            pure = self.current(op.variable, op)
+        elif type(op) is Sequential:
             pure = self._pure(op.operands[-1])
-        elif kind is Together:
+        elif type(op) is Together:
             pure = self._pure(op.operands[0])
-        elif kind is Assign or kind is DoAll:
+        elif type(op) is DoAll:
             pure = self._token
-            if kind is Assign:
-                self.write(op.variable, op.map, self._pure(op.operands[0]), op)  # type: ignore[attr-defined]
+        elif type(op) is Assign:
+            pure = self._token
+            self.write(op.variable, op.map, self._pure(op.operands[0]), op)
         else:
             self._rebuild(op)
             return
