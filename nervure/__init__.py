@@ -83,11 +83,11 @@ class _Package(ModuleType):
     their place.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not (name in _WHERE and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return importlib.import_module, (self.__name__,)  # as cloudpickle keeps plain modules
 
 

@@ -206,7 +206,7 @@ class Computation(Identity, Generic[Result]):
                 f"{shorten(f', updates {updated}', 80) if updated else ''}>")
 
 
-_NOTHING: Any = object()
+_NOTHING = object()
 
 
 @overload
@@ -320,28 +320,33 @@ def _read_returns(returns: object) -> tuple[list[Return], Results, bool]:
     return listed, shape, isinstance(returns, (set, frozenset))
 
 
-def _read_parameters(parameters: Sequence[Any], returns: Sequence[Return]) -> list[AssignableTensorOp]:
+def _read_parameters(parameters: Sequence[object], returns: Sequence[Return]) -> list[AssignableTensorOp]:
     if len(parameters) == 1 and isinstance(parameters[0], str):
         if parameters[0] != "all":
             raise InvalidArgument("unknown word for parameters", op="computation", got=repr(parameters[0]),
                                   expected="'all'",
                                   help="list the parameters, or write 'all' for every placeholder")
         return placeholders_below(returns)
-    for position, entry in enumerate(parameters):
-        if not isinstance(entry, AssignableTensorOp):
-            raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
-                            operand=position + 1, got=f"{entry!r:.80}", expected="nv.placeholder(...)",
-                            help="leave out what is computed or constant; numbers stand where the graph is built")
-        if entry.is_constant or not entry.is_persistent:
-            raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
-                                  operand=position + 1, got=repr(entry),
-                                  expected="a placeholder, a persistent tensor or a variable",
-                                  help="leave it out; what a call shall set is made by nv.placeholder or nv.variable")
-    if len(set(parameters)) != len(parameters):
-        raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, parameters)),
+    listed = [_parameter(entry, position + 1) for position, entry in enumerate(parameters)]
+    if len(set(listed)) != len(listed):
+        raise InvalidArgument("a parameter is listed twice", op="computation", got=", ".join(map(repr, listed)),
                               expected="each parameter once", help="leave out the second")
-    _check_placeholders(parameters, returns)
-    return list(parameters)
+    _check_placeholders(listed, returns)
+    return listed
+
+
+def _parameter(entry: object, position: int) -> AssignableTensorOp:
+    """A parameter as it was given; WrongKind or InvalidArgument for what a call cannot set."""
+    if not isinstance(entry, AssignableTensorOp):
+        raise WrongKind("a parameter must be a placeholder or a persistent tensor", op="computation",
+                        operand=position, got=f"{entry!r:.80}", expected="nv.placeholder(...)",
+                        help="leave out what is computed or constant; numbers stand where the graph is built")
+    if entry.is_constant or not entry.is_persistent:
+        raise InvalidArgument(f"a {entry.role} tensor cannot be a parameter", op="computation",
+                              operand=position, got=repr(entry),
+                              expected="a placeholder, a persistent tensor or a variable",
+                              help="leave it out; what a call shall set is made by nv.placeholder or nv.variable")
+    return entry
 
 
 def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Sequence[Return]) -> None:
@@ -390,7 +395,7 @@ def evaluate(x: list[Any] | tuple[object, ...]) -> tuple[np.ndarray, ...]: ...
 def evaluate(x: Effect) -> None: ...
 
 
-def evaluate(x: Any) -> Any:
+def evaluate(x: object) -> np.ndarray | tuple[np.ndarray, ...] | None:
     """The value of a tensor (an array), or of several (a tuple), on the default transformer.
 
     >>> x = nv.constant([1, 2])

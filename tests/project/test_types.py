@@ -15,7 +15,7 @@ from tests.project.source import PACKAGE, python_files
 
 # Words Any in 1,000 lines, by folder: what was measured, rounded up. Whoever lowers one writes the new number here.
 ANY = {
-    "": 13,
+    "": 11,
     "autodiff": 0,
     "data": 0,
     "front": 4,
@@ -30,7 +30,7 @@ ANY = {
     "types": 6,
 }
 WHOLE_PACKAGE = 7
-IGNORED = 41
+IGNORED = 34
 
 
 def names_any(path: Path) -> int:
