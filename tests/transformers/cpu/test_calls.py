@@ -13,6 +13,7 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument, NervureError, NumericError
+from nervure.transformers.cpu.runtime import pooled_arrays
 
 CALLS = 200 if os.environ.get("DEEP_TESTS") else 20
 THREADS = 8
@@ -98,6 +99,20 @@ def test_arrays_pass_by_all_of_python_from_the_second_call_on(cpu, monkeypatch, 
     second = run(value)
     monkeypatch.undo()
     assert type(first) is type(second) and repr(first) == repr(second) == repr(run([1, 2, 3]))
+
+
+def test_without_headers_that_native_code_knows_python_gives_the_same_bits(cpu, monkeypatch):
+    x, value = nv.placeholder("N=3"), numbers(3)
+
+    def values() -> list[bytes]:
+        w = nv.variable("N=3", 1.0)
+        run = cpu.computation([nv.exp(x) * w, nv.sum(x, out_axes=()), nv.assign(w, w + x)], x)
+        found = [run(value) for _ in range(3)]
+        return [*[part.tobytes() for pair in found for part in pair[:2]], cpu.get(w).tobytes()]
+
+    expected = values()
+    monkeypatch.setattr(pooled_arrays, "is_known", lambda: False)
+    assert values() == expected
 
 
 def test_one_array_may_be_every_argument(cpu):

@@ -16,7 +16,7 @@ from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import SHARED_FROM, chunk_count, run_chunk
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
-from nervure.transformers.cpu.runtime.native import At, Pointer, Word, hot, native
+from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, hot, native
 from nervure.transformers.cpu.runtime.records import Buffer, Call, Code, Kind, Program, Status, Step
 from nervure.transformers.cpu.runtime.thread_pool import (
     give_threads,
@@ -43,20 +43,20 @@ LOOK_EVERY = 100_000
 
 @hot
 def bind(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, variables: Pointer, arena: Pointer,
-         addresses: Pointer) -> None:
+         addresses: Table) -> None:
     """Finds the address of each buffer in this call."""
     tables = (arguments, results, variables)
-    bases = b.allocate(PTR, len(tables))
+    bases = Table(b.allocate(PTR, len(tables)))
     for place, table in enumerate(tables):
-        b.store(table, b.offset(bases, place, PTR))
+        bases[place] = table
     buffers = At(Buffer, program["buffers"])
     with b.loop(0, program["buffer_count"]) as loop:
         buffer = buffers.element(loop.index)
         kind, number = buffer["kind"], buffer["number"]
         start = b.choose(kind < Kind.ARENA,
-                         lambda: b.load(b.offset(b.load(b.offset(bases, kind, PTR), PTR), number, PTR), PTR),
+                         lambda: Table(bases[kind])[number],
                          lambda: b.where(kind.equal(Kind.ARENA), arena, number.cast("inttoptr", PTR)))
-        b.store(b.offset(start, buffer["offset"], I8), b.offset(addresses, loop.index, PTR))
+        addresses[loop.index] = b.offset(start, buffer["offset"], I8)
 
 
 @native
@@ -105,9 +105,9 @@ def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, 
 
 
 @hot
-def run_steps(b: Builder, program: At[Program], addresses: Pointer, call: At[Call], status: At[Status]) -> None:
+def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call], status: At[Status]) -> None:
     """All steps in order, until one fails."""
-    table = b.offset(addresses, program["buffer_count"], PTR)
+    table = addresses.after(program["buffer_count"])
     steps = At(Step, program["steps"])
     with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(Code.DONE)):
         status["step"] = loop.index
@@ -119,7 +119,7 @@ def run_steps(b: Builder, program: At[Program], addresses: Pointer, call: At[Cal
         is_shared = ((count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
                      & step["ordered"].equal(0))
         run_it = b.where(is_shared, share.address(b), run_alone.address(b))
-        b.call_pointer(run_it, None, step.pointer, table, count, call.pointer, status.pointer)
+        b.call_pointer(run_it, None, step.pointer, table.pointer, count, call.pointer, status.pointer)
         call["unseen"] = call["unseen"] + step["nanoseconds"]
         with b.if_(call["unseen"] > LOOK_EVERY):
             poll(b, call, status)
@@ -162,9 +162,8 @@ def _round_up(size: Register) -> Register:
     return (size + (LINE - 1)) & -LINE
 
 
-def _gather(b: Builder, step: At[Step], addresses: Register, table: Register) -> None:
+def _gather(b: Builder, step: At[Step], addresses: Table, table: Table) -> None:
     """The addresses of a step's buffers, in its own order."""
-    numbers = step["buffers"]
+    numbers = Table(step["buffers"], I64)
     with b.loop(0, step["buffer_count"]) as loop:
-        number = b.load(b.offset(numbers, loop.index, I64), I64)
-        b.store(b.load(b.offset(addresses, number, PTR), PTR), b.offset(table, loop.index, PTR))
+        table[loop.index] = addresses[numbers[loop.index]]

@@ -21,7 +21,7 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.array_headers import new_array, python, read
 from nervure.transformers.cpu.runtime.call import run_call
 from nervure.transformers.cpu.runtime.memory_pool import borrowed
-from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, hot, native
+from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Table, Truth, Word, hot, native
 from nervure.transformers.cpu.runtime.records import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -47,7 +47,7 @@ ROOM = 512
 
 
 @hot
-def entry(b: Builder, itself: Pointer, given: Pointer, given_count: Word, keywords: Pointer) -> Pointer:
+def entry(b: Builder, itself: Pointer, given: Table, given_count: Word, keywords: Pointer) -> Pointer:
     """CPython's METH_FASTCALL with keywords; ``itself`` is a tuple whose first item is the address of the record."""
     record = At(Entry, b.call("PyLong_AsVoidPtr", PTR, b.load(b.offset(itself, TUPLE_ITEMS, I8), PTR)))
     slow = b.label("slow")
@@ -70,14 +70,14 @@ def entry(b: Builder, itself: Pointer, given: Pointer, given_count: Word, keywor
     with b.if_(b.call("PyErr_Occurred", PTR).not_equal(0)):
         b.ret(answer)
     b.block(slow)
-    return b.call("PyObject_Vectorcall", PTR, record["slow"], given, given_count, keywords)
+    return b.call("PyObject_Vectorcall", PTR, record["slow"], given.pointer, given_count, keywords)
 
 
-def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Register]:
+def _listed(b: Builder, given: Table, count: Register) -> tuple[Register, Register]:
     """The address of the arguments, and their number: a single list or tuple stands for all of them."""
-    place, number = Local(given), Local(count)
+    place, number = Local(given.pointer), Local(count)
     with b.if_(count.equal(1)):
-        first = b.load(given, PTR)
+        first = b.load(given.pointer, PTR)
         kind = b.load(b.offset(first, 8, I8), PTR)
         is_list = kind.equal(python(b)["list_type"])
         with b.if_(is_list | kind.equal(python(b)["tuple_type"])):
@@ -88,11 +88,11 @@ def _listed(b: Builder, given: Register, count: Register) -> tuple[Register, Reg
 
 
 @native
-def find_program(b: Builder, record: At[Entry], arguments: Pointer, count: Word) -> Pointer:
+def find_program(b: Builder, record: At[Entry], arguments: Table, count: Word) -> Pointer:
     """The program for arguments of these shapes, or null."""
-    programs = record["programs"]
+    programs = Table(record["programs"])
     with b.loop(0, KEPT_PROGRAMS) as loop:
-        program = b.load(b.offset(programs, loop.index, PTR), PTR)
+        program = programs[loop.index]
         with b.if_(program.equal(0)):
             b.ret(program)
         with b.if_(all_fit(b, program, arguments, count)):
@@ -101,14 +101,13 @@ def find_program(b: Builder, record: At[Entry], arguments: Pointer, count: Word)
 
 
 @native
-def all_fit(b: Builder, program: At[Program], arguments: Pointer, count: Word) -> Truth:
+def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> Truth:
     """Whether these are the arguments that a program was made for."""
     with b.if_(program["argument_count"].not_equal(count)):
         b.ret(b.constant(I1, False))
     specs = At(Array, program["arguments"])
     with b.loop(0, count) as loop:
-        argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
-        with b.if_(~fits(b, argument, specs.element(loop.index))):
+        with b.if_(~fits(b, arguments[loop.index], specs.element(loop.index))):
             b.ret(b.constant(I1, False))
     return b.constant(I1, True)
 
@@ -126,10 +125,9 @@ def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
     same_rank = read(b, array, "rank", I32).cast("zext", I64).equal(rank)
     with b.if_(~(is_plain & same_type & same_rank)):
         b.ret(no)
-    lengths, expected = read(b, array, "dims", PTR), spec["dims"]
+    lengths, expected = Table(read(b, array, "dims", PTR), I64), Table(spec["dims"], I64)
     with b.loop(0, rank) as loop:
-        length, wanted_length = [b.load(b.offset(table, loop.index, I64), I64) for table in (lengths, expected)]
-        with b.if_(length.not_equal(wanted_length)):
+        with b.if_(lengths[loop.index].not_equal(expected[loop.index])):
             b.ret(no)
     return b.constant(I1, True)
 
@@ -186,7 +184,7 @@ def release_cells(b: Builder, record: At[Entry], count: Word) -> None:
 
 
 @hot
-def call_program(b: Builder, record: At[Entry], program: At[Program], arguments: Pointer) -> Pointer:
+def call_program(b: Builder, record: At[Entry], program: At[Program], arguments: Table) -> Pointer:
     """The tuple of results, or null.
 
     Null without an exception means that nothing was done, for want of memory or of a variable that fits.
@@ -197,7 +195,8 @@ def call_program(b: Builder, record: At[Entry], program: At[Program], arguments:
     with borrowed(b, total * 16, ROOM) as block:
         with b.if_(block.equal(0)):
             b.ret(block)
-        objects, addresses = [_divided(b, start, counts) for start in (block, b.offset(block, total, PTR))]
+        everything = Table(block)
+        objects, addresses = [_divided(start, counts) for start in (everything, everything.after(total))]
         _hold(b, program, arguments, objects, addresses)
         with b.if_(read_cells(b, record, program, objects[2], addresses[2])), \
                 b.if_(make_results(b, program, objects[1], addresses[1])):
@@ -205,40 +204,39 @@ def call_program(b: Builder, record: At[Entry], program: At[Program], arguments:
             run_call(b, program, *addresses, status)
             answer.value = finish(b, record, program, block, status)
         with b.loop(0, total) as loop:
-            b.call("Py_DecRef", None, b.load(b.offset(block, loop.index, PTR), PTR))
+            b.call("Py_DecRef", None, everything[loop.index])
         b.call("Py_DecRef", None, program["owner"])
     return answer.value
 
 
-def _hold(b: Builder, program: At[Program], arguments: Register, objects: list[Register],
-          addresses: list[Register]) -> None:
+def _hold(b: Builder, program: At[Program], arguments: Table, objects: list[Table], addresses: list[Table]) -> None:
     """Code that takes references to the program and the arguments; of results and variables there are none yet."""
     b.call("Py_IncRef", None, program["owner"])
     with b.loop(0, program["argument_count"]) as loop:
-        argument = b.load(b.offset(arguments, loop.index, PTR), PTR)
+        argument = arguments[loop.index]
         b.call("Py_IncRef", None, argument)
-        b.store(argument, b.offset(objects[0], loop.index, PTR))
-        b.store(read(b, argument, "data", PTR), b.offset(addresses[0], loop.index, PTR))
+        objects[0][loop.index] = argument
+        addresses[0][loop.index] = read(b, argument, "data", PTR)
     with b.loop(0, program["result_count"] + program["variable_count"]) as loop:
-        b.store(b.constant(PTR, 0), b.offset(objects[1], loop.index, PTR))
+        objects[1][loop.index] = b.constant(PTR, 0)
 
 
-def _divided(b: Builder, start: Register, counts: list[Register]) -> list[Register]:
-    """The addresses of the parts of a table: arguments, results, variables."""
-    second = b.offset(start, counts[0], PTR)
-    return [start, second, b.offset(second, counts[1], PTR)]
+def _divided(start: Table, counts: list[Register]) -> list[Table]:
+    """The parts of a table: arguments, results, variables."""
+    second = start.after(counts[0])
+    return [start, second, second.after(counts[1])]
 
 
 def _new_status(b: Builder) -> Register:
     words = ctypes.sizeof(Status) // 8
-    status = b.allocate(I64, words)
+    status = Table(b.allocate(I64, words), I64)
     for word in range(words):
-        b.store(b.constant(I64, 0), b.offset(status, word, I64))
-    return status
+        status[word] = b.constant(I64, 0)
+    return status.pointer
 
 
 @native
-def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, addresses: Pointer) -> Truth:
+def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table, addresses: Table) -> Truth:
     """The arrays of the variables; whether they fit.
 
     What a program writes in place must be held by the cell and this call alone.
@@ -249,18 +247,18 @@ def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Poi
         array = b.call("PyObject_GetAttr", PTR, cells.element(loop.index)["cell"], python(b)["array_name"])
         with b.if_(array.equal(0)):
             b.ret(b.constant(I1, False))
-        b.store(array, b.offset(objects, loop.index, PTR))
+        objects[loop.index] = array
         with b.if_(~fits(b, array, spec)):
             b.ret(b.constant(I1, False))
         is_free = read(b, array, "references", I32).equal(2) & (read(b, array, "flags", I32) & WRITEABLE).not_equal(0)
         with b.if_((spec["variable"] >= 0) & ~is_free):
             b.ret(b.constant(I1, False))
-        b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))
+        addresses[loop.index] = read(b, array, "data", PTR)
     return b.constant(I1, True)
 
 
 @native
-def make_results(b: Builder, program: At[Program], objects: Pointer, addresses: Pointer) -> Truth:
+def make_results(b: Builder, program: At[Program], objects: Table, addresses: Table) -> Truth:
     """New arrays; whether there was memory for all of them."""
     specs = At(Array, program["results"])
     with b.loop(0, program["result_count"]) as loop:
@@ -268,13 +266,13 @@ def make_results(b: Builder, program: At[Program], objects: Pointer, addresses: 
         with b.if_(array.equal(0)):
             b.call("PyErr_Clear", None)
             b.ret(b.constant(I1, False))
-        b.store(array, b.offset(objects, loop.index, PTR))
-        b.store(read(b, array, "data", PTR), b.offset(addresses, loop.index, PTR))
+        objects[loop.index] = array
+        addresses[loop.index] = read(b, array, "data", PTR)
     return b.constant(I1, True)
 
 
 @native
-def finish(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: At[Status]) -> Pointer:
+def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, status: At[Status]) -> Pointer:
     """The tuple of results (or the single one), or null and an exception.
 
     Variables take their new values. What is returned takes over the references to the results among the ``objects``.
@@ -285,11 +283,11 @@ def finish(b: Builder, record: At[Entry], program: At[Program], objects: Pointer
         b.ret(null)
     with b.if_(code.not_equal(Code.DONE)):
         b.ret(fail(b, record, program, objects, status))
-    results = b.offset(objects, program["argument_count"], PTR)
+    results = objects.after(program["argument_count"])
     with b.if_(record["single"].not_equal(0)):
-        answer = b.load(results, PTR)
+        answer = b.load(results.pointer, PTR)
         update_cells(b, record, program, results)
-        b.store(null, results)
+        b.store(null, results.pointer)
         b.ret(answer)
     answer = b.call("PyTuple_New", PTR, program["returned_count"])
     with b.if_(answer.equal(0)):
@@ -303,36 +301,36 @@ def finish(b: Builder, record: At[Entry], program: At[Program], objects: Pointer
 def fail(b: Builder, record: At[Entry], program: At[Program], objects: Pointer, status: Pointer) -> Pointer:
     """Raises what Python makes of the status and the arguments."""
     count = program["argument_count"]
-    given = b.allocate(PTR, 2)
+    given = Table(b.allocate(PTR, 2))
     arguments = b.call("PyTuple_New", PTR, count)
     with b.if_(arguments.equal(0)):
         b.ret(arguments)
     move_items(b, arguments, objects, count)
-    b.store(b.call("PyLong_FromVoidPtr", PTR, status), given)
-    b.store(arguments, b.offset(given, 1, PTR))
-    answer = b.call("PyObject_Vectorcall", PTR, record["failed"], given, b.constant(I64, 2), b.constant(PTR, 0))
-    b.call("Py_DecRef", None, b.load(given, PTR))
+    b.store(b.call("PyLong_FromVoidPtr", PTR, status), given.pointer)
+    given[1] = arguments
+    answer = b.call("PyObject_Vectorcall", PTR, record["failed"], given.pointer, b.constant(I64, 2),
+                    b.constant(PTR, 0))
+    b.call("Py_DecRef", None, b.load(given.pointer, PTR))
     b.call("Py_DecRef", None, arguments)
     return answer
 
 
 @native
-def move_items(b: Builder, items: Pointer, objects: Pointer, count: Word) -> None:
+def move_items(b: Builder, items: Pointer, objects: Table, count: Word) -> None:
     """A new tuple takes over references."""
     with b.loop(0, count) as loop:
-        place = b.offset(objects, loop.index, PTR)
+        place = objects.place(loop.index)
         b.call("PyTuple_SetItem", I32, items, loop.index, b.load(place, PTR))
         b.store(b.constant(PTR, 0), place)
 
 
 @native
-def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Pointer) -> None:
+def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table) -> None:
     """Variables have their new arrays, and versions are raised."""
     cells, specs = At(Cell, record["cells"]), At(Array, program["results"])
     with b.loop(program["returned_count"], program["result_count"]) as loop:
         cell = cells.element(specs.element(loop.index)["variable"])["cell"]
-        b.call("PyObject_SetAttr", I32, cell, python(b)["array_name"],
-               b.load(b.offset(objects, loop.index, PTR), PTR))
+        b.call("PyObject_SetAttr", I32, cell, python(b)["array_name"], objects[loop.index])
         _raise_version(b, cell)
     specs = At(Array, program["variables"])
     with b.loop(0, program["variable_count"]) as loop, b.if_(specs.element(loop.index)["variable"] >= 0):
@@ -360,10 +358,9 @@ def run_lists(b: Builder, program: Pointer, arguments: Pointer, results: Pointer
         with b.if_(block.equal(0)):
             status["code"] = Code.NO_MEMORY
             b.ret()
-        tables = _divided(b, block, counts)
+        tables = _divided(Table(block), counts)
         for entries, count, table in zip(lists, counts, tables, strict=True):
-            items = b.load(b.offset(entries, LIST_ITEMS, I8), PTR)
+            items = Table(b.load(b.offset(entries, LIST_ITEMS, I8), PTR))
             with b.loop(0, count) as loop:
-                array = b.load(b.offset(items, loop.index, PTR), PTR)
-                b.store(read(b, array, "data", PTR), b.offset(table, loop.index, PTR))
+                table[loop.index] = read(b, items[loop.index], "data", PTR)
         run_call(b, program, *tables, status)

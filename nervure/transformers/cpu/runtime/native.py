@@ -1,8 +1,8 @@
 """Functions of machine code, written as functions of Python: a decorator makes their signature and their frame.
 
-The parameters and the result say their types: a ``Word`` is an i64, a ``Pointer`` an address, ``At[Step]`` the address
-of a record, of which native code reads and writes the fields that Python fills in. What the function returns is
-returned. Calling it in another one writes a call.
+The parameters and the result say their types: a ``Word`` is an i64, a ``Pointer`` an address, a ``Table`` the address
+of addresses, ``At[Step]`` that of a record, of which native code reads and writes the fields that Python fills in. What
+the function returns is returned. Calling it in another one writes a call.
 
 >>> from nervure.transformers.cpu.runtime.records import Step
 >>> @native
@@ -81,6 +81,29 @@ class At(Generic[_Record]):
         return At(self.record, self.pointer.builder.offset(self.pointer, distance, I8))
 
 
+class Table:
+    """Entries of one type after one another, in code that is being built: ``table[index]`` reads or writes one."""
+
+    __slots__ = ("pointer", "type")
+
+    def __init__(self, pointer: Register, type: Type = PTR) -> None:
+        self.pointer, self.type = pointer, type
+
+    def place(self, index: Operand) -> Register:
+        """The address of an entry."""
+        return self.pointer.builder.offset(self.pointer, index, self.type)
+
+    def __getitem__(self, index: Operand) -> Register:
+        return self.pointer.builder.load(self.place(index), self.type)
+
+    def __setitem__(self, index: Operand, value: Register) -> None:
+        self.pointer.builder.store(value, self.place(index))
+
+    def after(self, count: Operand) -> Table:
+        """The table that begins so many entries further."""
+        return Table(self.place(count), self.type)
+
+
 class Local:
     """A variable of a function that is being built: its ``value`` is read and set like any other."""
 
@@ -113,14 +136,14 @@ class Native:
         self._result = None if result is type(None) else _type(result)
         self._parameters = {name: kind for name, kind in hints.items() if kind is not Builder}
 
-    def __call__(self, b: Builder, *arguments: Register | At[ctypes.Structure] | int) -> Register:
+    def __call__(self, b: Builder, *arguments: Register | At[ctypes.Structure] | Table | int) -> Register:
         """Code that calls it; a Python number is a constant."""
         return b.call(self.name, self._result, *[
             self._given(b, name, argument) for name, argument in zip(self._parameters, arguments, strict=True)])
 
-    def _given(self, b: Builder, name: str, argument: Register | At[ctypes.Structure] | int) -> Register:
+    def _given(self, b: Builder, name: str, argument: Register | At[ctypes.Structure] | Table | int) -> Register:
         type = _type(self._parameters[name])
-        register = argument.pointer if isinstance(argument, At) else argument
+        register = argument.pointer if isinstance(argument, (At, Table)) else argument
         if not isinstance(register, Register):
             return b.constant(type, register)
         if register.type is not type:
@@ -135,8 +158,7 @@ class Native:
         """Its code."""
         b = Builder(self.name, [(name, _type(kind)) for name, kind in self._parameters.items()], self._result,
                     attributes="nounwind")
-        b.ret(self._function(b, *[At(get_args(kind)[0], argument) if get_origin(kind) is At else argument
-                                  for kind, argument in zip(self._parameters.values(), b.arguments, strict=True)]))
+        b.ret(self._function(b, *map(_wrapped, self._parameters.values(), b.arguments)))
         return b
 
 
@@ -160,7 +182,14 @@ def functions_of(module: ModuleType) -> list[Native]:
 
 def _type(kind: object) -> Type:
     """The type in which a parameter or a result is passed."""
-    return PTR if get_origin(kind) is At else get_args(kind)[1]
+    return PTR if kind is Table or get_origin(kind) is At else get_args(kind)[1]
+
+
+def _wrapped(kind: object, argument: Register) -> Register | Table | At[ctypes.Structure]:
+    """An argument as the function takes it."""
+    if kind is Table:
+        return Table(argument)
+    return At(get_args(kind)[0], argument) if get_origin(kind) is At else argument
 
 
 # -- arithmetic of words -------------------------------------------------------------------------------------
