@@ -29,8 +29,7 @@ import numpy as np
 from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.ir import (
-    BLOCK,
-    LANES,
+    DEFAULT_ORDER,
     Access,
     Address,
     Apply,
@@ -42,6 +41,7 @@ from nervure.kernel.ir import (
     Kernel,
     Literal,
     Load,
+    Order,
     Prefetch,
     Reduce,
     Scalar,
@@ -79,7 +79,7 @@ def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mappi
 
 
 class Accumulator:
-    """The one order of reduction: combines numbers that come one after the other.
+    """A reduction in its order: combines numbers that come one after the other.
 
     >>> from nervure.transformers.interpreter.scalar import NumPyScalars
     >>> from nervure.types.dtype import float32
@@ -90,18 +90,20 @@ class Accumulator:
     1.0
     """
 
-    def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace[np.ndarray]) -> None:
+    def __init__(self, combine: str, dtype: DType, scalars: ScalarNamespace[np.ndarray],
+                 order: Order = DEFAULT_ORDER) -> None:
+        self._order = order
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
         self._unit = dtype.numpy.type(unit(combine, dtype).value)
         self._blocks = self._unit
-        self._lanes = [self._unit] * LANES
+        self._lanes = [self._unit] * order.lanes
         self._count = 0
 
     def add(self, value: Any) -> None:
         """Takes the next point."""
-        if self._count == BLOCK:
+        if self._count == self._order.block:
             self._end_block()
-        lane = self._count % LANES
+        lane = self._count % self._order.lanes
         self._lanes[lane] = self._combine(self._lanes[lane], value)
         self._count += 1
 
@@ -117,7 +119,7 @@ class Accumulator:
             half = len(lanes) // 2
             lanes = [self._combine(lanes[lane], lanes[lane + half]) for lane in range(half)]
         self._blocks = self._combine(self._blocks, lanes[0])
-        self._lanes = [self._unit] * LANES
+        self._lanes = [self._unit] * self._order.lanes
         self._count = 0
 
 
@@ -214,7 +216,7 @@ class _Run:
             yield [self._scalar(value) for value in loop.values]
 
     def _reduce(self, loop: Reduce) -> None:
-        accumulators = [Accumulator(combine, variable.dtype, self._scalars)
+        accumulators = [Accumulator(combine, variable.dtype, self._scalars, loop.order)
                         for combine, variable in zip(loop.combine, loop.results, strict=True)]
         for values in self._points(loop):
             for accumulator, value in zip(accumulators, values, strict=True):

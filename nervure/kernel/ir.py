@@ -8,7 +8,7 @@ grammar, which the printer, the parser and the verifier follow:
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
     symbol    ::= "symbol" name [":" [number] ".." [number]]
     statement ::= "for" index "<" dim ["parallel"] ["vector"] [widths | tile] ":" statement*
-                | variable* "= reduce" combine* "over" (index "<" dim)* [how] ":" statement* "give" scalar*
+                | variable* "= reduce" combine* "over" (index "<" dim)* [order] [how] ":" statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*
                       "combine" (variable* "," variable*) ":" statement* "give" scalar*
                 | variable "=" function "(" scalar* ")" [dtype]
@@ -20,6 +20,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | "check" scalar "else" number "," scalar
     widths    ::= "lanes" number* "masked" number ["unrolled"]
     tile      ::= "tile" number "lanes" number*
+    order     ::= "order" number "," number
     how       ::= "as" strategy number
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
     scalar    ::= variable | literal
@@ -30,10 +31,10 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   turns may run in lanes; nothing in the body that a turn writes is read by another turn. *lanes*, *tile*, and *as* of a
   reduction say how many run at once, and change no bit.
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
-  given scalars in the one order that depends on their number alone: in blocks of ``BLOCK`` points each lane
-  k % ``LANES`` combines its points in order, starting from the unit; the lanes are combined by halves (lane j with lane
-  j + 32, then + 16, ... + 1); the blocks are combined in order, starting from the unit. Lanes that have no point hold
-  the unit.
+  given scalars in an order that depends on their number alone: in blocks of so many points (the second number of
+  *order*) each lane k % (the first one) combines its points in order, starting from the unit; the lanes are combined by
+  halves (of 64, lane j with lane j + 32, then + 16, ... + 1); the blocks are combined in order, starting from the unit.
+  Lanes that have no point hold the unit. Unless it is said, the order is that of 64 lanes in blocks of 4,096.
 * A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
   one.
 * A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for
@@ -77,10 +78,10 @@ from nervure.types.dim import Dim, DimLike, affine
 from nervure.types.dtype import DType
 
 LANES = 64
-"""The logical lanes of a reduction."""
+"""The logical lanes of a reduction, where nothing else is said."""
 
 BLOCK = 4096
-"""The points of a block of a reduction, a multiple of LANES."""
+"""The points of a block of such a reduction."""
 
 COMBINES = ("add", "multiply", "maximum", "minimum", "and", "or")
 
@@ -444,6 +445,18 @@ class For(Loop):
 STRATEGIES = ("unrolled", "lanes", "vector", "registers", "parts", "memory")
 
 
+class Order(NamedTuple):
+    """In which order a reduction combines its points: in how many lanes, a power of two, and in blocks of how many
+    points, a multiple of the lanes.
+    """
+
+    lanes: int
+    block: int
+
+
+DEFAULT_ORDER = Order(LANES, BLOCK)
+
+
 class Strategy(NamedTuple):
     """How a reduction is computed, and how many points at once.
 
@@ -458,7 +471,7 @@ class Strategy(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reduce(Loop):
-    """Combines scalars over the points of a domain, in the one order. Outside of a vector loop its innermost
+    """Combines scalars over the points of a domain, in an order. Outside of a vector loop its innermost
     index is the one that runs in lanes. ``strategy`` says how, once that is settled.
     """
 
@@ -469,6 +482,7 @@ class Reduce(Loop):
     body: Body
     values: tuple[Scalar, ...]
     strategy: Strategy | None = None
+    order: Order = DEFAULT_ORDER
 
 
 @dataclass(frozen=True, eq=False, slots=True)

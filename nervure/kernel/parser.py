@@ -27,6 +27,7 @@ from nervure.errors import InternalError
 from nervure.ir.scanner import INTEGER, WORD, Scanner, token
 from nervure.kernel.ir import (
     COMBINES,
+    DEFAULT_ORDER,
     STRATEGIES,
     Apply,
     Body,
@@ -36,6 +37,7 @@ from nervure.kernel.ir import (
     Index,
     Kernel,
     Load,
+    Order,
     Prefetch,
     Reduce,
     Scalar,
@@ -192,12 +194,18 @@ class _Parser:
             combine.append(line.take(_COMBINE, _COMBINERS))
         line.expect("over")
         ranges = self._scope.ranges(line)
+        order = self._order(line) if line.accept("order ") else DEFAULT_ORDER
         strategy = self._strategy(line) if line.accept("as ") else None
         with self._inside(line, ranges) as indices:
             body = self._block(margin + INDENT)
             values = self._given(margin + INDENT)
         self._check_count(line, len(combine), values)
-        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy)
+        return Reduce(self._results(line, names, values), tuple(combine), indices, body, values, strategy, order)
+
+    def _order(self, line: Scanner) -> Order:
+        lanes = line.integer("lanes")
+        line.expect(",")
+        return Order(lanes, line.integer("points"))
 
     def _strategy(self, line: Scanner) -> Strategy:
         name, lanes = line.take(_STRATEGY, _STRATEGIES), line.match(INTEGER)

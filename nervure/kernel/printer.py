@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nervure.errors import InternalError
 from nervure.kernel.ir import (
+    DEFAULT_ORDER,
     Address,
     Apply,
     Buffer,
@@ -249,10 +250,13 @@ def _how(loop: For) -> str:
 
 
 def _strategy(loop: Reduce | Fold) -> str:
-    if not isinstance(loop, Reduce) or loop.strategy is None:
+    if not isinstance(loop, Reduce):
         return ""
+    order = "" if loop.order == DEFAULT_ORDER else f" order {loop.order.lanes}, {loop.order.block}"
+    if loop.strategy is None:
+        return order
     name, lanes = loop.strategy
-    return f" as {name}" if lanes == 1 else f" as {name} {lanes}"
+    return f"{order} as {name}" if lanes == 1 else f"{order} as {name} {lanes}"
 
 
 def _term(factor: DimLike, name: str) -> str:

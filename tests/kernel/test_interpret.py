@@ -11,6 +11,8 @@ from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS, unit
 from nervure.kernel.interpret import Accumulator, interpret
 from nervure.kernel.ir import BLOCK, COMBINES, LANES, Buffer, Kernel, Prefetch
+from nervure.kernel.parser import parse_kernel
+from nervure.kernel.verify import verify_kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import index
 from nervure.types.dtype import bfloat16, bool_, complex64, float32, int8, int64, uint8
@@ -164,6 +166,28 @@ def test_a_prefetch_does_nothing_wherever_it_goes():
     x = normal(4)
     found, failures = run(replace(kernel, body=(loop,)), {}, x=x)
     assert failures == [] and np.array_equal(found["y"], x)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 512, 1300])
+def test_the_order_of_a_reduction_is_its_own(count):
+    """One lane in blocks of 512 points is a chain of sums, each block of which is added to those before."""
+    kernel = parse_kernel(f'''
+kernel chain(in x: f32[{count}], out y: f32[1]):
+  v0 = reduce add over i < {count} order 1, 512:
+    v1 = x[i]
+    give v1
+  y[0] = v0
+''')
+    verify_kernel(kernel)
+    x = normal(count)
+    expected = np.float32(0)
+    for start in range(0, count, 512):
+        total = np.float32(0)
+        for entry in x[start:start + 512]:
+            total += entry
+        expected += total
+    found, _ = run(kernel, {}, x=x)
+    assert found["y"][0] == expected
 
 
 @pytest.mark.parametrize("base", [-1, 1])

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from nervure.errors import FormatError
-from nervure.kernel.ir import Address, Buffer, For, Kernel, Literal, Load, Store, Variable
+from nervure.kernel.ir import DEFAULT_ORDER, Address, Buffer, For, Kernel, Literal, Load, Store, Variable
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import MAX_DEPTH, parse_kernel
 from nervure.kernel.printer import print_kernel
@@ -99,6 +99,14 @@ def test_literals_are_read_back_with_all_their_bits(dtype):
     y = Buffer("y", dtype, len(numbers), "out")
     read_back(Kernel("k", (y,), tuple([Store(y, Address(place), Literal(number, dtype))
                                        for place, number in enumerate(numbers)])))
+
+
+@pytest.mark.parametrize("order", ["", " order 1, 512", " order 8, 64 as memory 4"])
+def test_the_order_of_a_reduction_is_read_back(order):
+    text = f"kernel k():\n  v0 = reduce add over i < 9{order}:\n    give 1.0_f32\n"
+    kernel = parse_kernel(text)
+    assert print_kernel(read_back(kernel)) == text
+    assert (kernel.body[0].order == DEFAULT_ORDER) == (order == "")
 
 
 def test_a_literal_has_the_number_that_is_written():

@@ -17,6 +17,7 @@ from nervure.kernel.ir import (
     For,
     Kernel,
     Load,
+    Order,
     Prefetch,
     Reduce,
     Statement,
@@ -110,6 +111,13 @@ def after_the_loop(p):
     found = p.body.load(p.x, at(i0=1))
     p.loop()
     p.top.store(p.y, at(), found)
+
+
+@pytest.mark.parametrize("order", [(0, 4), (3, 12), (-2, 4), (8, 12), (8, 0), (4, -8)])
+def test_an_order_has_blocks_of_whole_lanes(order):
+    reduce = Reduce((Variable(float32),), ("add",), ((I, 3),), (), (ONE,), order=Order(*order))
+    with pytest.raises(InternalError, match=r"over i < 3 order .*: its lanes are no power of two, or its blocks"):
+        verify_kernel(Kernel("k", (), (reduce,)))
 
 
 @planted("v2 = reduce add over j < 3: it reads a variable outside of the loop that defines it")

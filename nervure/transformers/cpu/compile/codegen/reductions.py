@@ -22,7 +22,7 @@ from itertools import product
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import keeps_units
-from nervure.kernel.ir import BLOCK, LANES, Fold, Reduce
+from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, Fold, Reduce
 from nervure.kernel.rewriting import fresh_copy
 from nervure.transformers.cpu.compile.codegen.combining import (
     Elements,
@@ -60,6 +60,8 @@ def _reduced(frame: Frame, reduce: Reduce) -> Elements:
     strategy = reduce.strategy
     if strategy is None:
         raise InternalError("a reduction does not say how it is computed")
+    if reduce.order != DEFAULT_ORDER:
+        raise InternalError(f"there is no code for a reduction in {reduce.order}")
     build = {"unrolled": _unrolled, "lanes": _lane_by_lane, "registers": reduce_in_registers}.get(strategy.name)
     if build is not None:
         return build(frame, reduce)
