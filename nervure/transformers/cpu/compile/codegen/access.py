@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.element import Element, memory_types, register_types
-from nervure.transformers.cpu.compile.codegen.places import address_of
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
 from nervure.types.dtype import DType
@@ -108,7 +108,7 @@ def read_each(pointer: Register, offsets: Register, dtype: DType, mask: Register
 
 
 def for_each_lane(width: int, mask: Register | None, body: Callable[[int], None], b: Builder) -> None:
-    """Code for each lane in which there is a turn, in order."""
+    """Code for each lane in which there is an iteration, in order."""
     for lane in range(width):
         if mask is None:
             body(lane)
@@ -193,7 +193,7 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
 
 
 def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
-    """Where the address allows it, past the caches; which of both is the same in all turns of a loop."""
+    """Where the address allows it, past the caches; which of both is the same in all iterations of a loop."""
     aligned, other, done = b.label("aligned"), b.label("other"), b.label("done")
     b.branch((pointer.cast("ptrtoint", I64) & streaming.bits).equal(0), aligned, other)
     b.block(aligned)

@@ -1,4 +1,4 @@
-"""What a scalar of the loop IR is in registers: its element type and one or two registers, in one lane or many.
+"""Elements in registers: a scalar of the loop IR as its element type and one or two registers, in one lane or many.
 
 A bool is an i1; float32 and float64 are floats; integers are integers. Low-precision floats and 4-bit integers are
 carried as the bits that lie in memory, and only conversions look into them. A complex number is two registers.
@@ -30,11 +30,9 @@ import numpy as np
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I1, I8, Type, make_type
-from nervure.types.dtype import DType, complex64, complex128, float32, float64
+from nervure.types.dtype import DType, float32
 
 Number = bool | int | float | complex
-
-_PART = {complex64: float32, complex128: float64}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -80,7 +78,7 @@ def register_types(dtype: DType, lanes: int = 1) -> tuple[Type, ...]:
 def memory_types(dtype: DType) -> tuple[Type, ...]:
     """The scalar types of the parts of an element as they lie in memory, one after the other."""
     if dtype.is_complex:
-        return memory_types(_PART[dtype]) * 2
+        return memory_types(dtype.part) * 2
     if dtype.kind == "bool":
         return (I8,)
     if dtype.is_float and not dtype.is_low_precision:

@@ -4,11 +4,11 @@ Sums and products are computed as far out as their parts are known. Division rou
 is 0. A vector of indices divided by one number goes through float64, which is exact: no index reaches 2**51.
 
 >>> from nervure.kernel.machine import GENERIC
->>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
+>>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dim import dim
->>> frame = Frame(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8)
->>> dimension(frame, dim("N") * 2).register, frame.sizes.table        # without an index: the caller computes it
+>>> context = Context(Builder("kernel", ARGUMENTS), GENERIC, register_lanes=8)
+>>> dimension(context, dim("N") * 2).register, context.sizes.table        # without an index: the caller computes it
 (i64 %v1, (2*N,))
 """
 
@@ -18,8 +18,8 @@ from collections.abc import Hashable
 
 from nervure.errors import InternalError
 from nervure.kernel.loop_index import LoopIndex, index_named
+from nervure.transformers.cpu.compile.codegen.context import Context, Value
 from nervure.transformers.cpu.compile.codegen.element import Element
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Value
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I64
 from nervure.types.dim import DimLike, bounds, index_symbols
@@ -31,119 +31,120 @@ _OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min"
                Kind.PRODUCT: "*"}
 
 
-def dimension(frame: Frame, x: DimLike) -> Value:
-    """A dimension as an i64; with a lane for each turn where it depends on the vector index."""
+def dimension(context: Context, x: DimLike) -> Value:
+    """A dimension as an i64; with a lane for each iteration where it depends on the vector index."""
     if not index_symbols(x):
-        return frame.size(x)
-    key = ("dimension", x, _lanes_of(frame) if frame.lanes is not None and frame.lanes.index.occurs_in(x) else None)
-    known = frame.find(key)
+        return context.size(x)
+    lanes = context.lanes
+    key = ("dimension", x, _lanes_of(context) if lanes is not None and lanes.index.occurs_in(x) else None)
+    known = context.find(key)
     if known is not None:
         return known
-    total = sum_of(frame, [_product(frame, coefficient, factors) for coefficient, factors in index_terms(x)])
-    return frame.keep(key, total)
+    total = sum_of(context, [_product(context, coefficient, factors) for coefficient, factors in index_terms(x)])
+    return context.keep(key, total)
 
 
-def index_value(frame: Frame, index: LoopIndex) -> Value:
-    """A loop index, a lane for each turn if it is the vector index."""
-    lanes = frame.lanes
+def index_value(context: Context, index: LoopIndex) -> Value:
+    """A loop index, a lane for each iteration if it is the vector index."""
+    lanes = context.lanes
     if lanes is None or lanes.index is not index:
-        found = frame.find(("index", index))
+        found = context.find(("index", index))
         if found is None:
             raise InternalError(f"the index {index} is used outside of its loop")
         return found
-    key = ("lanes of", index, _lanes_of(frame))
-    return frame.compute(key, [lanes.start, lane_numbers(frame, lanes.width)], lambda x, y: x + y)
+    key = ("lanes of", index, _lanes_of(context))
+    return context.compute(key, [lanes.start, lane_numbers(context, lanes.width)], lambda x, y: x + y)
 
 
-def _lanes_of(frame: Frame) -> Hashable:
+def _lanes_of(context: Context) -> Hashable:
     """What tells lanes from others of the same index, which may start at another number."""
-    return None if frame.lanes is None else (frame.lanes.start.register.text, frame.lanes.width)
+    return None if context.lanes is None else (context.lanes.start.register.text, context.lanes.width)
 
 
-def lane_numbers(frame: Frame, width: int) -> Value:
+def lane_numbers(context: Context, width: int) -> Value:
     """0, 1, 2, ... as a vector of i64."""
-    return Value(Element(int64, (frame.builder.vector(I64.vector(width), range(width)),)), 0)
+    return Value(Element(int64, (context.builder.vector(I64.vector(width), range(width)),)), 0)
 
 
-def sum_of(frame: Frame, terms: list[Value]) -> Value:
+def sum_of(context: Context, terms: list[Value]) -> Value:
     """The sum, of which the parts known outside are added there."""
-    terms = sorted(terms, key=lambda term: (term.level, term.lanes))
-    total = terms[0] if terms else frame.integer(0)
+    terms = sorted(terms, key=lambda term: (term.depth, term.lanes))
+    total = terms[0] if terms else context.integer(0)
     for term in terms[1:]:
-        total = sum_of_two(frame, total, term)
+        total = sum_of_two(context, total, term)
     return total
 
 
-def sum_of_two(frame: Frame, x: Value, y: Value) -> Value:
+def sum_of_two(context: Context, x: Value, y: Value) -> Value:
     """x + y."""
     if x.register.text == "0":
         return y
     if y.register.text == "0":
         return x
-    return frame.compute(("+", *_name(x, y)), [x, y], lambda left, right: left + right)
+    return context.compute(("+", *_name(x, y)), [x, y], lambda left, right: left + right)
 
 
-def product_of_two(frame: Frame, x: Value, y: Value) -> Value:
+def product_of_two(context: Context, x: Value, y: Value) -> Value:
     """x * y."""
     for one, other in ((x, y), (y, x)):
         if one.register.text in ("0", "1"):
             return other if one.register.text == "1" else one
-    return frame.compute(("*", *_name(x, y)), [x, y], lambda left, right: left * right)
+    return context.compute(("*", *_name(x, y)), [x, y], lambda left, right: left * right)
 
 
 def _name(*values: Value) -> tuple[Hashable, ...]:
     return tuple([(value.register.text, value.lanes) for value in values])
 
 
-def _product(frame: Frame, coefficient: DimLike, factors: tuple[Factor, ...]) -> Value:
-    values = [_factor(frame, factor) for factor in factors]
-    total = frame.size(coefficient)
-    for value in sorted(values, key=lambda value: (value.level, value.lanes)):
-        total = product_of_two(frame, total, value)
+def _product(context: Context, coefficient: DimLike, factors: tuple[Factor, ...]) -> Value:
+    values = [_factor(context, factor) for factor in factors]
+    total = context.size(coefficient)
+    for value in sorted(values, key=lambda value: (value.depth, value.lanes)):
+        total = product_of_two(context, total, value)
     return total
 
 
-def _factor(frame: Frame, factor: Factor) -> Value:
+def _factor(context: Context, factor: Factor) -> Value:
     if factor.kind is Kind.SYMBOL:
-        return index_value(frame, index_named(factor.name))
-    operands = [dimension(frame, operand) for operand in factor.operands]
+        return index_value(context, index_named(factor.name))
+    operands = [dimension(context, operand) for operand in factor.operands]
     if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
-        quotient = _floor_divide(frame, operands[0], operands[1], factor.operands)
+        quotient = _floor_divide(context, operands[0], operands[1], factor.operands)
         if factor.kind is Kind.FLOOR_DIVIDE:
             return quotient
-        return _remainder(frame, operands[0], operands[1], quotient)
+        return _remainder(context, operands[0], operands[1], quotient)
     total = operands[0]
     for operand in operands[1:]:
-        total = _extreme(frame, factor.kind, total, operand)
+        total = _extreme(context, factor.kind, total, operand)
     return total
 
 
-def _extreme(frame: Frame, kind: Kind, x: Value, y: Value) -> Value:
+def _extreme(context: Context, kind: Kind, x: Value, y: Value) -> Value:
     if kind is Kind.PRODUCT:
-        return product_of_two(frame, x, y)
+        return product_of_two(context, x, y)
     name = {Kind.MINIMUM: "smin", Kind.MAXIMUM: "smax"}[kind]
-    return frame.compute((name, *_name(x, y)), [x, y], lambda left, right: left.builder.intrinsic(name, left, right))
+    return context.compute((name, *_name(x, y)), [x, y], lambda left, right: left.builder.intrinsic(name, left, right))
 
 
 # -- division ----------------------------------------------------------------------------------------------------
 
 
-def _floor_divide(frame: Frame, x: Value, y: Value, dims: tuple[DimLike, ...]) -> Value:
+def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...]) -> Value:
     least_x, least_y = bounds(dims[0])[0], bounds(dims[1])[0]
     key = ("//", *_name(x, y))
     if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
-        return _divide_lanes(frame, x, y, key)
+        return _divide_lanes(context, x, y, key)
     is_plain = least_x is not None and least_x >= 0 and least_y is not None and least_y >= 1
-    return frame.compute(key, [x, y], _divide_plainly if is_plain else _divide)
+    return context.compute(key, [x, y], _divide_plainly if is_plain else _divide)
 
 
-def _remainder(frame: Frame, x: Value, y: Value, quotient: Value) -> Value:
+def _remainder(context: Context, x: Value, y: Value, quotient: Value) -> Value:
     """x - y * (x // y), and 0 where y is 0."""
     def rest(dividend: Register, divisor: Register, times: Register) -> Register:
         left = dividend - times * divisor
         return left.builder.where(divisor.equal(0), left * 0, left)
 
-    return frame.compute(("%", *_name(x, y)), [x, y, quotient], rest)
+    return context.compute(("%", *_name(x, y)), [x, y, quotient], rest)
 
 
 def _divide_plainly(x: Register, y: Register) -> Register:
@@ -164,7 +165,7 @@ _MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it to a float64 rounds to an 
 _MAGIC_BITS = 0x4338000000000000
 
 
-def _divide_lanes(frame: Frame, x: Value, y: Value, key: Hashable) -> Value:
+def _divide_lanes(context: Context, x: Value, y: Value, key: Hashable) -> Value:
     """Lanes divided by one number >= 0.
 
     x * (1 / y) is within 1/2 of x / y, so that rounded to nearest it is the quotient or one more; which one, an exact
@@ -186,9 +187,9 @@ def _divide_lanes(frame: Frame, x: Value, y: Value, key: Hashable) -> Value:
         return _to_integer(b.where(divisor.equal(0.0), 0.0, floor))
 
     name = _name(y)
-    factor = frame.compute(("1/", *name), [y], reciprocal, float64)
-    divisor = frame.compute(("float", *name), [y], floating, float64)
-    return frame.compute(key, [x, factor, divisor], quotient)
+    factor = context.compute(("1/", *name), [y], reciprocal, float64)
+    divisor = context.compute(("float", *name), [y], floating, float64)
+    return context.compute(key, [x, factor, divisor], quotient)
 
 
 def _to_float(x: Register) -> Register:

@@ -2,8 +2,8 @@
 
     void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)
 
-It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the turns of the sliced loop
-that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
+It gets the addresses of its buffers, its sizes (``Code.sizes`` tells which dimensions), the iterations of the sliced
+loop that are due, memory of its own (``Code.scratch_bytes``), and the record that takes a failure.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.transformers.cpu.target import Target
@@ -35,9 +35,9 @@ from nervure.kernel.machine import GENERIC
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.schedule.vectors import register_lanes
 from nervure.transformers.cpu.compile.codegen import memory, reductions, statements
+from nervure.transformers.cpu.compile.codegen.addressing import address_of
+from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
-from nervure.transformers.cpu.compile.codegen.frame import ALIGNMENT, ARGUMENTS, Frame, emit
-from nervure.transformers.cpu.compile.codegen.places import address_of
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
@@ -75,21 +75,21 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
-    frame = Frame(b, machine, register_lanes(kernel, machine))
+    context = Context(b, machine, register_lanes(kernel, machine))
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
-        frame.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
+        context.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)
     for buffer in kernel.buffers:
         if buffer.role == "scratch":
-            frame.pointers[buffer] = address_of(scratch, frame.sizes.register(frame.scratch_bytes), 1)
-            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no turn
-            frame.scratch_bytes = frame.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+            context.pointers[buffer] = address_of(scratch, context.sizes.register(context.scratch_bytes), 1)
+            size = (buffer.size + LANES) * buffer.dtype.itemsize  # with room for lanes that have no iteration
+            context.scratch_bytes = context.scratch_bytes + (size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
     if kernel.sliced is not None:
-        emit_slice(frame, kernel.sliced, begin, end)
+        emit_slice(context, kernel.sliced, begin, end)
     else:
-        emit(frame, kernel.body)
+        emit(context, kernel.body)
     if any([isinstance(entry, Write) and entry.streaming != 0 for entry in walk(kernel.body)]):
         b.call("llvm.x86.sse.sfence", None)  # streaming stores keep no order with others
     b.ret()
-    scratch_bytes = frame.scratch_bytes + frame.more_scratch
-    return Code(assemble([b]), frame.sizes.table, given, scratch_bytes, tuple(sorted(frame.failures)))
+    scratch_bytes = context.scratch_bytes + context.more_scratch
+    return Code(assemble([b]), context.sizes.table, given, scratch_bytes, tuple(sorted(context.failures)))

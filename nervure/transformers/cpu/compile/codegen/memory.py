@@ -19,9 +19,9 @@ from nervure.errors import InternalError
 from nervure.kernel.combining import FUNCTIONS
 from nervure.kernel.ir import Address, Buffer, Load, Prefetch, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
+from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
+from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, broadcast, select
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Value, emit_statement
-from nervure.transformers.cpu.compile.codegen.places import Place, address_of, locate
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64
@@ -29,136 +29,136 @@ from nervure.types.dtype import bool_
 
 
 @emit_statement.register(Load)
-def emit_load(statement: Load, frame: Frame) -> None:
+def emit_load(statement: Load, context: Context) -> None:
     """A load."""
-    place = locate(frame, statement.buffer, statement.address)
-    valid = None if statement.valid is None else frame.scalar(statement.valid)
-    fill = None if statement.fill is None else frame.scalar(statement.fill)
-    level = max([place.level, _outermost(frame, statement.buffer),
-                 *[entry.level for entry in (valid, fill) if entry is not None]])
+    place = locate(context, statement.buffer, statement.address)
+    valid = None if statement.valid is None else context.scalar(statement.valid)
+    fill = None if statement.fill is None else context.scalar(statement.fill)
+    depth = max([place.depth, _outermost(context, statement.buffer),
+                 *[entry.depth for entry in (valid, fill) if entry is not None]])
     is_vector = place.step != 0 or (valid is not None and valid.lanes > 1)
-    mask = valid if not is_vector or has_room(frame, statement) else _mask(frame, valid)
+    mask = valid if not is_vector or has_room(context, statement) else _mask(context, valid)
     if mask is not None:
-        level = max(level, mask.level)
-    with frame.at(level):
-        element = _read(frame, statement.buffer, place, mask)
+        depth = max(depth, mask.depth)
+    with context.at(depth):
+        element = _read(context, statement.buffer, place, mask)
         if valid is not None and fill is not None:
             element = select(valid.element, element, fill.element)
-    frame.keep(statement.result, Value(element, level))
+    context.keep(statement.result, Value(element, depth))
 
 
-def _outermost(frame: Frame, buffer: Buffer) -> int:
-    """The level to which a load may move: past no store, and to the front of a loop that may have no turn."""
-    level = frame.level
-    while level > 0 and buffer not in frame.levels[level].front.stored:
-        level -= 1
-        if not frame.levels[level + 1].front.is_certain:
+def _outermost(context: Context, buffer: Buffer) -> int:
+    """The depth to which a load may move: past no store, and to the preheader of a loop that may have no iteration."""
+    depth = context.depth
+    while depth > 0 and buffer not in context.depths[depth].preheader.stored:
+        depth -= 1
+        if not context.depths[depth + 1].preheader.is_certain:
             break
-    return level
+    return depth
 
 
-def has_room(frame: Frame, statement: Load | Store) -> bool:
-    """Whether lanes without a turn may be read and written, too: they are those behind a row that is all of a scratch
-    buffer. Masked stores are slow, and what they have stored is not there for a load at once.
+def has_room(context: Context, statement: Load | Store) -> bool:
+    """Whether lanes without an iteration may be read and written, too: they are those behind a row that is all of a
+    scratch buffer. Masked stores are slow, and what they have stored is not there for a load at once.
     """
-    buffer, lanes = statement.buffer, frame.lanes
+    buffer, lanes = statement.buffer, context.lanes
     if buffer.role != "scratch" or lanes is None or statement.valid is not None:
         return False
-    return statement.address == Address(0, ((lanes.index, 1),)) and dict(frame.loops).get(lanes.index) == buffer.size
+    return statement.address == Address(0, ((lanes.index, 1),)) and dict(context.loops).get(lanes.index) == buffer.size
 
 
-def _mask(frame: Frame, valid: Value | None) -> Value | None:
-    """The lanes in which there is a turn and a condition holds."""
-    active = frame.lanes.mask if frame.lanes is not None else None
+def _mask(context: Context, valid: Value | None) -> Value | None:
+    """The lanes in which there is an iteration and a condition holds."""
+    active = context.lanes.mask if context.lanes is not None else None
     if active is None or valid is None:
         return active or valid
     key = ("and", active.register.text, valid.register.text)
-    return frame.compute(key, [active, valid], lambda x, y: x & y, bool_)
+    return context.compute(key, [active, valid], lambda x, y: x & y, bool_)
 
 
-def _read(frame: Frame, buffer: Buffer, place: Place, mask: Value | None) -> Element:
+def _read(context: Context, buffer: Buffer, place: LaneAddress, mask: Value | None) -> Element:
     pointer, dtype = place.pointer.register, buffer.dtype
     if place.step == 0:
         if mask is not None:
-            pointer = _harmless(frame, pointer, mask.register)
+            pointer = _harmless(context, pointer, mask.register)
         return access.read_one(pointer, dtype)
-    width = frame.width
+    width = context.width
     lanes = None if mask is None else broadcast(mask.element, width).register
     if place.offsets is not None:
         return access.read_each(pointer, place.offsets.register, dtype, lanes)
     if place.step == 1:
         row = access.read_row(pointer, dtype, width, lanes)
-        return row.map(frame.builder.opaque) if buffer.role == "inout" else row
+        return row.map(context.builder.opaque) if buffer.role == "inout" else row
     if place.step == -1:
         return access.read_reversed(pointer, dtype, width, lanes)
     if lanes is None:
         return access.read_every(place.step or 0, pointer, dtype, width)
-    return access.read_each(pointer, _steps(frame, place), dtype, lanes)
+    return access.read_each(pointer, _steps(context, place), dtype, lanes)
 
 
-def _harmless(frame: Frame, pointer: Register, mask: Register) -> Register:
+def _harmless(context: Context, pointer: Register, mask: Register) -> Register:
     """An address that may be read, whether a condition holds or not."""
-    b = frame.builder
-    return b.where(b.any_lane(mask), pointer, frame.spare)
+    b = context.builder
+    return b.where(b.any_lane(mask), pointer, context.spare)
 
 
 @emit_statement.register(Store)
-def emit_store(statement: Store, frame: Frame) -> None:
+def emit_store(statement: Store, context: Context) -> None:
     """A store."""
-    place = locate(frame, statement.buffer, statement.address)
-    valid = None if statement.valid is None else frame.scalar(statement.valid)
-    value = frame.scalar(statement.value)
-    if frame.width == 1:
-        _store_one(frame, statement, place, value, valid)
+    place = locate(context, statement.buffer, statement.address)
+    valid = None if statement.valid is None else context.scalar(statement.valid)
+    value = context.scalar(statement.value)
+    if context.width == 1:
+        _store_one(context, statement, place, value, valid)
         return
-    mask, width = None if has_room(frame, statement) else _mask(frame, valid), frame.width
-    lanes = None if mask is None else frame.spread(mask, width).register
+    mask, width = None if has_room(context, statement) else _mask(context, valid), context.width
+    lanes = None if mask is None else context.spread(mask, width).register
     if place.step not in (1, -1):
-        _store_each(frame, statement, place, value, lanes)
+        _store_each(context, statement, place, value, lanes)
         return
-    pointer, element = place.pointer.register, frame.spread(value, width).element
+    pointer, element = place.pointer.register, context.spread(value, width).element
     if statement.combine is not None:
         read = access.read_row if place.step == 1 else access.read_reversed
         element = _combined(statement, read(pointer, element.dtype, width, lanes), element)
     write = access.write_row if place.step == 1 else access.write_reversed
-    write(element, pointer, lanes, _streaming(frame, statement))
+    write(element, pointer, lanes, _streaming(context, statement))
 
 
-def _streaming(frame: Frame, statement: Write) -> access.Streaming | None:
+def _streaming(context: Context, statement: Write) -> access.Streaming | None:
     """How a row is stored past the caches."""
     if statement.streaming == 0:
         return None
-    low = frame.integer(frame.machine.vector_bytes - 1)
+    low = context.integer(context.machine.vector_bytes - 1)
     if isinstance(statement.streaming, int):
-        return access.Streaming(low.register, frame.machine.vector_bytes)
-    chosen = frame.size(statement.streaming)
-    bits = frame.compute(("streaming", chosen.register.text), [chosen, low],
+        return access.Streaming(low.register, context.machine.vector_bytes)
+    chosen = context.size(statement.streaming)
+    bits = context.compute(("streaming", chosen.register.text), [chosen, low],
                          lambda x, aligned: x.builder.where(x.equal(0), -1, aligned))
-    return access.Streaming(bits.register, frame.machine.vector_bytes)
+    return access.Streaming(bits.register, context.machine.vector_bytes)
 
 
 @emit_statement.register(StorePair)
-def emit_store_pair(statement: StorePair, frame: Frame) -> None:
+def emit_store_pair(statement: StorePair, context: Context) -> None:
     """Two stores, in lanes as one row of twice the lanes."""
-    width = frame.width
+    width = context.width
     if width == 1:
         for address, value in zip(statement.addresses, statement.values, strict=True):
-            emit_store(Store(statement.buffer, address, value), frame)
+            emit_store(Store(statement.buffer, address, value), context)
         return
-    place = locate(frame, statement.buffer, statement.address)
-    lower, upper = [frame.spread(frame.scalar(value), width).element for value in statement.values]
+    place = locate(context, statement.buffer, statement.address)
+    lower, upper = [context.spread(context.scalar(value), width).element for value in statement.values]
     both = [_interleaved(x, y) for x, y in zip(lower.registers, upper.registers, strict=True)]
-    mask = frame.lanes.mask if frame.lanes is not None else None
+    mask = context.lanes.mask if context.lanes is not None else None
     lanes = None if mask is None else _interleaved(mask.register, mask.register)
-    access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(frame, statement))
+    access.write_row(Element(lower.dtype, tuple(both)), place.pointer.register, lanes, _streaming(context, statement))
 
 
 @emit_statement.register(Prefetch)
-def emit_prefetch(statement: Prefetch, frame: Frame) -> None:
+def emit_prefetch(statement: Prefetch, context: Context) -> None:
     """Asks for the lines of as many elements as there are lanes."""
-    b, bytes = frame.builder, frame.width * statement.buffer.dtype.itemsize
-    pointer = locate(frame, statement.buffer, statement.address).pointer.register
-    for distance in range(0, bytes, frame.machine.line):
+    b, bytes = context.builder, context.width * statement.buffer.dtype.itemsize
+    pointer = locate(context, statement.buffer, statement.address).pointer.register
+    for distance in range(0, bytes, context.machine.line):
         b.fetch(b.offset(pointer, distance, I8))
 
 
@@ -167,7 +167,7 @@ def _interleaved(x: Register, y: Register) -> Register:
     return x.builder.shuffle(x, y, [lane + part * width for lane in range(width) for part in range(2)])
 
 
-def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid: Value | None) -> None:
+def _store_one(context: Context, statement: Store, place: LaneAddress, value: Value, valid: Value | None) -> None:
     def write() -> None:
         pointer, element = place.pointer.register, value.element
         if statement.combine is not None:
@@ -177,14 +177,14 @@ def _store_one(frame: Frame, statement: Store, place: Place, value: Value, valid
     if valid is None:
         write()
         return
-    with frame.builder.if_(valid.register):
+    with context.builder.if_(valid.register):
         write()
 
 
-def _store_each(frame: Frame, statement: Store, place: Place, value: Value, mask: Register | None) -> None:
+def _store_each(context: Context, statement: Store, place: LaneAddress, value: Value, mask: Register | None) -> None:
     """Lane after lane, in order: two of them may meet in one place."""
-    pointer, itemsize, width, b = place.pointer.register, statement.buffer.dtype.itemsize, frame.width, frame.builder
-    offsets = place.offsets.register if place.offsets is not None else _steps(frame, place)
+    pointer, itemsize, b = place.pointer.register, statement.buffer.dtype.itemsize, context.builder
+    offsets = place.offsets.register if place.offsets is not None else _steps(context, place)
 
     def write(lane: int) -> None:
         target = address_of(pointer, b.extract(offsets, lane), itemsize)
@@ -193,14 +193,14 @@ def _store_each(frame: Frame, statement: Store, place: Place, value: Value, mask
             element = _combined(statement, access.read_one(target, element.dtype), element)
         access.write_one(element, target)
 
-    access.for_each_lane(width, mask, write, b)
+    access.for_each_lane(context.width, mask, write, b)
 
 
-def _steps(frame: Frame, place: Place) -> Register:
+def _steps(context: Context, place: LaneAddress) -> Register:
     if place.step is None:
         raise InternalError("a place has neither a step nor offsets")
-    numbers = [place.step * lane for lane in range(frame.width)]
-    return frame.builder.vector(I64.vector(frame.width), numbers)
+    numbers = [place.step * lane for lane in range(context.width)]
+    return context.builder.vector(I64.vector(context.width), numbers)
 
 
 def _combined(statement: Store, old: Element, new: Element) -> Element:

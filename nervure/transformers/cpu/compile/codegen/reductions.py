@@ -12,6 +12,12 @@
 ... '''
 >>> ["loop0" in generate(parse_kernel(text.format(n=n)), Target.avx2()).text for n in (3, 30, 300)]
 [False, False, True]
+
+Of many points 64 are reduced at once; the tree over them comes last:
+
+>>> text = generate(parse_kernel(text.format(n=1000)), Target.avx2()).text
+>>> [f"fmul <{lanes} x float>" in text for lanes in (64, 32, 16, 8, 4, 2)]
+[True, True, True, True, True, True]
 """
 
 from __future__ import annotations
@@ -22,136 +28,331 @@ from itertools import product
 
 from nervure.errors import InternalError
 from nervure.kernel.combining import keeps_units
-from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, Fold, Reduce
+from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, Fold, Reduce, Widths
 from nervure.kernel.rewriting import fresh_copy
-from nervure.transformers.cpu.compile.codegen.combining import (
+from nervure.kernel.tuning import WAITING_POINTS
+from nervure.transformers.cpu.compile.codegen.accumulators import (
+    AccumulatorLayout,
+    Accumulators,
     Elements,
+    accumulators_of,
     combined,
     flat,
+    lane_tree,
     listed_tree,
     point_values,
+    read_spilled,
     shaped,
+    spill_bytes,
     units,
+    write_spilled,
 )
-from nervure.transformers.cpu.compile.codegen.element import literal
+from nervure.transformers.cpu.compile.codegen.context import (
+    Context,
+    Lanes,
+    Preheader,
+    Value,
+    emit,
+    emit_statement,
+)
+from nervure.transformers.cpu.compile.codegen.element import Element, literal
 from nervure.transformers.cpu.compile.codegen.expressions import dimension, product_of_two
-from nervure.transformers.cpu.compile.codegen.frame import Frame, emit, emit_statement
-from nervure.transformers.cpu.compile.codegen.loops import nest, stored
-from nervure.transformers.cpu.compile.codegen.reductions_in_lanes import (
-    reduce_at_once,
-    reduce_in_memory,
-    reduce_in_parts,
-    reduce_in_registers,
+from nervure.transformers.cpu.compile.codegen.iterations import (
+    first_lanes,
+    guarded,
+    has_iterations,
+    nest,
+    stored,
+    vector_iterations,
 )
-from nervure.transformers.cpu.compile.codegen.slots import Layout, Slots, slots_of
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
+from nervure.types.dtype import bool_, int64
+
+Registers = Sequence[Register]
 
 
 @emit_statement.register(Reduce)
-def emit_reduce(reduce: Reduce, frame: Frame) -> None:
+def emit_reduce(reduce: Reduce, context: Context) -> None:
     """A reduction."""
-    results = _reduced(frame, reduce)
+    results = _reduced(context, reduce)
     for variable, result in zip(reduce.results, results, strict=True):
-        frame.keep(variable, frame.here(result))
+        context.keep(variable, context.here(result))
 
 
-def _reduced(frame: Frame, reduce: Reduce) -> Elements:
+def _reduced(context: Context, reduce: Reduce) -> Elements:
     strategy = reduce.strategy
     if strategy is None:
         raise InternalError("a reduction does not say how it is computed")
     if reduce.order != DEFAULT_ORDER:
         raise InternalError(f"there is no code for a reduction in {reduce.order}")
-    build = {"unrolled": _unrolled, "lanes": _lane_by_lane, "registers": reduce_in_registers}.get(strategy.name)
+    build = {"unrolled": _unrolled, "lanes": _lane_by_lane, "registers": _in_registers}.get(strategy.name)
     if build is not None:
-        return build(frame, reduce)
-    wide = {"vector": reduce_at_once, "parts": reduce_in_parts, "memory": reduce_in_memory}[strategy.name]
-    return wide(frame, reduce, strategy.lanes)
+        return build(context, reduce)
+    wide = {"vector": _at_once, "parts": _in_parts, "memory": _in_memory}[strategy.name]
+    return wide(context, reduce, strategy.lanes)
 
 
 # -- few points ----------------------------------------------------------------------------------------------------
 
 
-def _unrolled(frame: Frame, reduce: Reduce) -> Elements:
+def _unrolled(context: Context, reduce: Reduce) -> Elements:
     lanes = []
     for point in product(*[range(int(str(extent))) for _, extent in reduce.indices]):
         numbers = dict(zip([index for index, _ in reduce.indices], point, strict=True))
         body, values = fresh_copy(reduce.body, reduce.values, numbers)
         copy = replace(reduce, body=body, values=values)
-        lanes.append(combined(reduce, units(frame.builder, reduce, frame.width), point_values(frame, copy)))
+        lanes.append(combined(reduce, units(context.builder, reduce, context.width), point_values(context, copy)))
     return listed_tree(reduce, lanes)
 
 
 # -- each lane for itself ----------------------------------------------------------------------------------------------
 
 
-def _lane_by_lane(frame: Frame, reduce: Reduce) -> Elements:
-    width = frame.width
-    with slots_of(frame, reduce, Layout(width, min(width, frame.register_lanes), is_each=True)) as slots:
+def _lane_by_lane(context: Context, reduce: Reduce) -> Elements:
+    width = context.width
+    layout = AccumulatorLayout(width, min(width, context.register_lanes), is_each=True)
+    with accumulators_of(context, reduce, layout) as accumulators:
         def point(number: Register) -> None:
             place = (number & (LANES - 1)) * width
-            values = point_values(frame, reduce)
-            slots.write(combined(reduce, slots.read(place, width), values), place)
+            values = point_values(context, reduce)
+            accumulators.write(combined(reduce, accumulators.read(place, width), values), place)
 
-        over_points(frame, reduce, slots, frame.builder.constant(I64, width), point)
-        return slots.results(0, width)
+        over_points(context, reduce, accumulators, context.builder.constant(I64, width), point)
+        return accumulators.results(0, width)
 
 
-def over_points(frame: Frame, reduce: Reduce, slots: Slots, columns: Register,
+def over_points(context: Context, reduce: Reduce, accumulators: Accumulators, columns: Register,
                 point: Callable[[Register], None]) -> None:
     """The points in order, each of which is given its number and adds to row ``number % 64`` of the accumulators."""
-    b, all_rows = frame.builder, frame.builder.constant(I64, LANES)
-    rows = b.intrinsic("smin", _count(frame, reduce), LANES) if keeps_units(reduce) else all_rows
-    slots.begin(rows, columns)
+    b, all_rows = context.builder, context.builder.constant(I64, LANES)
+    rows = b.intrinsic("smin", _count(context, reduce), LANES) if keeps_units(reduce) else all_rows
+    accumulators.begin(rows, columns)
 
     def one(carried: Sequence[Register]) -> Sequence[Register]:
         point(carried[0])
         following = carried[0] + 1
         with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
-            slots.end_block(all_rows, rows, columns)
+            accumulators.end_block(all_rows, rows, columns)
         return [following]
 
-    number, = nest(frame, reduce.indices, stored(reduce), [b.constant(I64, 0)], one)
+    number, = nest(context, reduce.indices, stored(reduce), [b.constant(I64, 0)], one)
     rest = number & (BLOCK - 1)
     with b.if_(rest.not_equal(0)):
         used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
-        slots.end_block(used, b.constant(I64, 0), columns)
+        accumulators.end_block(used, b.constant(I64, 0), columns)
 
 
-def _count(frame: Frame, reduce: Reduce) -> Register:
+def _count(context: Context, reduce: Reduce) -> Register:
     """The number of points."""
-    count = frame.integer(1)
+    count = context.integer(1)
     for _, extent in reduce.indices:
-        count = product_of_two(frame, count, dimension(frame, extent))
+        count = product_of_two(context, count, dimension(context, extent))
     return count.register
+
+
+# -- the innermost index in lanes ----------------------------------------------------------------------------------
+
+
+def _at_once(context: Context, reduce: Reduce, width: int) -> Elements:
+    """Reduces over one index of a few points, ``width`` of them at once, each of which has a lane of its own.
+
+    The tree starts where it meets the first two lanes that have points: those without one hold the unit.
+    """
+    b, (name, extent) = context.builder, reduce.indices[0]
+    assert isinstance(extent, int)
+    groups, preheader = [], Preheader(b.region(), stored(reduce), True)
+    context.loops.append((name, extent))
+    for start in range(0, extent, width):
+        left = b.constant(I64, extent - start) if start + width > extent else None
+        body, given = fresh_copy(reduce.body, reduce.values)  # what is known of one group holds for no other
+        group = replace(reduce, body=body, values=given)
+        values, mask = _points(context, group, preheader, b.constant(I64, start), width, left)
+        groups.append(combined(reduce, units(b, reduce, width), values, mask))
+    context.loops.pop()
+    return [lane_tree(combine, x) for combine, x in zip(reduce.combine, listed_tree(reduce, groups), strict=True)]
+
+
+def _in_registers(context: Context, reduce: Reduce) -> Elements:
+    """Reduces over one index with 64 points at once."""
+    b, wide = context.builder, units(context.builder, reduce, LANES)
+
+    def block(preheader: Preheader, start: Register, stop: Register, lanes: Registers) -> Registers:
+        def points(carried: Registers, at: Register, count: Register | None = None) -> Registers:
+            return flat(combined(reduce, shaped(wide, carried), *_points(context, reduce, preheader, at, LANES, count)))
+
+        with b.loop(start, stop - (LANES - 1), LANES, lanes) as chunks:
+            chunks.carried = list(points(chunks.carried, chunks.index))
+        at, whole = chunks.index, chunks.results
+        return guarded(b, at < stop, whole, lambda: points(whole, at, stop - at))
+
+    return _over_blocks(context, reduce, block)
+
+
+def _in_parts(context: Context, reduce: Reduce, width: int) -> Elements:
+    """The same with ``width`` points at once: what a part of them gives waits in memory, with units up to the next
+    64 lanes, and is then combined.
+    """
+    b, (name, _) = context.builder, reduce.indices[0]
+    wide = units(b, reduce, LANES)
+
+    def block(preheader: Preheader, start: Register, stop: Register, lanes: Registers) -> Registers:
+        with b.loop(start, stop, WAITING_POINTS, lanes) as parts:
+            first, last = parts.index, b.intrinsic("smin", parts.index + WAITING_POINTS, stop)
+            for unit, place in zip(wide, places, strict=True):
+                write_spilled(unit, place, WAITING_POINTS, (last - first - 1) & -LANES)
+
+            def body() -> None:
+                assert context.lanes is not None
+                values, mask = point_values(context, reduce), context.lanes.mask
+                if mask is not None:
+                    values = combined(reduce, units(b, reduce, context.width), values, mask.register)
+                for x, place in zip(values, places, strict=True):
+                    write_spilled(x, place, WAITING_POINTS, context.lanes.start.register - first)
+
+            vector_iterations(context, name, (first, last), preheader, Widths((width,), context.register_lanes), body)
+            with b.loop(first, last, LANES, parts.carried) as chunks:
+                waiting = [read_spilled(x.dtype, place, WAITING_POINTS, chunks.index - first, LANES)
+                           for x, place in zip(wide, places, strict=True)]
+                chunks.carried = flat(combined(reduce, shaped(wide, chunks.carried), waiting))
+            parts.carried = chunks.results
+        return parts.results
+
+    with context.borrowed([spill_bytes(x.dtype, WAITING_POINTS) for x in wide]) as places:
+        return _over_blocks(context, reduce, block)
+
+
+def _over_blocks(context: Context, reduce: Reduce,
+                 block: Callable[[Preheader, Register, Register, Registers], Registers]) -> Elements:
+    """Reduces over one index. ``block`` combines the points of a block in the 64 lanes that it is given."""
+    b, (name, extent) = context.builder, reduce.indices[0]
+    start, end = units(b, reduce), dimension(context, extent).register
+    wide = units(b, reduce, LANES)
+    context.loops.append((name, extent))
+
+    def build() -> Registers:
+        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
+        with b.loop(0, end, BLOCK, flat(start)) as blocks:
+            stop = b.intrinsic("smin", blocks.index + BLOCK, end)
+            lanes = shaped(wide, block(preheader, blocks.index, stop, flat(wide)))
+            made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
+            blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), made))
+        return blocks.results
+
+    results = guarded(b, 0 < end, flat(start), build)
+    context.loops.pop()
+    return shaped(start, results)
+
+
+def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
+            count: Register | None) -> tuple[Elements, Register | None]:
+    """What ``width`` points give, and the mask of the first ``count`` of them if there are no more."""
+    with context.inside(preheader):
+        mask = None if count is None else first_lanes(context, count, width)
+        with context.vector(Lanes(reduce.indices[0][0], context.here(Element(int64, (start,))), width, mask)):
+            return point_values(context, reduce), mask.register if mask else None
+
+
+def _in_memory(context: Context, reduce: Reduce, width: int) -> Elements:
+    """Reduces over rows of points, each of which starts in the lane where the one before it has ended; ``width`` points
+    at once.
+    """
+    b = context.builder
+    all_rows = b.constant(I64, LANES // width)
+    with accumulators_of(context, reduce, AccumulatorLayout(width, width, is_each=False)) as accumulators:
+        columns = b.constant(I64, width)
+        accumulators.begin(all_rows, columns)
+
+        def row(carried: Registers) -> Registers:
+            return [_row(context, reduce, accumulators, carried[0], width)]
+
+        number, = nest(context, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
+        with b.if_((number & (BLOCK - 1)).not_equal(0)):
+            accumulators.end_block(all_rows, b.constant(I64, 0), columns)
+        return accumulators.results(0, 1)
+
+
+def _row(context: Context, reduce: Reduce, accumulators: Accumulators, first: Register, width: int) -> Register:
+    """The points of the innermost index, cut where blocks end; the number of the point after them."""
+    b, (name, extent) = context.builder, reduce.indices[-1]
+    end = first + dimension(context, extent).register
+    context.loops.append((name, extent))
+
+    with b.if_(first < end):
+        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
+
+        def group(number: Register, mask: Value | None) -> None:
+            at = context.here(Element(int64, (number - first,)))
+            with context.vector(Lanes(name, at, width, mask)):
+                values = point_values(context, reduce)
+            place = number & (LANES - 1)
+            before = accumulators.read(place, width)
+            accumulators.write(combined(reduce, before, values, mask.register if mask else None), place)
+
+        with b.loop(_block_of(first), _block_of(end - 1) + 1) as blocks:
+            stop = (blocks.index + 1) * BLOCK
+            low, high = b.intrinsic("smax", first, blocks.index * BLOCK), b.intrinsic("smin", end, stop)
+            with b.loop(low & -width, high, width) as groups:
+                _groups(context, preheader, groups.index, (low, high), width, group)
+            with b.if_(high.equal(stop), unlikely=True):
+                rows = b.constant(I64, LANES // width)
+                accumulators.end_block(rows, rows, b.constant(I64, width))
+    context.loops.pop()
+    return end
+
+
+def _block_of(number: Register) -> Register:
+    return number.shift_right(BLOCK.bit_length() - 1)
+
+
+def _groups(context: Context, preheader: Preheader, number: Register, ends: tuple[Register, Register], width: int,
+            group: Callable[[Register, Value | None], None]) -> None:
+    """The points in ``width`` lanes, of which those from the first of the ends up to the second are due."""
+    b, (low, high) = context.builder, ends
+    if width == 1:
+        with context.inside(preheader):
+            group(number, None)
+        return
+    whole, part, done = b.label("whole"), b.label("part"), b.label("done")
+    b.branch((low <= number) & (number + width <= high), whole, part)
+    b.block(whole)
+    with context.inside(preheader):
+        group(number, None)
+    b.jump(done)
+    b.block(part)
+    with context.inside(preheader):
+        before = first_lanes(context, low - number, width)
+        until = first_lanes(context, high - number, width)
+        group(number, context.here(Element(bool_, (until.register & ~before.register,))))
+    b.block(done)
 
 
 # -- folds -------------------------------------------------------------------------------------------------------------
 
 
 @emit_statement.register(Fold)
-def emit_fold(fold: Fold, frame: Frame) -> None:
+def emit_fold(fold: Fold, context: Context) -> None:
     """A fold: one point after the other, in a vector loop in each lane.
 
     The first point meets zeros, whose combination is thrown away.
     """
-    b, width = frame.builder, frame.width
+    b, width = context.builder, context.width
     zeros = [literal(b, 0, variable.dtype, width) for variable in fold.results]
 
     def point(carried: Sequence[Register]) -> Sequence[Register]:
         is_first, *before = carried
-        emit(frame, fold.body)
-        values = [frame.spread(frame.scalar(value), width) for value in fold.values]
+        emit(context, fold.body)
+        values = [context.spread(context.scalar(value), width) for value in fold.values]
         for variable, element in zip(fold.left, shaped(zeros, before), strict=True):
-            frame.keep(variable, frame.here(element))
+            context.keep(variable, context.here(element))
         for variable, value in zip(fold.right, values, strict=True):
-            frame.keep(variable, value)
-        emit(frame, fold.combine)
-        combined = flat([frame.spread(frame.scalar(value), width).element for value in fold.combined])
+            context.keep(variable, value)
+        emit(context, fold.combine)
+        combined = flat([context.spread(context.scalar(value), width).element for value in fold.combined])
         following = [b.where(is_first, new, both)
                      for new, both in zip(flat([value.element for value in values]), combined, strict=True)]
         return [b.constant(I1, False), *following]
 
-    _, *results = nest(frame, fold.indices, stored(fold), [b.constant(I1, True), *flat(zeros)], point)
+    _, *results = nest(context, fold.indices, stored(fold), [b.constant(I1, True), *flat(zeros)], point)
     for variable, element in zip(fold.results, shaped(zeros, results), strict=True):
-        frame.keep(variable, frame.here(element))
+        context.keep(variable, context.here(element))

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from nervure.kernel.ir import Apply, Check, Index
 from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Front, Value, emit_statement
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I1, I64
@@ -33,39 +33,39 @@ FAILED = 1
 
 
 @emit_statement.register(Apply)
-def emit_apply(statement: Apply, frame: Frame) -> None:
+def emit_apply(statement: Apply, context: Context) -> None:
     """A function, where the last of its operands is known."""
-    operands = [frame.scalar(x) for x in statement.operands]
-    width, level = max([x.lanes for x in operands]), max([x.level for x in operands])
-    elements = [frame.spread(x, width).element for x in operands]
-    with frame.at(level):
+    operands = [context.scalar(x) for x in statement.operands]
+    width, depth = max([x.lanes for x in operands]), max([x.depth for x in operands])
+    elements = [context.spread(x, width).element for x in operands]
+    with context.at(depth):
         result = apply(statement.function, elements, statement.result.dtype)
-    frame.keep(statement.result, Value(result, level))
+    context.keep(statement.result, Value(result, depth))
 
 
 @emit_statement.register(Index)
-def emit_index(statement: Index, frame: Frame) -> None:
+def emit_index(statement: Index, context: Context) -> None:
     """An expression over indices."""
-    frame.keep(statement.result, dimension(frame, statement.expression))
+    context.keep(statement.result, dimension(context, statement.expression))
 
 
 @emit_statement.register(Check)
-def emit_check(statement: Check, frame: Frame) -> None:
+def emit_check(statement: Check, context: Context) -> None:
     """A check; of the lanes in which it fails the first is reported."""
-    b = frame.builder
-    frame.failures.add(statement.failure)
-    failed = ~frame.scalar(statement.condition).register
-    mask = frame.lanes.mask if frame.lanes is not None else None
+    b = context.builder
+    context.failures.add(statement.failure)
+    failed = ~context.scalar(statement.condition).register
+    mask = context.lanes.mask if context.lanes is not None else None
     if mask is not None and failed.type.lanes > 1:
         failed = failed & mask.register
-    value = frame.scalar(statement.value)
+    value = context.scalar(statement.value)
     fail, done = b.label("failed"), b.label("held")
     b.branch(b.any_lane(failed), fail, done, unlikely=True)
     b.block(fail)
     lane = _first(failed)
-    with frame.inside(Front(b.region(), frozenset(), True)):
-        position = _position(frame, lane)
-    report(b, frame.status, FAILED, statement.failure, position, _number(value, lane))
+    with context.inside(Preheader(b.region(), frozenset(), True)):
+        position = _position(context, lane)
+    report(b, context.status, FAILED, statement.failure, position, _number(value, lane))
     b.block(done)
 
 
@@ -78,19 +78,19 @@ def _first(lanes: Register) -> Register:
     return b.call(name, I64, lanes, b.constant(I1, True))
 
 
-def _position(frame: Frame, lane: Register) -> Register:
-    position = frame.builder.constant(I64, 0)
-    for index, extent in frame.loops:
-        place = _index(frame, index, lane)
-        position = position * dimension(frame, extent).register + place
+def _position(context: Context, lane: Register) -> Register:
+    position = context.builder.constant(I64, 0)
+    for index, extent in context.loops:
+        place = _index(context, index, lane)
+        position = position * dimension(context, extent).register + place
     return position
 
 
-def _index(frame: Frame, index: LoopIndex, lane: Register) -> Register:
-    if frame.lanes is not None and frame.lanes.index is index:
-        return frame.lanes.start.register + lane
-    found = frame.find(("index", index))
-    return found.register if found is not None else frame.builder.constant(I64, 0)
+def _index(context: Context, index: LoopIndex, lane: Register) -> Register:
+    if context.lanes is not None and context.lanes.index is index:
+        return context.lanes.start.register + lane
+    found = context.find(("index", index))
+    return found.register if found is not None else context.builder.constant(I64, 0)
 
 
 def _number(value: Value, lane: Register) -> Register:

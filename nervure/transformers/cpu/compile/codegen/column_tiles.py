@@ -41,40 +41,53 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.schedule.reduce_across_rows import Part, bytes_of, parts_of
 from nervure.kernel.tuning import ACCUMULATORS_IN_USE
-from nervure.transformers.cpu.compile.codegen.combining import combined, point_values
+from nervure.transformers.cpu.compile.codegen.accumulators import (
+    AccumulatorLayout,
+    Accumulators,
+    accumulators_with,
+    combined,
+    point_values,
+    read_spilled,
+    row_length,
+    spill_bytes,
+    write_spilled,
+)
+from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit
 from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
-from nervure.transformers.cpu.compile.codegen.frame import Frame, Front, emit
-from nervure.transformers.cpu.compile.codegen.lane_memory import lane_bytes, read_lanes, write_lanes
-from nervure.transformers.cpu.compile.codegen.loops import has_turns, nest, stored, vector_turns
+from nervure.transformers.cpu.compile.codegen.iterations import (
+    has_iterations,
+    nest,
+    stored,
+    vector_iterations,
+)
 from nervure.transformers.cpu.compile.codegen.reductions import over_points
-from nervure.transformers.cpu.compile.codegen.slots import Layout, Slots, row_length, slots_with
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dtype import int64
 
 
-def emit_tiles(frame: Frame, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
+def emit_tiles(context: Context, loop: For, tile: Tile, ends: tuple[Register, Register]) -> None:
     """The iterations of such a loop."""
-    _Tiles(frame, loop, tile).build(*ends)
+    _Tiles(context, loop, tile).build(*ends)
 
 
 class _Tiles:
-    def __init__(self, frame: Frame, loop: For, tile: Tile) -> None:
-        self._frame, self._loop = frame, loop
+    def __init__(self, context: Context, loop: For, tile: Tile) -> None:
+        self._context, self._loop = context, loop
         self._columns, self._lanes = tile
         self._parts = parts_of(loop.body)
         self._waiting = _crossing(self._parts)
         self._memory: dict[Variable, Register] = {}
 
     def build(self, begin: Register, end: Register) -> None:
-        frame, b = self._frame, self._frame.builder
-        sizes = [lane_bytes(variable.dtype, self._columns) for variable in self._waiting]
+        context, b = self._context, self._context.builder
+        sizes = [spill_bytes(variable.dtype, self._columns) for variable in self._waiting]
         with ExitStack() as stack:
-            self._memory = dict(zip(self._waiting, stack.enter_context(frame.borrowed(sizes)), strict=True))
-            front = Front(b.region(), stored(self._loop), False)
+            self._memory = dict(zip(self._waiting, stack.enter_context(context.borrowed(sizes)), strict=True))
+            preheader = Preheader(b.region(), stored(self._loop), False)
             tiles = stack.enter_context(b.loop(begin, end, self._columns))
-            stack.enter_context(frame.inside(front))
+            stack.enter_context(context.inside(preheader))
             stop = b.intrinsic("smin", tiles.index + self._columns, end)
             for part, lanes in zip(self._parts, self._lanes, strict=True):
                 if isinstance(part, Reduce):
@@ -85,35 +98,35 @@ class _Tiles:
                     self._plain(part, lanes, tiles.index, stop)
 
     def _plain(self, part: Body, lanes: int, start: Register, stop: Register) -> None:
-        frame = self._frame
+        context = self._context
 
         def body() -> None:
             self._fetch(part, (), start)
-            emit(frame, part)
+            emit(context, part)
             for variable in [entry for entry in _defined(part) if entry in self._memory]:
-                element = frame.spread(frame.scalar(variable), frame.width).element
-                write_lanes(element, self._memory[variable], self._columns, self._place(start))
+                element = context.spread(context.scalar(variable), context.width).element
+                write_spilled(element, self._memory[variable], self._columns, self._place(start))
 
-        self._turns(lanes, (start, stop), body)
+        self._iterations(lanes, (start, stop), body)
 
     def _rows(self, rows: For, lanes: int, start: Register, stop: Register) -> None:
         """A loop over rows: each of them for all columns of the tile."""
-        frame = self._frame
+        context = self._context
 
         def body() -> None:
             self._fetch(rows.body, (), start)
-            emit(frame, rows.body)
+            emit(context, rows.body)
 
         def row(_: Sequence[Register]) -> Sequence[Register]:
-            self._turns(lanes, (start, stop), body)
+            self._iterations(lanes, (start, stop), body)
             return ()
 
-        nest(frame, [(rows.index, rows.extent)], stored(rows), (), row)
+        nest(context, [(rows.index, rows.extent)], stored(rows), (), row)
 
     def _reduce(self, reduce: Reduce, lanes: int, start: Register, stop: Register) -> None:
-        frame, width = self._frame, self._frame.register_lanes
-        with slots_with(frame, reduce, Layout(self._columns, width, is_each=True),
-                        [self._memory[variable] for variable in reduce.results]) as slots:
+        context, width = self._context, self._context.register_lanes
+        with accumulators_with(context, reduce, AccumulatorLayout(self._columns, width, is_each=True),
+                        [self._memory[variable] for variable in reduce.results]) as accumulators:
             columns = stop - start
             length = row_length(columns, width)
 
@@ -122,60 +135,61 @@ class _Tiles:
 
                 def body() -> None:
                     self._fetch(reduce.body, reduce.values, start)
-                    values = point_values(frame, reduce)
+                    values = point_values(context, reduce)
                     place = row + self._place(start)
-                    slots.write(combined(reduce, slots.read(place, frame.width), values), place)
+                    accumulators.write(combined(reduce, accumulators.read(place, context.width), values), place)
 
-                self._turns(lanes, (start, stop), body)
+                self._iterations(lanes, (start, stop), body)
 
             if len(reduce.indices) > 1:
-                over_points(frame, reduce, slots, columns, point)
+                over_points(context, reduce, accumulators, columns, point)
             else:
-                self._over_rows(reduce, slots, columns, point)
+                self._over_rows(reduce, accumulators, columns, point)
 
-    def _over_rows(self, reduce: Reduce, slots: Slots, columns: Register, point: Callable[[Register], None]) -> None:
+    def _over_rows(self, reduce: Reduce, accumulators: Accumulators, columns: Register,
+                   point: Callable[[Register], None]) -> None:
         """The points of one index, in an order in which few accumulators are in use for long.
 
         The rows of a block are taken in groups of neighbours: first all that add to the accumulators of the first
         group, 64 rows from each other, and so on. Each accumulator gets its points in order.
         """
-        frame, b, (name, extent) = self._frame, self._frame.builder, reduce.indices[0]
-        end, lanes = dimension(frame, extent).register, b.constant(I64, LANES)
+        context, b, (name, extent) = self._context, self._context.builder, reduce.indices[0]
+        end, lanes = dimension(context, extent).register, b.constant(I64, LANES)
         group = _quotient(b.constant(I64, ACCUMULATORS_IN_USE), columns * bytes_of(reduce))
         group = b.intrinsic("smax", b.intrinsic("smin", group, lanes), 1)
-        slots.begin(b.intrinsic("smin", end, lanes), columns)
-        frame.loops.append((name, extent))
+        accumulators.begin(b.intrinsic("smin", end, lanes), columns)
+        context.loops.append((name, extent))
         with b.if_(0 < end):
-            front = Front(b.region(), stored(reduce), has_turns(extent))
+            preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
             with b.loop(0, end, BLOCK) as blocks:
                 stop = b.intrinsic("smin", blocks.index + BLOCK, end)
                 used = b.intrinsic("smin", stop - blocks.index, lanes)
                 with b.loop(0, used, group) as groups, b.loop(blocks.index, stop, LANES) as chunks:
                     first = chunks.index + groups.index
                     last = b.intrinsic("smin", chunks.index + b.intrinsic("smin", groups.index + group, lanes), stop)
-                    with b.loop(first, last) as rows, frame.inside(front):
-                        frame.keep(("index", name), frame.here(Element(int64, (rows.index,))))
+                    with b.loop(first, last) as rows, context.inside(preheader):
+                        context.keep(("index", name), context.here(Element(int64, (rows.index,))))
                         point(rows.index)
-                slots.end_block(used, b.where(stop < end, used, 0), columns)
-        frame.loops.pop()
+                accumulators.end_block(used, b.where(stop < end, used, 0), columns)
+        context.loops.pop()
 
-    def _turns(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
-        frame = self._frame
-        front = Front(frame.builder.region(), stored(self._loop), True)
-        vector_turns(frame, self._loop.index, ends, front, Widths((lanes,), frame.register_lanes), body)
+    def _iterations(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:
+        context = self._context
+        preheader = Preheader(context.builder.region(), stored(self._loop), True)
+        vector_iterations(context, self._loop.index, ends, preheader, Widths((lanes,), context.register_lanes), body)
 
     def _place(self, start: Register) -> Register:
-        assert self._frame.lanes is not None
-        return self._frame.lanes.start.register - start
+        assert self._context.lanes is not None
+        return self._context.lanes.start.register - start
 
     def _fetch(self, part: Iterable[Statement], values: Iterable[Scalar], start: Register) -> None:
         """Reads what waits for these statements."""
-        frame, own = self._frame, set(_defined(part))
+        context, own = self._context, set(_defined(part))
         for variable in dict.fromkeys([*used(part), *values]):
             if isinstance(variable, Variable) and variable in self._memory and variable not in own:
                 place = self._memory[variable]
-                found = read_lanes(variable.dtype, place, self._columns, self._place(start), frame.width)
-                frame.keep(variable, frame.here(found))
+                found = read_spilled(variable.dtype, place, self._columns, self._place(start), context.width)
+                context.keep(variable, context.here(found))
 
 
 def _quotient(x: Register, y: Register) -> Register:

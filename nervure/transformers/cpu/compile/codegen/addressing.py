@@ -1,13 +1,13 @@
-"""Where loads and stores go: the address of lane 0, computed as far out as possible, and how other lanes follow it.
+"""Addressing: the address of lane 0, computed as far out as possible, and how the other lanes follow it.
 
 >>> from nervure.kernel.machine import GENERIC
->>> from nervure.transformers.cpu.compile.codegen.frame import ARGUMENTS
+>>> from nervure.transformers.cpu.compile.codegen.context import ARGUMENTS
 >>> from nervure.transformers.cpu.compile.llvm.builder import Builder
 >>> from nervure.types.dtype import float32
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame, x = Frame(b, GENERIC, register_lanes=8), Buffer("x", float32, 100, "in")
->>> frame.pointers[x] = b.arguments[0]
->>> locate(frame, x, Address(1)).pointer.register
+>>> context, x = Context(b, GENERIC, register_lanes=8), Buffer("x", float32, 100, "in")
+>>> context.pointers[x] = b.arguments[0]
+>>> locate(context, x, Address(1)).pointer.register
 ptr %v0
 >>> b.text().splitlines()[-2]
 '  %v0 = getelementptr i32, ptr %buffers, i64 1'
@@ -19,6 +19,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from nervure.kernel.ir import Address, Buffer
+from nervure.transformers.cpu.compile.codegen.context import NUMBERS, Context, Value
 from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import (
     dimension,
@@ -27,7 +28,6 @@ from nervure.transformers.cpu.compile.codegen.expressions import (
     product_of_two,
     sum_of,
 )
-from nervure.transformers.cpu.compile.codegen.frame import NUMBERS, Frame, Value
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import PTR
@@ -36,7 +36,7 @@ from nervure.types.dtype import DType, int64, uint64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Place:
+class LaneAddress:
     """Elements in memory: ``pointer`` to the one of lane 0 (as a uint64).
 
     ``step`` is the distance from lane to lane where it is a number (0: all lanes at one place); otherwise ``offsets``
@@ -48,64 +48,64 @@ class Place:
     offsets: Value | None
 
     @property
-    def level(self) -> int:
-        """The level at which all of it is known."""
-        return max(self.pointer.level, self.offsets.level if self.offsets is not None else 0)
+    def depth(self) -> int:
+        """The depth at which all of it is known."""
+        return max(self.pointer.depth, self.offsets.depth if self.offsets is not None else 0)
 
 
-def locate(frame: Frame, buffer: Buffer, address: Address) -> Place:
+def locate(context: Context, buffer: Buffer, address: Address) -> LaneAddress:
     """The place of a load or store."""
-    fixed, varying, step = _parts(frame, address)
-    pointer = Value(Element(uint64, (frame.pointers[buffer],)), 0)
-    for part in _by_level(frame, fixed):
-        pointer = advance(frame, pointer, part, buffer.dtype)
-    if frame.width == 1:
-        return Place(pointer, 0, None)
+    fixed, varying, step = _parts(context, address)
+    pointer = Value(Element(uint64, (context.pointers[buffer],)), 0)
+    for part in _by_depth(context, fixed):
+        pointer = advance(context, pointer, part, buffer.dtype)
+    if context.width == 1:
+        return LaneAddress(pointer, 0, None)
     if not varying and (isinstance(step, int) and step in NUMBERS):
-        return Place(pointer, step, None)
+        return LaneAddress(pointer, step, None)
     if step != 0:
-        assert frame.lanes is not None
-        varying.append(product_of_two(frame, lane_numbers(frame, frame.lanes.width), frame.size(step)))
-    return Place(pointer, None, sum_of(frame, varying))
+        assert context.lanes is not None
+        varying.append(product_of_two(context, lane_numbers(context, context.lanes.width), context.size(step)))
+    return LaneAddress(pointer, None, sum_of(context, varying))
 
 
-def _parts(frame: Frame, address: Address) -> tuple[list[Value], list[Value], DimLike]:
+def _parts(context: Context, address: Address) -> tuple[list[Value], list[Value], DimLike]:
     """The terms with one lane, those with many, and the step along the vector index."""
-    terms = [dimension(frame, address.base)]
+    terms = [dimension(context, address.base)]
     step: DimLike = 0
     for index, stride in address.steps:
-        if frame.lanes is not None and frame.lanes.index is index:
+        if context.lanes is not None and context.lanes.index is index:
             step = step + stride
-            value = frame.lanes.start
+            value = context.lanes.start
         else:
-            value = index_value(frame, index)
-        terms.append(product_of_two(frame, frame.size(stride), value))
+            value = index_value(context, index)
+        terms.append(product_of_two(context, context.size(stride), value))
     for stride, variable in address.terms:
-        terms.append(product_of_two(frame, frame.size(stride), as_index(frame, frame.scalar(variable))))
+        terms.append(product_of_two(context, context.size(stride), as_index(context, context.scalar(variable))))
     fixed = [term for term in terms if term.lanes == 1]
     return fixed, [term for term in terms if term.lanes > 1], step
 
 
-def as_index(frame: Frame, x: Value) -> Value:
+def as_index(context: Context, x: Value) -> Value:
     """An integer of any type as an int64."""
     if x.element.dtype is int64:
         return x
     key = ("int64", x.element.dtype, x.register.text, x.lanes)
-    return frame.once(key, x.level, lambda: apply("convert", [x.element], int64))
+    return context.once(key, x.depth, lambda: apply("convert", [x.element], int64))
 
 
-def _by_level(frame: Frame, terms: list[Value]) -> list[Value]:
-    """The sums of the terms of each level, from the outside in."""
-    levels = sorted({term.level for term in terms})
-    return [sum_of(frame, [term for term in terms if term.level == level]) for level in levels]
+def _by_depth(context: Context, terms: list[Value]) -> list[Value]:
+    """The sums of the terms of each depth, from the outside in."""
+    depths = sorted({term.depth for term in terms})
+    return [sum_of(context, [term for term in terms if term.depth == depth]) for depth in depths]
 
 
-def advance(frame: Frame, pointer: Value, distance: Value, dtype: DType) -> Value:
+def advance(context: Context, pointer: Value, distance: Value, dtype: DType) -> Value:
     """The address some elements further."""
     if distance.register.text == "0":
         return pointer
     key: Hashable = ("advance", dtype.itemsize, pointer.register.text, distance.register.text)
-    return frame.compute(key, [pointer, distance], lambda x, steps: address_of(x, steps, dtype.itemsize), uint64)
+    return context.compute(key, [pointer, distance], lambda x, steps: address_of(x, steps, dtype.itemsize), uint64)
 
 
 def address_of(pointer: Register, distance: Register, itemsize: int) -> Register:

@@ -1,23 +1,24 @@
-"""Where code goes: every value is computed in the outermost loop that it can be, once.
+"""Emission context: loop-invariant code motion and value numbering while code is emitted.
 
-Loops that are being built are numbered from the outside: level 0 is the kernel itself. Each loop has a place in front
-of it (a region) that stays open while its body is built. A value remembers the level at which it is known; what is
-computed from values goes to the highest of their levels, which is either here or in front of a loop around us. What a
-level has computed, under a key that says what it is, is found again by all that it encloses.
+Every value is computed once, in the outermost loop that it can be. Loops that are being built are numbered by depth:
+0 is the kernel itself. Each has a preheader, a region before it that stays open while its body is built. A value
+remembers the depth at which it is known; what is computed from values goes to the highest of their depths, which is
+either here or the preheader of a loop around us. What a depth has computed, under a key that says what it is, is found
+again by all that it encloses.
 
-Inside a vector loop the values that depend on its index have as many lanes as turns are run at once; the others have
+Inside a vector loop the values that depend on its index have as many lanes as iterations run at once; the others have
 one lane, and are repeated in all lanes where they meet them.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> b = Builder("kernel", ARGUMENTS)
->>> frame = Frame(b, GENERIC, register_lanes=8)
->>> n = frame.size(1000)
->>> front = Front(b.region(), frozenset(), is_certain=False)
->>> with b.loop(0, 8) as loop, frame.inside(front):
-...     k = frame.here(Element(int64, (loop.index,)))
-...     half = frame.compute("half", [n], lambda x: x.shift_right(1))      # in front of the loop, where n is known
-...     place = frame.compute("place", [half, k], lambda x, y: x + y)
->>> half.level, place.level
+>>> context = Context(b, GENERIC, register_lanes=8)
+>>> n = context.size(1000)
+>>> preheader = Preheader(b.region(), frozenset(), is_certain=False)
+>>> with b.loop(0, 8) as loop, context.inside(preheader):
+...     k = context.here(Element(int64, (loop.index,)))
+...     half = context.compute("half", [n], lambda x: x.shift_right(1))      # before the loop, where n is known
+...     place = context.compute("place", [half, k], lambda x, y: x + y)
+>>> half.depth, place.depth
 (0, 1)
 """
 
@@ -46,10 +47,10 @@ ALIGNMENT = 64
 """Bytes, of memory beyond the stack."""
 
 NUMBERS = (-1, 0, 1, 2, 3, 4)
-"""Sizes that are part of a kernel's structure."""
+"""SizeTable that are part of a kernel's structure."""
 
 
-class Sizes:
+class SizeTable:
     """The table of sizes of a kernel that is being built: each dimension in it is a place there, in order of first use.
 
     They are read on entry. So the text of a kernel tells which sizes are equal, not how large they are; only -1 to 4,
@@ -58,7 +59,7 @@ class Sizes:
 
     >>> from nervure.types.dim import dim
     >>> b = Builder("example", [("sizes", PTR)])
-    >>> sizes = Sizes(b, b.arguments[0])
+    >>> sizes = SizeTable(b, b.arguments[0])
     >>> n = dim("N")
     >>> [sizes.register(x).text for x in (n, 7, 1, n)], sizes.table
     (['%v1', '%v3', '1', '%v1'], (N, 7))
@@ -89,10 +90,10 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Value:
-    """What a key stands for, and the level at which it is known."""
+    """What a key stands for, and the depth at which it is known."""
 
     element: Element
-    level: int
+    depth: int
 
     @property
     def register(self) -> Register:
@@ -107,8 +108,8 @@ class Value:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Lanes:
-    """A vector index: its name, its value in lane 0, how many lanes there are, and in which of them there is a turn
-    (None: in all; at least in one).
+    """A vector index: its name, its value in lane 0, how many lanes there are, and in which of them there is an
+    iteration (None: in all; at least in one).
     """
 
     index: LoopIndex
@@ -118,11 +119,11 @@ class Lanes:
 
 
 @dataclass(eq=False, slots=True)
-class Front:
-    """The place in front of a loop, where code runs only if the loop has a turn.
+class Preheader:
+    """The place before a loop, where code runs only if the loop has an iteration.
 
-    ``stored`` are the buffers that the loop writes, ``is_certain`` whether it surely has a turn, ``known`` what has
-    been computed here.
+    ``stored`` are the buffers that the loop writes, ``is_certain`` whether it surely has an iteration, ``known`` what
+    has been computed here.
     """
 
     region: Region | None
@@ -132,22 +133,22 @@ class Front:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Level:
-    """A loop whose body is being built: the place in front of it, and what has been computed in this body."""
+class LoopBody:
+    """A loop whose body is being built: its preheader, and what has been computed in this body."""
 
-    front: Front
+    preheader: Preheader
     known: dict[Hashable, Value]
 
 
-class Frame:
-    """A kernel that is being built."""
+class Context:
+    """What is known of a kernel while it is emitted."""
 
     def __init__(self, b: Builder, machine: Machine, register_lanes: int) -> None:
         _, sizes, _, _, self.scratch, self.status = b.arguments
-        self.builder, self.sizes = b, Sizes(b, sizes)
+        self.builder, self.sizes = b, SizeTable(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
-        self.levels = [Level(Front(None, frozenset(), True), {})]
+        self.depths = [LoopBody(Preheader(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent
         self.failures: set[int] = set()
@@ -156,19 +157,19 @@ class Frame:
         self.scratch_bytes: DimLike = 0  # of the scratch buffers
         self.more_scratch = 0  # bytes that are needed behind them
 
-    # -- levels ------------------------------------------------------------------------------------------
+    # -- depths ------------------------------------------------------------------------------------------
 
     @property
-    def level(self) -> int:
-        """The level of the loop whose body is being built."""
-        return len(self.levels) - 1
+    def depth(self) -> int:
+        """The depth of the loop whose body is being built."""
+        return len(self.depths) - 1
 
     @contextmanager
-    def inside(self, front: Front) -> Iterator[None]:
+    def inside(self, preheader: Preheader) -> Iterator[None]:
         """The body of a loop, or one of several copies of it."""
-        self.levels.append(Level(front, {}))
+        self.depths.append(LoopBody(preheader, {}))
         yield
-        self.levels.pop()
+        self.depths.pop()
 
     @contextmanager
     def vector(self, lanes: Lanes) -> Iterator[None]:
@@ -178,46 +179,46 @@ class Frame:
         self.lanes = None
 
     @contextmanager
-    def at(self, level: int) -> Iterator[None]:
-        """What is built inside runs in the body of the loop of this level."""
-        if level == self.level:
+    def at(self, depth: int) -> Iterator[None]:
+        """What is built inside runs in the body of the loop of this depth."""
+        if depth == self.depth:
             yield
             return
-        region = self.levels[level + 1].front.region
+        region = self.depths[depth + 1].preheader.region
         assert region is not None
         with self.builder.at(region):
             yield
 
     def find(self, key: Hashable) -> Value | None:
         """What is known under a key."""
-        for level in reversed(self.levels):
-            found = level.known.get(key) or level.front.known.get(key)
+        for depth in reversed(self.depths):
+            found = depth.known.get(key) or depth.preheader.known.get(key)
             if found is not None:
                 return found
         return None
 
     def keep(self, key: Hashable, value: Value) -> Value:
         """Makes a value known under a key wherever it can be used."""
-        known = self.levels[-1].known if value.level == self.level else self.levels[value.level + 1].front.known
+        known = self.depths[-1].known if value.depth == self.depth else self.depths[value.depth + 1].preheader.known
         known[key] = value
         return value
 
-    def once(self, key: Hashable, level: int, make: Callable[[], Element]) -> Value:
-        """What is known under a key, or what ``make`` builds at a level."""
+    def once(self, key: Hashable, depth: int, make: Callable[[], Element]) -> Value:
+        """What is known under a key, or what ``make`` builds at a depth."""
         found = self.find(key)
         if found is not None:
             return found
-        with self.at(level):
+        with self.at(depth):
             element = make()
-        return self.keep(key, Value(element, level))
+        return self.keep(key, Value(element, depth))
 
     def compute(self, key: Hashable, operands: list[Value], make: Callable[..., Register],
                 dtype: DType = int64) -> Value:
         """A register made from registers, all with as many lanes, where the last of them is known."""
-        level = max([x.level for x in operands], default=0)
+        depth = max([x.depth for x in operands], default=0)
         width = max([x.lanes for x in operands], default=1)
         whole = [self.spread(x, width) for x in operands]
-        return self.once(key, level, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
+        return self.once(key, depth, lambda: Element(dtype, (make(*[x.register for x in whole]),)))
 
     @contextmanager
     def borrowed(self, sizes: Sequence[int]) -> Iterator[list[Register]]:
@@ -262,12 +263,12 @@ class Frame:
         """A value of one lane in all lanes."""
         if x.lanes == width:
             return x
-        return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.level,
+        return self.once(("spread", x.element.dtype, x.element.registers[0].text, width), x.depth,
                          lambda: broadcast(x.element, width))
 
     def here(self, element: Element) -> Value:
         """What has been built in the body of the innermost loop."""
-        return Value(element, self.level)
+        return Value(element, self.depth)
 
     # -- lanes -------------------------------------------------------------------------------------------
 
@@ -278,13 +279,13 @@ class Frame:
 
 
 @singledispatch
-def emit_statement(statement: Statement, frame: Frame) -> None:
+def emit_statement(statement: Statement, context: Context) -> None:
     """Emits a statement. Each kind is registered where its code is written; statements inside it come back here."""
     raise InternalError(f"there is no code for {statement!r:.80}")
 
 
-def emit(frame: Frame, statements: Iterable[Statement]) -> None:
+def emit(context: Context, statements: Iterable[Statement]) -> None:
     """Emits statements in order; those whose variable is known outside already are passed over."""
     for statement in statements:
-        if not isinstance(statement, Definition) or frame.find(statement.result) is None:
-            emit_statement(statement, frame)
+        if not isinstance(statement, Definition) or context.find(statement.result) is None:
+            emit_statement(statement, context)

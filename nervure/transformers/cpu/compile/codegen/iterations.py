@@ -1,0 +1,122 @@
+"""Loops: one iteration after the other, or many at once in the lanes of vectors.
+
+A vector loop is built up to three times: wide, for as many iterations as keep the machine busy; in the lanes of one
+register, for what is left; and once more with a mask, for the last iterations. What does not depend on its index is
+computed before all three.
+
+>>> from nervure.types.dim import dim
+>>> has_iterations(dim("N")), has_iterations(dim("N", min=1)), has_iterations(3)
+(False, True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nervure.kernel.ir import Buffer, Loop, Widths, Write, walk
+from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen.context import Context, Lanes, Preheader, Value
+from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.expressions import dimension
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I32, I64
+from nervure.types.dim import DimLike, bounds
+from nervure.types.dtype import bool_, int64
+
+Registers = Sequence[Register]
+
+
+def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
+            carried: Registers, body: Callable[[Registers], Registers]) -> Registers:
+    """A loop of one iteration after the other; ``body`` makes what the next iteration, or what follows, gets."""
+    begin, end = ends
+    b = context.builder
+
+    def build() -> Registers:
+        preheader.region = b.region()
+        with b.loop(begin, end, 1, carried) as iterations, context.inside(preheader):
+            context.keep(("index", index), context.here(Element(int64, (iterations.index,))))
+            iterations.carried = list(body(iterations.carried))
+        return iterations.results
+
+    return guarded(b, begin < end, carried, build)
+
+
+def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,
+         body: Callable[[Registers], Registers]) -> Registers:
+    """Loops inside each other, the last index the fastest."""
+    if not indices:
+        return body(carried)
+    (index, extent), *others = indices
+    context.loops.append((index, extent))
+    ends = context.integer(0).register, dimension(context, extent).register
+    results = counted(context, index, ends, Preheader(None, written, has_iterations(extent)), carried,
+                      lambda inner: nest(context, others, written, inner, body))
+    context.loops.pop()
+    return results
+
+
+def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers]) -> Registers:
+    """What ``build`` gives where a condition holds; elsewhere its code does not run."""
+    yes, done, before = b.label("then"), b.label("done"), b.current
+    b.branch(condition, yes, done)
+    b.block(yes)
+    results = build()
+    end = b.current
+    b.block(done)
+    return [b.phi(x.type, (x, end), (y, before)) for x, y in zip(results, otherwise, strict=True)]
+
+
+def has_iterations(extent: DimLike) -> bool:
+    """Whether a loop of this extent surely has one."""
+    return (bounds(extent)[0] or 0) >= 1
+
+
+def stored(loop: Loop) -> frozenset[Buffer]:
+    """The buffers that a loop writes."""
+    return frozenset([entry.buffer for entry in walk((loop,)) if isinstance(entry, Write)])
+
+
+def vector_iterations(context: Context, index: LoopIndex, ends: tuple[Register, Register], preheader: Preheader,
+                      widths: Widths, body: Callable[[], None]) -> None:
+    """A loop of many iterations at once, in up to three copies of ``body``."""
+    b, (start, end) = context.builder, ends
+    for width in widths.full:
+        with b.loop(start, end - (width - 1), width) as iterations:
+            _iterations(context, index, preheader, iterations.index, width, None, body)
+        start = iterations.index
+    if widths.full[-1] > 1:
+        with b.loop(start, end, widths.masked) as iterations:
+            left = end - iterations.index if widths.masked > 1 else None
+            _iterations(context, index, preheader, iterations.index, widths.masked, left, body)
+
+
+def _iterations(context: Context, index: LoopIndex, preheader: Preheader, start: Register, width: int,
+                count: Register | None, body: Callable[[], None]) -> None:
+    """``width`` iterations at once, of which the first ``count`` take place."""
+    with context.inside(preheader):
+        mask = None if count is None else first_lanes(context, count, width)
+        with context.vector(Lanes(index, context.here(Element(int64, (start,))), width, mask)):
+            body()
+
+
+def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, start: int, width: int, count: int,
+                     body: Callable[[], None]) -> None:
+    """The same for numbers: what depends on nothing else is computed once, before all loops."""
+    with context.inside(preheader):
+        mask = None
+        if count < width:
+            with context.at(0):
+                mask = Value(_first(context.builder, context.builder.constant(I64, count), width), 0)
+        with context.vector(Lanes(index, context.integer(start), width, mask)):
+            body()
+
+
+def first_lanes(context: Context, count: Register, width: int) -> Value:
+    """The mask of the lanes below a count."""
+    return context.here(_first(context.builder, count, width))
+
+
+def _first(b: Builder, count: Register, width: int) -> Element:
+    numbers = b.vector(I32.vector(width), range(width))
+    return Element(bool_, (numbers < b.splat(count.cast("trunc", I32), width),))
