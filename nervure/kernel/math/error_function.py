@@ -87,13 +87,14 @@ _TAIL_CENTER = {"float": 3.0, "double": 4.0}
 
 def erf(s: Namespace[V], x: V) -> V:
     """Error function; +-1 at infinities; -0.0 stays."""
-    distance = s.absolute(x)
+    name, distance = s.format.name, s.absolute(x)
     near = s.fma(distance, polynomial(s, distance * distance, _NEAR), distance)
-    root = polynomial(s, _at_most(s, distance, _FAR_END[s.format.name]) - _FAR_CENTER[s.format.name], _FAR)
-    for _ in range(_SQUARINGS[s.format.name] - 1):
+    bounded = s.where(distance < _FAR_END[name], distance, _FAR_END[name])  # one instruction, which need not keep NaN
+    root = polynomial(s, bounded - _FAR_CENTER[name], _FAR)
+    for _ in range(_SQUARINGS[name] - 1):
         root = root * root
     far = s.fma(-root, root, 1.0)
-    return with_sign_of(s, s.where(distance >= _NEAR_END[s.format.name], far, near), x)
+    return with_sign_of(s, s.where(distance >= _NEAR_END[name], far, near), x)
 
 
 def erfc(s: Namespace[V], x: V) -> V:
@@ -122,8 +123,3 @@ def erf_inv(s: Namespace[V], x: V) -> V:
     tail = polynomial(s, s.sqrt(w) - _TAIL_CENTER[name], _INVERSE_TAIL)
     result = s.where(w > _TAIL_START[name], with_sign_of(s, tail, x), near)
     return s.where(s.equal(s.absolute(x), 1.0), x * math.inf, result)
-
-
-def _at_most(s: Namespace[V], x: V, limit: float) -> V:
-    """The smaller; the limit of NaN. One instruction, unlike a minimum that keeps NaN."""
-    return s.where(x < limit, x, limit)

@@ -1,4 +1,4 @@
-"""Exponentials by Cody's and Waite's reduction x = n log(2) + r, a minimax polynomial in r, and 2**n put into the
+"""Exponentials by Cody-Waite reduction, x = n log(2) + r, a minimax polynomial in r, and 2**n put into the
 exponent's bits; sigmoid and softplus, which never overflow and keep their relative precision down to denormals.
 
 n is rounded by adding 1.5 * 2**23, after which it stands in the lowest bits of the sum; log(2) is two constants, so
@@ -53,15 +53,6 @@ def exp(s: Namespace[V], x: V) -> V:
     return s.fma(expm1_of_small(s, reduced.r), first, first) * second
 
 
-def exp_of_negative(s: Namespace[V], x: V) -> V:
-    """e ** x where x <= 0, with a simpler scale: 2**n is far from overflow, hence shifted up first and down at last."""
-    format = s.format
-    shift = 3 * (format.bias + 1) // 4
-    reduced = reduce(s, at_least(s, x, lowest_exponent(format) * math.log(2)), format.bias + shift)
-    power = low_bits_as_power(s, reduced.counter)
-    return s.fma(expm1_of_small(s, reduced.r), power, power) * 2.0 ** -shift
-
-
 def exp2(s: Namespace[V], x: V) -> V:
     """2 ** x; exact for integers."""
     counter, n, r = split_exponent(s, within_exponents(s, x))
@@ -94,7 +85,12 @@ def sigmoid(s: Namespace[V], x: V) -> V:
 
 def softplus(s: Namespace[V], x: V) -> V:
     """log(1 + e ** x); 0 at -inf, inf at inf."""
-    power = exp_of_negative(s, -s.absolute(x))
+    format = s.format
+    shift = 3 * (format.bias + 1) // 4  # the power is far from overflow: its scale is shifted up first and down at last
+    bounded = at_least(s, -s.absolute(x), lowest_exponent(format) * math.log(2))
+    reduced = reduce(s, bounded, format.bias + shift)
+    scale = low_bits_as_power(s, reduced.counter)
+    power = s.fma(expm1_of_small(s, reduced.r), scale, scale) * 2.0 ** -shift
     return at_least(s, x, 0.0) + power * polynomial(s, power - 0.5, SOFTPLUS)  # log(1 + power), precise down to 0
 
 

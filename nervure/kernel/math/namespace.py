@@ -112,19 +112,19 @@ class Namespace(Protocol[V]):
     def round(self, x: V) -> V:
         """The nearest integer, of two the even one."""
 
-    def equal(self, x: V, y: V | float) -> V:
+    def equal(self, x: V, y: V | float, /) -> V:
         """x == y of floats."""
 
-    def not_equal(self, x: V, y: V | float) -> V:
+    def not_equal(self, x: V, y: V | float, /) -> V:
         """x != y of floats; true of NaN."""
 
-    def is_nan(self, x: V) -> V:
+    def is_nan(self, x: V, /) -> V:
         """Whether a float is NaN."""
 
     def where(self, condition: V, x: V | float, y: V | float) -> V:
         """x where the condition holds, else y."""
 
-    def bits(self, x: V) -> V:
+    def bits(self, x: V, /) -> V:
         """The bits of a float as an integer of as many."""
 
     def from_bits(self, x: V) -> V:
@@ -133,10 +133,10 @@ class Namespace(Protocol[V]):
     def sign_bit(self, x: V) -> V:
         """Whether the uppermost bit of a float or an integer is set: true of -0.0."""
 
-    def shift_left(self, x: V, places: V | int) -> V:
+    def shift_left(self, x: V, places: V | int, /) -> V:
         """The bits of an integer moved up, by less than it has."""
 
-    def shift_right(self, x: V, places: V | int) -> V:
+    def shift_right(self, x: V, places: V | int, /) -> V:
         """The bits of an integer moved down, by less than it has; zeros from above."""
 
     def resized(self, x: V, bits: int) -> V:

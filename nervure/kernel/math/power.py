@@ -1,13 +1,16 @@
-"""x ** y as 2 ** (y log2(abs(x))) in double-word arithmetic, with IEEE 754's table of special cases.
+"""Powers in double-word arithmetic, and roots: sqrt is a primitive; cbrt is Newton's iteration on the reciprocal root.
 
-The exponent may be as large as 1,000 and must be right to the last place of a number near 1: hence ten bits more
-than the format has. With x = 2**k m and q = (m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 + ...); all but the
-sum from q**5 on is computed in pairs of floats (T. Dekker, "A floating-point technique for extending the available
-precision", 1971), whose low parts are themselves rounded: of 106 bits about 100 remain after a few steps.
+x ** y is 2 ** (y log2(abs(x))), with IEEE 754's table of special cases. The exponent may be as large as 1,000 and
+must be right to the last place of a number near 1: hence ten bits more than the format has. With x = 2**k m and q =
+(m - 1) / (m + 1), log(m) is 2 (q + q**3 / 3 + q**5 / 5 + ...); all but the sum from q**5 on is computed in pairs of
+floats (T. Dekker, "A floating-point technique for extending the available precision", 1971), whose low parts are
+themselves rounded: of 106 bits about 100 remain after a few steps.
 
 >>> from nervure.kernel.math.arrays import Arrays, evaluate
 >>> evaluate(power, np.array([2.0, -8.0, -8.0]), np.array([0.5, 3.0, 0.5]))
 array([   1.41421356, -512.        ,           nan])
+>>> evaluate(cbrt, np.array([-27.0, 1e-321])), evaluate(rsqrt, np.array([-0.0, 4.0]))
+(array([-3.00000000e+000,  9.99337096e-108]), array([-inf,  0.5]))
 >>> from nervure.kernel.math.namespace import DOUBLE
 >>> s, third = Arrays(DOUBLE), np.array([1 / 3])
 >>> (Pair(s, third) * Pair(s, third)).low
@@ -22,7 +25,7 @@ from typing import Generic
 from nervure.kernel.math.coefficients import EXP, POWER
 from nervure.kernel.math.exponential import LOG_2, powers_of_two, split_exponent, within_exponents
 from nervure.kernel.math.logarithm import TWO, split
-from nervure.kernel.math.minimax import polynomial
+from nervure.kernel.math.minimax import horner, polynomial
 from nervure.kernel.math.namespace import (
     Namespace,
     V,
@@ -33,6 +36,7 @@ from nervure.kernel.math.namespace import (
 )
 
 _THIRD = (1 / 3, 1.850371707708594e-17)  # and what the first lacks
+_LOGARITHM_EXCESS = 0.0450  # log2(1 + f) - f, about the middle of its range: the least error of the first guess
 
 
 def power(s: Namespace[V], x: V, y: V) -> V:
@@ -114,3 +118,44 @@ def _log2(s: Namespace[V], x: V) -> Pair[V]:
     series = _constant(s, *_THIRD) + Pair(s, square.high * polynomial(s, square.high, POWER.of(s.format)[1:]))
     log = quotient + quotient * square * series
     return Pair(s, k) + log * _constant(s, 2 * TWO.unit[0], 2 * TWO.unit[1])
+
+
+# -- roots ---------------------------------------------------------------------------------------------------------
+
+
+def sqrt(s: Namespace[V], x: V) -> V:
+    """Square root, correctly rounded; negative NaN; -0.0 stays."""
+    return s.sqrt(x)
+
+
+def rsqrt(s: Namespace[V], x: V) -> V:
+    """1 / sqrt(x); 0 gives inf with the sign of the zero, negative NaN, inf 0."""
+    return 1.0 / s.sqrt(x)
+
+
+def cbrt(s: Namespace[V], x: V) -> V:
+    """Real cube root, of negative numbers too."""
+    format, size = s.format, s.absolute(x)
+    is_small = size < format.smallest_normal
+    lift = format.mantissa // 3 + 1
+    a = s.where(is_small, size * 2.0 ** (3 * lift), size)
+    z = _about_reciprocal_cbrt(s, a)
+    for _ in range(1 if format.mantissa == 23 else 2):
+        error = s.fma(-(a * z), z * z, 1.0)  # (1 - error) ** (-1/3) is a series
+        z = s.fma(z * error, horner(s, error, (1 / 3, 2 / 9, 14 / 81)), z)
+    square = z * z
+    root = a * square
+    root = s.fma(square * (1 / 3), s.fma(-(root * root), root, a), root)  # Newton's step for root**3 = a
+    root = s.where(is_small, root * 2.0 ** -lift, root)
+    return with_sign_of(s, s.where(size < math.inf, root, size), x)
+
+
+def _about_reciprocal_cbrt(s: Namespace[V], x: V) -> V:
+    """x ** (-1/3) within 4 %: the upper bits of a float are nearly its logarithm, and are divided by -3."""
+    format = s.format
+    fraction = 12  # bits after the logarithm's point
+    place = 2.0 ** format.mantissa
+    bits = s.shift_right(s.bits(x), format.mantissa - fraction) | format.bits_of(place)
+    origin = 4 / 3 * (format.bias - _LOGARITHM_EXCESS) * 2 ** fraction
+    counter = s.fma(s.from_bits(bits), -1 / 3, round(format.rounder + origin + place / 3))
+    return s.from_bits(s.shift_left(s.bits(counter), format.mantissa - fraction))

@@ -1,4 +1,4 @@
-"""sin, cos and tan by the reductions of Cody and Waite and of Payne and Hanek, and minimax polynomials.
+"""sin, cos and tan by Cody-Waite reduction, of huge angles Payne-Hanek reduction, and minimax polynomials.
 
 With n the nearest integer to \\|x\\| / pi (for a cosine: the nearest half of an odd one), r = \\|x\\| - n pi is in
 [-pi/2, pi/2], and sin(x) is sin(r) with a sign. Pi is three constants of full width (W. Cody and W. Waite, "Software

@@ -118,7 +118,7 @@ class Builder:
         if result is not None:
             return self.emit(result, text)
         self.line(text)
-        return Register(self, I1, "poison")
+        return self.undefined(I1)
 
     def intrinsic(self, name: str, x: Register, *rest: Operand) -> Register:
         """An intrinsic over operands of one type: ``intrinsic("floor", x)``, ``intrinsic("maxnum", x, y)``."""
@@ -281,7 +281,7 @@ class Builder:
 
     @contextmanager
     def while_(self, condition: Callable[[], Register]) -> Iterator[None]:
-        """What is built inside runs again and again, as long as the condition, asked before each turn, holds."""
+        """What is built inside runs again and again, as long as the condition, asked before each iteration, holds."""
         head, body, done = self.label("while"), self.label("turn"), self.label("end")
         self.block(head)
         self.branch(condition(), body, done)
@@ -292,19 +292,19 @@ class Builder:
         self.block(done)
 
     def repeat(self, start: Sequence[Register], goes_on: Callable[..., Register],
-               turn: Callable[..., Sequence[Register]], unlikely: bool = False) -> list[Register]:
-        """A loop whose state is in registers: ``goes_on`` says of a state whether one more turn follows, ``turn`` gives
-        the next state; the last one is the result.
+               iteration: Callable[..., Sequence[Register]], unlikely: bool = False) -> list[Register]:
+        """A loop whose state is in registers: ``goes_on`` says of a state whether one more iteration follows, and
+        ``iteration`` gives the next state; the last one is the result.
         """
         head, body, again, done = [self.label(hint) for hint in ("while", "turn", "again", "end")]
         before = self.current
         self.block(head)
-        # What a turn gives gets its name before the turn is written: the copies cost nothing.
+        # The next state gets its names before the iteration is written: the copies cost nothing.
         names = [Register(self, entry.type, f"%{again}.{number}") for number, entry in enumerate(start)]
         state = [self.phi(entry.type, (entry, before), (name, again)) for entry, name in zip(start, names, strict=True)]
         self.branch(goes_on(*state), body, done, unlikely)
         self.block(body)
-        following = turn(*state)
+        following = iteration(*state)
         self.block(again)
         for name, entry in zip(names, following, strict=True):
             self.line(f"{name.text} = bitcast {entry.type} {entry.text} to {entry.type}")
@@ -315,10 +315,10 @@ class Builder:
     @contextmanager
     def loop(self, start: Operand, end: Operand, step: Operand = 1,
              carried: Sequence[Register] = ()) -> Iterator[Loop]:
-        """``for (index = start; index < end; index += step)``; zero turns where start >= end.
+        """``for (index = start; index < end; index += step)``; none where start >= end.
 
-        ``carried`` are the starting values of what changes from turn to turn; set ``loop.carried`` to the new ones
-        in the body, and read ``loop.results`` after it.
+        ``carried`` are the starting values of what changes from iteration to iteration; set ``loop.carried`` to the
+        new ones in the body, and read ``loop.results`` after it.
         """
         loop = Loop(self, start, end, step, carried)
         yield loop

@@ -89,10 +89,6 @@ def _intrinsic(name: str) -> Callable[..., Register]:
     return lambda x: x.builder.intrinsic(name, x)
 
 
-def _fma(x: Register, y: Register, z: Register) -> Register:
-    return x.builder.fma(x, y, z)
-
-
 # -- floor division ------------------------------------------------------------------------------------------------
 
 
@@ -136,19 +132,20 @@ def _with_small_quotient(x: Register, size: Register) -> Register:
     limit, far = size * 2.0 ** _DIGITS[x.type.scalar], size * unit
     farther = far * unit
 
-    def turn(left: Register) -> list[Register]:
+    def iteration(left: Register) -> list[Register]:
         length = absolute(left)
         # In steps of such units no quotient overflows.
         step = b.where(length >= farther, farther, b.where(length >= far, far, size))
         return [b.where(length > limit, b.fma(-(left / step), step, left), left)]
 
-    return b.repeat([x], lambda left: b.any_lane(absolute(left) > limit), turn, unlikely=True)[0]
+    return b.repeat([x], lambda left: b.any_lane(absolute(left) > limit), iteration, unlikely=True)[0]
 
 
 FUNCTIONS: dict[str, Callable[..., Register]] = {
     "equal": Register.equal, "not_equal": Register.not_equal, "less": operator.lt, "less_equal": operator.le,
     "negative": operator.neg, "absolute": absolute, "sign": sign,
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv, "fma": _fma,
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "fma": lambda x, y, z: x.builder.fma(x, y, z),
     "maximum": maximum, "minimum": minimum,
     "floor": floor, "ceil": _intrinsic("ceil"), "round": _intrinsic("roundeven"), "truncate": truncate,
     "is_nan": Register.is_nan, "is_inf": is_infinite, "is_finite": is_finite,

@@ -47,21 +47,9 @@ def _intrinsic(name: str) -> Callable[..., Register]:
     return lambda x, *rest: x.builder.intrinsic(name, x, *rest)
 
 
-def _absolute(x: Register) -> Register:
-    return x.builder.where(x < 0, -x, x)
-
-
 def _sign(x: Register) -> Register:
     b = x.builder
     return b.intrinsic("smax", b.intrinsic("smin", x, 1), -1)
-
-
-def _shift_left(x: Register, y: Register) -> Register:
-    return _unless_all_gone(x.shift_left(y), y)
-
-
-def _shift_right(x: Register, y: Register) -> Register:
-    return _unless_all_gone(x.shift_right(y), y)
 
 
 def _unless_all_gone(shifted: Register, y: Register) -> Register:
@@ -180,12 +168,12 @@ def _constant_power(x: Register, exponent: int) -> Register:
 def _any_power(x: Register, y: Register) -> Register:
     b = x.builder
 
-    def turn(base: Register, exponent: Register, result: Register) -> list[Register]:
+    def iteration(base: Register, exponent: Register, result: Register) -> list[Register]:
         multiplied = b.where((exponent & 1).not_equal(0), result * base, result)
         return [base * base, exponent.shift_right(1), multiplied]
 
     one = b.constant(x.type, 1)
-    return b.repeat([x, y, one], lambda base, exponent, result: b.any_lane(exponent.not_equal(0)), turn)[2]
+    return b.repeat([x, y, one], lambda base, exponent, result: b.any_lane(exponent.not_equal(0)), iteration)[2]
 
 
 # -- tables --------------------------------------------------------------------------------------------------------
@@ -198,12 +186,13 @@ _WRAPPING: dict[str, Callable[..., Register]] = {
     "equal": Register.equal, "not_equal": Register.not_equal,
     "is_nan": _everywhere(False), "is_inf": _everywhere(False), "is_finite": _everywhere(True),
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
-    "bitwise_not": operator.invert, "shift_left": _shift_left,
+    "bitwise_not": operator.invert, "shift_left": lambda x, y: _unless_all_gone(x.shift_left(y), y),
 }
 
 SIGNED: dict[str, Callable[..., Register]] = {
     **_WRAPPING,
-    "absolute": _absolute, "sign": _sign, "maximum": _intrinsic("smax"), "minimum": _intrinsic("smin"),
+    "absolute": lambda x: x.builder.where(x < 0, -x, x), "sign": _sign,
+    "maximum": _intrinsic("smax"), "minimum": _intrinsic("smin"),
     "less": operator.lt, "less_equal": operator.le, "shift_right": _shift_right_signed,
     "floordivide": partial(_quotient, is_signed=True), "modulo": partial(_remainder, is_signed=True),
     "power": _signed_power,
@@ -213,7 +202,7 @@ UNSIGNED: dict[str, Callable[..., Register]] = {
     **_WRAPPING,
     "absolute": _itself, "sign": lambda x: x.builder.intrinsic("umin", x, 1), "maximum": _intrinsic("umax"),
     "minimum": _intrinsic("umin"), "less": Register.below, "less_equal": Register.below_or_equal,
-    "shift_right": _shift_right,
+    "shift_right": lambda x, y: _unless_all_gone(x.shift_right(y), y),
     "floordivide": partial(_quotient, is_signed=False), "modulo": partial(_remainder, is_signed=False),
     "power": _unsigned_power,
 }

@@ -1,5 +1,6 @@
 """Floats of 16 and 8 bits, carried as their bits: to float32, exactly, and back, rounded to nearest even.
 
+>>> from nervure.types.dtype import float8_e4m3fn
 >>> format_of(float8_e4m3fn)
 Format(mantissa=3, bias=7, infinity=None, largest=126, nan=127, signed_zero=True)
 
@@ -20,9 +21,7 @@ import ml_dtypes
 from nervure.transformers.cpu.compile.codegen.scalars.floats import absolute
 from nervure.transformers.cpu.compile.llvm.register import Register
 from nervure.transformers.cpu.compile.llvm.types import F16, F32, F64, I8, I16, I32
-from nervure.types.dtype import DType, bfloat16, float8_e4m3fn, float8_e8m0fnu, float16
-
-__all__ = ["Format", "decode", "encode", "float8_e4m3fn", "format_of", "rounded_to_odd"]
+from nervure.types.dtype import DType, bfloat16, float8_e8m0fnu, float16
 
 _INFINITY = 0x7F800000  # float32's
 

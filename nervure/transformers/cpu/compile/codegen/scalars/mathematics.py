@@ -23,6 +23,10 @@ from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type,
 class Registers:
     """The namespace over the registers of a builder, of one float type."""
 
+    bits, is_nan = staticmethod(Register.bits), staticmethod(Register.is_nan)
+    equal, not_equal = staticmethod(Register.equal), staticmethod(Register.not_equal)
+    shift_left, shift_right = staticmethod(Register.shift_left), staticmethod(Register.shift_right)
+
     def __init__(self, builder: Builder, type: Type) -> None:
         self.builder, self.type = builder, type
 
@@ -52,34 +56,16 @@ class Registers:
     def round(self, x: Register) -> Register:
         return self.builder.intrinsic("roundeven", x)
 
-    def equal(self, x: Register, y: Operand) -> Register:
-        return x.equal(y)
-
-    def not_equal(self, x: Register, y: Operand) -> Register:
-        return x.not_equal(y)
-
-    def is_nan(self, x: Register) -> Register:
-        return x.is_nan()
-
     def where(self, condition: Register, x: Operand, y: Operand) -> Register:
         if not isinstance(x, Register) and not isinstance(y, Register):
             x = self.constant(x)
         return self.builder.where(condition, x, y)
-
-    def bits(self, x: Register) -> Register:
-        return x.bits()
 
     def from_bits(self, x: Register) -> Register:
         return x.bitcast(self.type.element)
 
     def sign_bit(self, x: Register) -> Register:
         return x.bits() < 0
-
-    def shift_left(self, x: Register, places: Operand) -> Register:
-        return x.shift_left(places)
-
-    def shift_right(self, x: Register, places: Operand) -> Register:
-        return x.shift_right(places)
 
     def resized(self, x: Register, bits: int) -> Register:
         return x.cast("zext" if bits > x.type.bits else "trunc", make_type(f"i{bits}", 1))
