@@ -6,7 +6,7 @@
 >>> nv.maximum(nv.constant([1, 5]), 3).tolist()
 [3.0, 5.0]
 
-``pointwise.pyi``, which is made from what stands here when the module has run, tells them to type checkers.
+``op_functions.pyi``, which is made from what stands here when the module has run, tells them to type checkers.
 """
 
 from __future__ import annotations
