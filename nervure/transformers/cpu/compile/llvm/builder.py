@@ -108,8 +108,9 @@ class Builder:
 
     def call(self, name: str, result: Type | None, *arguments: Register) -> Register:
         """A call of a function by name, which is declared."""
-        types = ", ".join([entry.type.text for entry in arguments])
-        self.declarations[name] = f"declare {result or 'void'} @{name}({types})"
+        if name not in self.declarations:
+            types = ", ".join([entry.type.text for entry in arguments])
+            self.declarations[name] = f"declare {result or 'void'} @{name}({types})"
         return self.call_pointer(Register(self, PTR, f"@{name}"), result, *arguments)
 
     def call_pointer(self, function: Register, result: Type | None, *arguments: Register) -> Register:
@@ -385,7 +386,7 @@ class Loop:
 
 
 def _listed(arguments: Sequence[Register]) -> str:
-    return ", ".join([repr(entry) for entry in arguments])
+    return ", ".join([f"{entry.type.text} {entry.text}" for entry in arguments])
 
 
 def _flattened(lines: Lines) -> Iterator[str]:

@@ -151,7 +151,7 @@ class Register:
         return int(text) if text.removeprefix("-").isdigit() else None
 
     def __repr__(self) -> str:
-        return f"{self.type} {self.text}"
+        return f"{self.type.text} {self.text}"
 
     def _as(self, other: Operand) -> Register:
         if isinstance(other, Register):
@@ -164,7 +164,7 @@ class Register:
         opcode, other = floats if self.type.is_float else integers, self._as(other)
         if opcode is None:
             raise InternalError(f"no such arithmetic on {self.type}")
-        return self.builder.emit(self.type, f"{opcode} {self.type} {self.text}, {other.text}")
+        return self.builder.emit(self.type, f"{opcode} {self.type.text} {self.text}, {other.text}")
 
     def _integer(self, opcode: str, other: Operand) -> Register:
         if self.type.is_float:

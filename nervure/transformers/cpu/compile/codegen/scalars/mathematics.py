@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
-from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, Format, Function
+from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, Function
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
 
@@ -28,11 +28,7 @@ class Registers:
     shift_left, shift_right = staticmethod(Register.shift_left), staticmethod(Register.shift_right)
 
     def __init__(self, builder: Builder, type: Type) -> None:
-        self.builder, self.type = builder, type
-
-    @property
-    def format(self) -> Format:
-        return DOUBLE if self.type.bits == 64 else FLOAT
+        self.builder, self.type, self.format = builder, type, DOUBLE if type.bits == 64 else FLOAT
 
     @property
     def double(self) -> Registers:
