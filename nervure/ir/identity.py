@@ -1,4 +1,4 @@
-"""What is compared by identity: a copy would be another one, so copying and pickling are errors that say so.
+"""Objects compared by identity: a copy would be another one, so copying and pickling are errors that say so.
 
 >>> import copy
 >>> class Node(Identity):

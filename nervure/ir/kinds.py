@@ -1,4 +1,4 @@
-"""What an op means: one of four kinds, each a base class with one method that states the meaning.
+"""The four kinds of meaning that an op can have, each a base class with one method that states it.
 
 * **Elementwise**: ``evaluate(self, s, x, ...)`` is an expression over scalars; ``s`` is the scalar namespace.
 * **View**: ``describe(self, *types)`` is an index translation, ``y[i] = x[f(i)]``, or a selector over several tensors.
@@ -83,7 +83,7 @@ class Elementwise(Pointwise, abstract=True):
 
     cost = 16
 
-    def evaluate(self, s: Any, *elements: Scalar) -> Scalar:
+    def evaluate(self, s: object, *elements: Scalar) -> Scalar:
         """The scalar expression, written with the scalar namespace ``s``."""
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""Ops without operands: where values come from.
+"""Leaves of the graph: the ops without operands, from which values come.
 
 >>> import numpy as np
 >>> import nervure as nv

@@ -14,7 +14,7 @@ f32[2, 3] Multiply(Add, Full)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar, Unpack
 
@@ -73,6 +73,18 @@ def as_value(operand: object, op: str = "operand", position: int | None = None) 
                     help="nv.constant and nv.placeholder belong to the front; use its functions for them")
 
 
+def _operator(name: str, swap: bool = False) -> Callable[[Operand, ValueLike], Value]:
+    """The method of a binary operator, which the op of that name computes."""
+    def method(self: Operand, other: ValueLike) -> Value:
+        if isinstance(other, (bool, int, float, complex, np.generic)):
+            other = self.full(other)
+        elif not isinstance(other, Operand):
+            return NotImplemented
+        left, right = (other, self) if swap else (self, other)
+        return registry[name](left, right).outputs[0]
+    return method
+
+
 class Operand(Frozen, Identity):
     """What values and ops with one output share: a type, and strict operators.
 
@@ -117,67 +129,24 @@ class Operand(Frozen, Identity):
         """The sum over some axes, which the result lacks."""
         return registry["Sum"](self, axes).outputs[0]
 
-    def _binary(self, name: str, other: ValueLike, swap: bool = False) -> Value:
-        if isinstance(other, (bool, int, float, complex, np.generic)):
-            other = self.full(other)
-        elif not isinstance(other, Operand):
-            return NotImplemented
-        left, right = (other, self) if swap else (self, other)
-        return registry[name](left, right).outputs[0]
-
-    def __add__(self, other: ValueLike) -> Value:
-        return self._binary("Add", other)
-
-    def __radd__(self, other: ValueLike) -> Value:
-        return self._binary("Add", other, True)
-
-    def __sub__(self, other: ValueLike) -> Value:
-        return self._binary("Subtract", other)
-
-    def __rsub__(self, other: ValueLike) -> Value:
-        return self._binary("Subtract", other, True)
-
-    def __mul__(self, other: ValueLike) -> Value:
-        return self._binary("Multiply", other)
-
-    def __rmul__(self, other: ValueLike) -> Value:
-        return self._binary("Multiply", other, True)
-
-    def __truediv__(self, other: ValueLike) -> Value:
-        return self._binary("Divide", other)
-
-    def __rtruediv__(self, other: ValueLike) -> Value:
-        return self._binary("Divide", other, True)
-
-    def __floordiv__(self, other: ValueLike) -> Value:
-        return self._binary("FloorDivide", other)
-
-    def __rfloordiv__(self, other: ValueLike) -> Value:
-        return self._binary("FloorDivide", other, True)
-
-    def __mod__(self, other: ValueLike) -> Value:
-        return self._binary("Mod", other)
-
-    def __rmod__(self, other: ValueLike) -> Value:
-        return self._binary("Mod", other, True)
-
-    def __pow__(self, other: ValueLike) -> Value:
-        return self._binary("Power", other)
-
-    def __rpow__(self, other: ValueLike) -> Value:
-        return self._binary("Power", other, True)
-
-    def __lt__(self, other: ValueLike) -> Value:
-        return self._binary("Less", other)
-
-    def __le__(self, other: ValueLike) -> Value:
-        return self._binary("LessEqual", other)
-
-    def __gt__(self, other: ValueLike) -> Value:
-        return self._binary("Greater", other)
-
-    def __ge__(self, other: ValueLike) -> Value:
-        return self._binary("GreaterEqual", other)
+    __add__ = _operator("Add")
+    __radd__ = _operator("Add", swap=True)
+    __sub__ = _operator("Subtract")
+    __rsub__ = _operator("Subtract", swap=True)
+    __mul__ = _operator("Multiply")
+    __rmul__ = _operator("Multiply", swap=True)
+    __truediv__ = _operator("Divide")
+    __rtruediv__ = _operator("Divide", swap=True)
+    __floordiv__ = _operator("FloorDivide")
+    __rfloordiv__ = _operator("FloorDivide", swap=True)
+    __mod__ = _operator("Mod")
+    __rmod__ = _operator("Mod", swap=True)
+    __pow__ = _operator("Power")
+    __rpow__ = _operator("Power", swap=True)
+    __lt__ = _operator("Less")
+    __le__ = _operator("LessEqual")
+    __gt__ = _operator("Greater")
+    __ge__ = _operator("GreaterEqual")
 
     def __neg__(self) -> Value:
         return registry["Negative"](self).outputs[0]

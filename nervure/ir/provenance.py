@@ -1,4 +1,4 @@
-"""Where a node comes from: the user's line, the name scope and the metadata in force when it was built.
+"""Provenance of nodes: the user's line, the name scope and the metadata in force when each was built.
 
 Scopes nest with ``/`` and count what is built inside them, so that names and random streams do not depend on what
 else the process has built:

@@ -1,4 +1,4 @@
-"""Whether two functions are the same up to names: one op for one op, in the order of the graph.
+"""Structural equality of functions: the same up to names, one op for one op, in the order of the graph.
 
 A function is compared by its text without what means nothing, which is names, labels and places. Parameters are
 known by position, variables by their first use and their type, arrays by their bits. Two ``x + x`` and one that

@@ -1,4 +1,4 @@
-"""Where in an interval a fraction lies, so that no rounding leaves the interval.
+"""Linear interpolation between bounds by a fraction, so that no rounding leaves the interval.
 
 >>> import nervure as nv
 >>> x, low, high = [nv.Parameter(nv.bfloat16, ()) for _ in range(3)]

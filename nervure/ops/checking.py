@@ -1,4 +1,4 @@
-"""What the type rules of several families ask: equal dimensions, axes in range, windows that fit.
+"""Checks that type rules share: equal dimensions, axes in range, windows that fit.
 
 >>> from nervure.ops import Parameter, Reverse
 >>> import nervure as nv

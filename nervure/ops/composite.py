@@ -1,4 +1,4 @@
-"""What composites share: they compute in the compute type, so that a low-precision result is rounded once.
+"""Composites in the compute type: a low-precision result is rounded once, at the end.
 
 A composite of several ops on float16 would round after each of them. One that derives from ``InComputeType`` states
 its formula and gets the conversions around it; an elementwise one needs no type rule either:

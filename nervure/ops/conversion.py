@@ -1,4 +1,4 @@
-"""From one element type to another, and values through which no derivative passes.
+"""Conversions of element types, bit casts, and values through which no derivative passes.
 
 >>> import nervure as nv
 >>> Convert(nv.Parameter(nv.float32, (3,)), nv.int8)

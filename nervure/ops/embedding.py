@@ -1,4 +1,4 @@
-"""From indices to vectors: a row of a table, or a one among zeros.
+"""Embeddings: rows of a table by their numbers, and one-hot vectors.
 
 >>> import nervure as nv
 >>> words = nv.Parameter(nv.int64, (2, 3))

@@ -1,4 +1,4 @@
-"""Elements chosen by data: three ways to address them, and for each a gather that reads and a scatter that writes.
+"""Gather and scatter: elements addressed by data, in three ways, each with an op that reads and one that writes.
 
 ======== ================================================== =====================================
 class    element ``[a..., i..., b...]`` of what is gathered  index

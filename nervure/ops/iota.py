@@ -1,4 +1,4 @@
-"""Tensors that are made of positions alone: counting, the identity matrix, triangles.
+"""Iota, which counts positions, and what is made with it: the identity matrix, triangular matrices.
 
 >>> import nervure as nv
 >>> Iota((2, 3), 1, nv.int32)

@@ -1,4 +1,4 @@
-"""Functions that keep the shape and whose elements depend on each other along some axes.
+"""Normalization along axes: functions that keep the shape and whose elements depend on each other.
 
 >>> import nervure as nv
 >>> Standardize(nv.Parameter(nv.float32, (8, 10)), [1])

@@ -1,4 +1,4 @@
-"""Ops that say when: assignment and sequencing, as a user wrote them.
+"""Sequencing: assignments and their order, as ops that say when something happens.
 
 They stand in graphs that are being built and are gone when a Function exists: placing (:mod:`nervure.front.placement`)
 turns them into single assignment. Each has an output, so that it can be a member of another; an op that is done for

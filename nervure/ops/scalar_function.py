@@ -1,4 +1,4 @@
-"""What is declared of a function of scalars, once, for all who ask: type rules, cost models, ops, tests.
+"""Declarations of scalar functions: type rule, cost, exactness and samples, stated once for ops, backends and tests.
 
 A function is a method of :class:`nervure.ops.scalar.ScalarNamespace`: its name, its operands and its meaning are the
 method's, and the facts stand above it.

@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice is computed once.
+"""Common subexpression elimination: what is computed twice is computed once.
 
 Ops are equal if they are of one class and have equal attributes and equal operands; the operands of a commutative
 op may stand in either order. What touches the world is never merged. Two reads of a variable are: both see its

@@ -1,5 +1,6 @@
-"""Dead code: what no result, update or effect needs is gone as soon as a Function is built, since it holds only what
-they reach. What remains is an update that stores what the variable already holds.
+"""Dead code elimination: without updates that store what the variable already holds.
+
+What no result, update or effect needs is gone as soon as a Function is built, since it holds only what they reach.
 
 >>> import nervure as nv
 >>> from nervure.ir.variable import Variable

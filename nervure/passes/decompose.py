@@ -1,4 +1,4 @@
-"""Composites written out: each becomes its decomposition, and what that contains in turn, down to what is supported.
+"""Decomposition of composites: each becomes what it is made of, and that in turn, down to what is supported.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (4,))

@@ -1,4 +1,4 @@
-"""Runs passes one after the other, and says which one it was when something goes wrong.
+"""The pass manager: runs passes one after the other, and names the one after which something is wrong.
 
 After each pass the types of parameters and results, the updates and the effects must be what they were, and all that is
 new must be well formed. ``NERVURE_DEBUG=passes`` (or ``flags.debug``) prints the function before and after every

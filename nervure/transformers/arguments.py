@@ -1,4 +1,4 @@
-"""What a caller passes, as an array of the declared type, or an error that names the parameter.
+"""Conversion of arguments: arrays of the declared types, or an error that names the parameter.
 
 >>> import numpy as np
 >>> from nervure.types.dtype import float32, int8

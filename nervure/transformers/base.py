@@ -1,4 +1,4 @@
-"""What every transformer is: a compiler of Functions for one device, and the owner of the state they share.
+"""The base of transformers: a compiler of Functions for one device, and the owner of the state they share.
 
 A backend writes two classes: a Transformer that says what it supports and compiles, and an Executable that
 runs. The contract of a call stands here, once for all: the arguments are checked before anything runs, and

@@ -1,5 +1,4 @@
-"""From the arguments of a call to arrays and to the values of symbols; everything is checked before
-anything runs.
+"""Argument binding: arrays, and the values of symbols, from what a call is given; all is checked before anything runs.
 
 Symbols that stand alone in a shape are read off; expressions in one unknown symbol are solved for it; then
 every dimension, bound and assumption is checked.

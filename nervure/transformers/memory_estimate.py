@@ -1,4 +1,4 @@
-"""How much memory a call needs, found before anything is allocated.
+"""Memory estimate: the most bytes that a call needs at one time, found before anything is allocated.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (1000,))

@@ -1,4 +1,4 @@
-"""What people write for axes, read into axes: lists, shapes with nested tuples, dicts and strings.
+"""Parsing of axes as people write them: lists, shapes with nested tuples, dicts and strings.
 
 >>> [str(one) for one in read_axes(["N=32, H=2*n"])]
 ['N: 32', 'H: 2*n']

@@ -1,4 +1,4 @@
-"""What is known of a tensor without computing it: element type and shape, later its layout; with axes, its meaning.
+"""Tensor descriptions: element type, shape, and layout where it is known; with axes, what the dimensions mean.
 
 A ``BasicTensorDescription`` is the type of a core value. It is immutable: ``with_`` makes another.
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: how they are known, and how they are read.
+"""Arrays of other libraries: recognised by their protocols, and read as arrays of NumPy.
 
 An array is what NumPy or the array API standard takes for one: what has ``__array__``, ``__array_interface__`` or
 ``__dlpack__``. That it knows nothing of us does not matter.

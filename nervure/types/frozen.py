@@ -1,4 +1,4 @@
-"""What never changes once it is made: setting a part of it is an error that says what to do instead.
+"""Immutable objects: setting a part of one is an error that says what to do instead.
 
 A constructor writes its parts with ``put``; nobody else does. A class says with ``_plural`` and ``_instead`` what the
 error calls its instances, and what to do.

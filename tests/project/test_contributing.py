@@ -73,7 +73,7 @@ def test_a_scalar_function_is_four_files(copy):
     assert len(follow(copy, "How to add a scalar function")) == 4
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_scalar_table.py",
         "tests/conformance/test_ops.py", "tests/conformance/test_derivatives.py", "tests/front/test_elementwise.py",
-        "tests/transformers/test_scalar.py", "tests/transformers/cpu/test_math_accuracy.py",
+        "tests/transformers/interpreter/test_scalar.py", "tests/transformers/cpu/test_math_accuracy.py",
         "-k", "cot and not document")
     run(copy, "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance/test_registry.py",
         "-k", "golden or composites or samples or lists")

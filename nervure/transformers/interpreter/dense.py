@@ -1,5 +1,7 @@
-"""Arrays without gaps, in row-major order. How an array lies in memory decides how NumPy rounds some functions, and in
-which order it adds. So what IEEE 754 does not fix is computed of dense copies, and depends on the elements alone.
+"""Dense copies of arrays: without gaps, in row-major order.
+
+How an array lies in memory decides how NumPy rounds some functions, and in which order it adds. So what IEEE 754 does
+not fix is computed of dense copies, and depends on the elements alone.
 
 >>> x = np.arange(6.0).reshape(2, 3)
 >>> [array.flags.c_contiguous for array in dense(x.T, np.broadcast_to(1.0, (3, 2)))]

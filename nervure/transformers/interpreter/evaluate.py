@@ -1,4 +1,4 @@
-"""One step a node: a function that takes its operands from a list of values and puts its results there.
+"""Evaluation of one op: a step that takes its operands from a list of values and puts its results there.
 
 What an op means is looked at once, when the step is made: its kind, its shapes with the symbols' values
 filled in, its plan.

@@ -1,5 +1,4 @@
-"""How an operand is read over a domain: as a NumPy view where the index map allows it, else by fancy
-indexing.
+"""Reads of an operand over a domain: NumPy views where the index map allows it, else fancy indexing.
 
 A read is planned once per shapes and then opened on arrays. What it gives has one dimension a dimension of
 the domain, of length 1 where the read does not depend on it, so that the elements broadcast against each

@@ -1,5 +1,4 @@
-"""How results are written and combined: into slices of the output where the index map is affine, else by
-flat indices.
+"""Writes and accumulation of results: into slices of the output where the index map is affine, else by flat indices.
 
 An output is a buffer in which elements add up. It takes the elements of one box at a time, over the
 dimensions of the domain that its write depends on; what a write does not depend on is reduced before:

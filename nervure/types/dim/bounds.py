@@ -1,4 +1,4 @@
-"""What values a polynomial can take: intervals, sharpened by eliminating one atom after another.
+"""Bounds of polynomials: interval analysis, sharpened by eliminating one atom after another.
 
 ``interval`` treats the atoms of a polynomial as independent. ``lower_bound`` also knows how they hang
 together: it replaces an atom by a polynomial below (or above) it, such as ``N//2`` by ``N/2``, and keeps the
