@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from nervure.errors import InternalError
-from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.ir import (
     DEFAULT_ORDER,
     Access,

@@ -83,7 +83,7 @@ LANES = 64
 BLOCK = 4096
 """The points of a block of such a reduction."""
 
-COMBINES = ("add", "multiply", "maximum", "minimum", "and", "or")
+COMBINERS = ("add", "multiply", "maximum", "minimum", "and", "or")
 
 # -- scalars and memory --------------------------------------------------------------------------------------
 

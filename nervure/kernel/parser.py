@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from nervure.errors import InternalError
 from nervure.ir.scanner import INTEGER, WORD, Scanner, token
 from nervure.kernel.ir import (
-    COMBINES,
+    COMBINERS,
     DEFAULT_ORDER,
     STRATEGIES,
     Apply,
@@ -62,8 +62,8 @@ INDENT = 2
 
 _KEYWORD = token(r"(?:for|check|prefetch)(?= )")
 _KIND = token(r"(?:reduce|fold|index)(?= )")
-_COMBINE = token("|".join(COMBINES))
-_COMBINERS = f"one of {', '.join(COMBINES)}"
+_COMBINE = token("|".join(COMBINERS))
+_COMBINERS = f"one of {', '.join(COMBINERS)}"
 _STRATEGY = token("|".join(STRATEGIES))
 _STRATEGIES = f"one of {', '.join(STRATEGIES)}"
 _GIVE = token(r"give(?= |$)")

@@ -24,7 +24,7 @@ from nervure.kernel.cluster import Copy, Step, cluster
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
-from nervure.kernel.lower import HostCall, Lowered, Memory
+from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
@@ -36,7 +36,7 @@ from nervure.memory.storage import Storage, StorageKind
 class KernelStep(NamedTuple):
     """A kernel, the memory of its buffers, and the step of the clustering that it belongs to."""
 
-    lowered: Lowered
+    lowered: LoweredKernel
     cluster: Step
 
     @property
@@ -151,7 +151,7 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     """The plan of a function without composites."""
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
-    memory = Memory(producers)
+    memory = BufferAssignment(producers)
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
@@ -171,13 +171,13 @@ def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> No
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
-def _planned(lowered: Lowered | HostCall, step: Step, machine: Machine) -> PlanStep:
+def _planned(lowered: LoweredKernel | HostCall, step: Step, machine: Machine) -> PlanStep:
     if isinstance(lowered, HostCall):
         return HostStep(*lowered, step)
     return KernelStep(_scheduled(lowered, machine), step)
 
 
-def _scheduled(lowered: Lowered, machine: Machine) -> Lowered:
+def _scheduled(lowered: LoweredKernel, machine: Machine) -> LoweredKernel:
     """The kernel in its simplest form, its loops in order, with the memory of the buffers that are left."""
     kernel = schedule_kernel(simplify_kernel(lowered.kernel), machine)
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
@@ -186,7 +186,7 @@ def _scheduled(lowered: Lowered, machine: Machine) -> Lowered:
     return lowered._replace(kernel=kernel, storages=kept)
 
 
-def _place_leaves(function: Function, memory: Memory) -> tuple[np.ndarray, ...]:
+def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndarray, ...]:
     """The arrays of constants; they, arguments and variables have their memory."""
     for number, parameter in enumerate(function.parameters):
         memory.places[parameter.value] = _storage(StorageKind.ARGUMENT, parameter.value, number)
@@ -203,11 +203,11 @@ def _place_leaves(function: Function, memory: Memory) -> tuple[np.ndarray, ...]:
 
 
 def _storage(kind: StorageKind, held: Any, number: int) -> Storage:
-    """Memory for what has a type."""
+    """BufferAssignment for what has a type."""
     return Storage(kind, held.dtype, held.shape, number)
 
 
-def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> list[Storage]:
+def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignment) -> list[Storage]:
     """The memory of roots: computed values lie there from the start, what is copied gets there by a step."""
     copied = {step.root for step in clusters if isinstance(step, Copy)}
     roots = []
@@ -219,8 +219,8 @@ def _place_roots(function: Function, clusters: list[Step], memory: Memory) -> li
     return roots
 
 
-def _place_values(clusters: list[Step], memory: Memory) -> None:
-    """Memory for the time of the call for what is stored and is no root."""
+def _place_values(clusters: list[Step], memory: BufferAssignment) -> None:
+    """BufferAssignment for the time of the call for what is stored and is no root."""
     for value in [value for step in clusters for value in step.stored]:
         if value not in memory.places:
             memory.places[value] = memory.temporary(value.dtype, value.shape, value)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from nervure.errors import InternalError
-from nervure.kernel.combining import FUNCTIONS
+from nervure.kernel.combiners import FUNCTIONS
 from nervure.kernel.dependence import conflicting_accesses
 from nervure.kernel.ir import (
     Access,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nervure.errors import InternalError
-from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.interpret import Accumulator, interpret
-from nervure.kernel.ir import BLOCK, COMBINES, LANES, Buffer, Kernel, Prefetch
+from nervure.kernel.ir import BLOCK, COMBINERS, LANES, Buffer, Kernel, Prefetch
 from nervure.kernel.parser import parse_kernel
 from nervure.kernel.verify import verify_kernel
 from nervure.transformers.interpreter.scalar import NumPyScalars
@@ -132,7 +132,7 @@ def test_points_of_several_indices_are_in_row_major_order():
     assert run(Kernel("sum", (x, y), top.body), {}, x=values)[0]["y"][0] == in_one_order(values)
 
 
-@pytest.mark.parametrize("combine", COMBINES)
+@pytest.mark.parametrize("combine", COMBINERS)
 @pytest.mark.parametrize("dtype", [bool_, int8, uint8, float32], ids=str)
 def test_units_change_nothing(combine, dtype):
     if dtype.is_float and combine in ("and", "or"):

@@ -7,9 +7,9 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.kernel.lower import Memory
-from nervure.kernel.lower.kernels import place_in
-from nervure.kernel.points import Flat
+from nervure.kernel.coordinates import Flat
+from nervure.kernel.lower import BufferAssignment
+from nervure.kernel.lower.builder import place_in
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import index
 from nervure.types.layout import Layout, column_major, row_major
@@ -56,7 +56,7 @@ def test_kernels_write_and_read_where_a_layout_says(layout, monkeypatch):
     """Each of these stores values between its kernels: of loops, blocks, reshapes, segments and scatters."""
     made = []
 
-    def laid_out(memory: Memory, dtype, shape, value) -> Storage:
+    def laid_out(memory: BufferAssignment, dtype, shape, value) -> Storage:
         is_whole = shape == value.shape and dtype is value.dtype
         made.append(Storage(StorageKind.TEMPORARY, dtype, shape, len(memory.held), layout(shape) if is_whole else None))
         memory.held[made[-1]] = value
@@ -72,7 +72,7 @@ def test_kernels_write_and_read_where_a_layout_says(layout, monkeypatch):
     arguments = [numbers(6, 4), numbers(2, 20_000), np.array([5, 0, 5])]
     with Loops() as loops:
         expected = loops.compile(function)(arguments)
-        monkeypatch.setattr(Memory, "temporary", laid_out)
+        monkeypatch.setattr(BufferAssignment, "temporary", laid_out)
         got = loops.compile(function)(arguments)
     assert [each.tobytes() for each in got] == [each.tobytes() for each in expected]
     assert len([each for each in made if each.layout is not None]) >= 4

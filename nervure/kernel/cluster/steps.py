@@ -18,13 +18,10 @@ from typing import ClassVar, Protocol
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, segments_of
 from nervure.kernel.lower.blocks import lower_blocks
-from nervure.kernel.lower.columns import lower_cross_rows
-from nervure.kernel.lower.host import lower_host
-from nervure.kernel.lower.kernels import HostCall, Lowered, Memory
-from nervure.kernel.lower.pointwise import lower_copy, lower_pointwise
-from nervure.kernel.lower.rows import lower_rows
+from nervure.kernel.lower.builder import BufferAssignment, HostCall, LoweredKernel, lower_host
+from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
-from nervure.kernel.lower.segments import lower_segments
+from nervure.kernel.lower.segments import lower_copy, lower_pointwise, lower_segments
 from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
@@ -51,7 +48,7 @@ class Step(Protocol):
     def why_apart(self, op: Op) -> str:
         """Why one of its ops is not in the step that makes the last of its operands."""
 
-    def lower(self, memory: Memory) -> Sequence[Lowered | HostCall]:
+    def lower(self, memory: BufferAssignment) -> Sequence[LoweredKernel | HostCall]:
         """Its kernels, in the order in which they run. ``memory`` has a place for each value that is stored."""
 
     def level(self, op: Op) -> Level | None:
@@ -142,7 +139,7 @@ class Loops:
         """For what one of the ops has an element."""
         return self.levels.get(op)
 
-    def lower(self, memory: Memory) -> list[Lowered]:
+    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
         """One kernel or two, by the rule for its strategy."""
         return _RULES[self.strategy](self, memory)
 
@@ -233,7 +230,7 @@ class Copy(_Unshared):
         """It is no op of its own."""
         return "it is copied"
 
-    def lower(self, memory: Memory) -> list[Lowered]:
+    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
         """One kernel."""
         return lower_copy(self, memory)
 
@@ -285,7 +282,7 @@ class Segments(_OfOneOp):
         """Its loops are its own."""
         return "each of its parts is written by loops of its own"
 
-    def lower(self, memory: Memory) -> list[Lowered]:
+    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
         """One kernel, or one for each part."""
         return lower_segments(self, memory)
 
@@ -303,7 +300,7 @@ class Scatter(_OfOneOp):
         """Its places are its own."""
         return "it writes at places of its own"
 
-    def lower(self, memory: Memory) -> list[Lowered]:
+    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
         """A kernel that fills, one that writes, one that rounds where that is due."""
         return lower_scatter(self, memory)
 
@@ -321,7 +318,7 @@ class Host(_OfOneOp):
         """It has no kernel."""
         return "it runs in Python"
 
-    def lower(self, memory: Memory) -> list[HostCall]:
+    def lower(self, memory: BufferAssignment) -> list[HostCall]:
         """The call."""
         return lower_host(self, memory)
 

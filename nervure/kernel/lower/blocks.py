@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.coordinates import Flat, Point, position, through
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.kernels import (
-    Lowered,
-    Maker,
-    Memory,
+from nervure.kernel.lower.builder import (
+    BufferAssignment,
+    KernelBuilder,
+    LoweredKernel,
     loops_over,
     nested,
     row_offset,
     row_point,
     unit,
 )
-from nervure.kernel.lower.totals import Totals, note
-from nervure.kernel.points import Flat, Point, position, through
+from nervure.kernel.lower.rows import Totals, note
 from nervure.memory.storage import Storage
 from nervure.types.dim import DimLike, dim_min, index, product
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Loops
 
 
-def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
+def lower_blocks(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
     """Two kernels."""
     assert step.reduced is not None
     first = _Blocks(step, memory)
@@ -40,7 +40,7 @@ def lower_blocks(step: Loops, memory: Memory) -> list[Lowered]:
 
 
 class _Blocks:
-    def __init__(self, step: Loops, memory: Memory) -> None:
+    def __init__(self, step: Loops, memory: BufferAssignment) -> None:
         self._step, self._memory = step, memory
         self._reduced = step.reduced or ()
         self._kept = step.kept_axes
@@ -49,13 +49,13 @@ class _Blocks:
         self._count = -(-self._size // BLOCK)
         self._partial: list[tuple[Value, str, Storage]] = []
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredKernel:
         """The totals of the blocks."""
         step, rank = self._step, len(self._step.shape)
         block, lane = LoopIndex(rank), LoopIndex(rank + 1)
         length = self._size if self._count == 1 else dim_min(BLOCK, self._size - block.dim * BLOCK)
-        maker = Maker(self._memory, step.shape, step.levels, [(block, self._count), (lane, BLOCK)])
-        elements = maker.elements
+        builder = KernelBuilder(self._memory, step.shape, step.levels, [(block, self._count), (lane, BLOCK)])
+        elements = builder.elements
         point = self._point(block.dim * BLOCK + lane.dim)
         with elements.body() as body:
             with elements.body() as turn:
@@ -64,54 +64,55 @@ class _Blocks:
                         elements.of(value, point)
                 for value in step.stored:
                     if step.levels[value.op] is Level.FULL:
-                        buffer = maker.buffer(self._memory.of(value), "out")
-                        maker.store(buffer, self._memory.position(value, point), elements.of(value, point))
+                        buffer = builder.buffer(self._memory.of(value), "out")
+                        builder.store(buffer, self._memory.position(value, point), elements.of(value, point))
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
-                totals = Totals(maker, ending, point)
+                totals = Totals(builder, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
             elements.statements.add(Reduce(results, totals.combine, ((lane, length),), tuple(turn.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
                 place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
                 self._partial.append((value, name, place))
-                maker.store(maker.buffer(place, "out"), position((block.dim, *self._row_point), place.shape), result)
+                offset = position((block.dim, *self._row_point), place.shape)
+                builder.store(builder.buffer(place, "out"), offset, result)
         loops = [(block, self._count), *loops_over(step.shape, self._kept)]
-        return maker.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
+        return builder.finish("blocks", nested(loops, body.list, vector=False), product(step.shape), step.ops)
 
-    def combined(self) -> Lowered:
+    def combined(self) -> LoweredKernel:
         """The totals of the rows, and what is computed of them."""
         step, rank = self._step, len(self._step.shape)
         block = LoopIndex(rank)
-        maker = Maker(self._memory, step.shape, step.levels, [(block, self._count)])
-        elements = maker.elements
+        builder = KernelBuilder(self._memory, step.shape, step.levels, [(block, self._count)])
+        elements = builder.elements
         scalars: list[Scalar] = []
         with elements.body() as body:
             for _, combine, place in self._partial:
-                total = maker.scratch(place.dtype, 1)
-                maker.store(total, 0, unit(combine, place.dtype))
+                total = builder.scratch(place.dtype, 1)
+                builder.store(total, 0, unit(combine, place.dtype))
                 with elements.body() as turn:
-                    part = elements.load(maker.buffer(place), position((block.dim, *self._row_point), place.shape))
-                    maker.store(total, 0, part, combine)
+                    part = elements.load(builder.buffer(place), position((block.dim, *self._row_point), place.shape))
+                    builder.store(total, 0, part, combine)
                 elements.statements.add(For(block, self._count, tuple(turn.list)))
                 result = Variable(place.dtype)
                 elements.statements.add(Load(result, total, elements.address(0)))
                 scalars.append(result)
             note(elements, [entry[0] for entry in self._partial], scalars)
-            self._row_ops(maker)
+            self._row_ops(builder)
         loops = loops_over(step.shape, self._kept)
         nest = nested(loops, body.list, vector=False, parallel=False)
-        return maker.finish("totals", nest, product(step.kept) * self._count, step.ops)
+        return builder.finish("totals", nest, product(step.kept) * self._count, step.ops)
 
-    def _row_ops(self, maker: Maker) -> None:
-        step, elements = self._step, maker.elements
+    def _row_ops(self, builder: KernelBuilder) -> None:
+        step, elements = self._step, builder.elements
         for op in step.ops:
             if step.levels[op] is Level.ROW and self._memory.ops.kind(op) is OpKind.POINTWISE:
                 for value in op.outputs:
                     elements.rows[value] = elements.of(value, row_point(step, value))
         for value in step.stored:
             if step.levels[value.op] is Level.ROW:
-                buffer = maker.buffer(self._memory.of(value), "out")
-                maker.store(buffer, row_offset(step, value, self._memory), elements.rows[value])
+                buffer = builder.buffer(self._memory.of(value), "out")
+                builder.store(buffer, row_offset(step, value, self._memory), elements.rows[value])
 
     def _point(self, place: DimLike) -> Point:
         """The point of the tensor at a place among the reduced axes."""

@@ -1,42 +1,85 @@
-"""Row kernels: loops over rows, and inside a row one run for each phase, with the row's data still in cache.
+"""Multi-pass row kernels: loops over rows, and inside a row one pass for each phase, with its data still in cache.
 
 A softmax is three runs over each row: the maximum; the exponentials and their sum; the quotients. What one run
 computes and a later one needs is computed again where that is cheap, else kept in the result itself or in scratch
 memory of the row's length.
 
 The last axis runs in lanes. Where it is reduced, the lanes share a row; else each lane has a row of its own.
+
+Cross-row reductions are made on the way. One numbers the rows, divides them into blocks of 4,096, and in each block
+adds up the rows k, k + 64, k + 128, ... in order for each of 64 lanes. So the loop that threads share runs over the
+lanes of all blocks, and one inside of it over the rows of a lane. The totals of a lane, as many as a row has elements,
+stay in the cache meanwhile. A second kernel combines the lanes by the tree and the blocks in order, as any reduction
+does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
-from nervure.kernel.ir import Buffer, Fold, Reduce, Statement, Variable
+from nervure.kernel.coordinates import Coordinates, Flat, Point, through
+from nervure.kernel.ir import BLOCK, LANES, Buffer, Fold, For, Load, Reduce, Scalar, Statement, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
-from nervure.kernel.lower.kernels import (
+from nervure.kernel.lower.builder import (
+    BufferAssignment,
     Indices,
-    Lowered,
-    Maker,
-    Memory,
+    KernelBuilder,
+    LoweredKernel,
     here,
     loops_over,
     nested,
     row_point,
     row_position,
+    unit,
 )
 from nervure.kernel.lower.scalars import converted
-from nervure.kernel.lower.totals import Totals, note
-from nervure.kernel.points import Coordinates
-from nervure.types.dim import DimLike, product
+from nervure.kernel.lower.values import ValueLowering
+from nervure.memory.storage import Storage
+from nervure.types.dim import DimLike, dim_min, index, product
 
 if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Loops
 
 
-def lower_rows(step: Loops, memory: Memory) -> list[Lowered]:
+class Totals:
+    """The scalars that are combined, each for the output in ``places`` by the combiner in ``combine``.
+
+    Ops with combiners of their own are left in ``folds``.
+    """
+
+    def __init__(self, builder: KernelBuilder, ops: Iterable[Op], point: Point) -> None:
+        analysis, elements = builder.memory.ops, builder.elements
+        self.places: list[Value] = []
+        self.values: list[Scalar] = []
+        self.folds: list[Op] = []
+        combine: list[str] = []
+        for op in ops:
+            structure = analysis.structure(op)
+            if not isinstance(structure.combine, str):
+                self.folds.append(op)
+                continue
+            given = elements.body_at(op, point)
+            for output, value in zip(op.outputs, given if isinstance(given, tuple) else (given,), strict=True):
+                self.places.append(output)
+                self.values.append(converted(elements.statements, value, (structure.accumulate or value.dtype).compute))
+                combine.append(structure.combine)
+        self.combine = tuple(combine)
+
+
+def note(elements: ValueLowering, places: Sequence[Value], results: Sequence[Scalar]) -> None:
+    """The results as row values, in the types of the ops' outputs; integers wrap as the sum itself does."""
+    s = elements.scalars()
+    for output, result in zip(places, results, strict=True):
+        elements.rows[output] = (s.wrap if output.dtype.is_integer else s.convert)(result, output.dtype)
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+def lower_rows(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
     """One kernel."""
     return [Rows(step, memory).lowered()]
 
@@ -46,22 +89,22 @@ class Rows:
     ``places``, by default at their own index.
     """
 
-    def __init__(self, step: Loops, memory: Memory, more: Indices = (),
+    def __init__(self, step: Loops, memory: BufferAssignment, more: Indices = (),
                  places: Mapping[LoopIndex, DimLike] | None = None) -> None:
         assert step.reduced is not None
         self._step, self._memory = step, memory
-        self._maker = Maker(memory, step.shape, step.levels, more)
-        self._elements = self._maker.elements
+        self._builder = KernelBuilder(memory, step.shape, step.levels, more)
+        self._elements = self._builder.elements
         self._reduced = list(step.reduced)
         self._along_row = step.has_lanes_along_row
         self._places = places or {}
         self._point = self._at(here(step.shape))
         self._held = self._plan_held()
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredKernel:
         """The kernel."""
         body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._along_row)
-        return self._maker.finish("rows", body, product(self._step.shape), self._step.ops)
+        return self._builder.finish("rows", body, product(self._step.shape), self._step.ops)
 
     def _row(self) -> list[Statement]:
         """What is done for one row."""
@@ -71,9 +114,9 @@ class Rows:
                 self._run(phase)
             for value in self._step.stored:
                 if self._step.levels[value.op] is Level.ROW:
-                    buffer = self._maker.buffer(self._memory.of(value), "out")
+                    buffer = self._builder.buffer(self._memory.of(value), "out")
                     place = self._memory.position(value, self._at(row_point(self._step, value)))
-                    self._maker.store(buffer, place, self._elements.rows[value])
+                    self._builder.store(buffer, place, self._elements.rows[value])
         return row.list
 
     def _at(self, coordinates: Coordinates) -> Coordinates:
@@ -107,7 +150,7 @@ class Rows:
                 for value in op.outputs:
                     elements.of(value, self._point)
             stores = self._stores(phase)
-            totals = Totals(self._maker, ending, self._point)
+            totals = Totals(self._builder, ending, self._point)
         elements.held = {}
         if totals.values:
             results = tuple([Variable(value.dtype) for value in totals.values])
@@ -125,11 +168,11 @@ class Rows:
         step, point, count = self._step, self._point, len(self._elements.statements.list)
         for value in step.stored:
             if step.levels[value.op] is Level.FULL and step.phases[value.op] == phase:
-                buffer = self._maker.buffer(self._memory.of(value), "inout" if value in self._held else "out")
-                self._maker.store(buffer, self._memory.position(value, point), self._elements.of(value, point))
+                buffer = self._builder.buffer(self._memory.of(value), "inout" if value in self._held else "out")
+                self._builder.store(buffer, self._memory.position(value, point), self._elements.of(value, point))
         for value, (buffer, offset) in self._held.items():
             if buffer.role == "scratch" and step.phases[value.op] == phase:
-                self._maker.store(buffer, offset, self._elements.of(value, point))
+                self._builder.store(buffer, offset, self._elements.of(value, point))
         return len(self._elements.statements.list) > count
 
     def _fold(self, op: Op, loops: list[tuple[LoopIndex, Any]]) -> None:
@@ -158,10 +201,113 @@ class Rows:
         held: dict[Value, tuple[Buffer, Any]] = {}
         for value in step.reloaded:
             if value in step.stored:
-                buffer = self._maker.buffer(self._memory.of(value), "inout")
+                buffer = self._builder.buffer(self._memory.of(value), "inout")
                 held[value] = buffer, self._memory.position(value, self._point)
             else:
                 size = product([step.shape[axis] for axis in self._reduced])
-                buffer = self._maker.scratch(value.dtype, size)
+                buffer = self._builder.scratch(value.dtype, size)
                 held[value] = buffer, row_position(step.shape, self._reduced)
         return held
+
+
+# -- cross-row reductions ------------------------------------------------------------------------------------------
+
+
+def lower_cross_rows(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
+    """Two kernels."""
+    first = _Lanes(step, memory)
+    return [first.lowered(), first.combined()]
+
+
+class _Lanes(Rows):
+    """The row kernel of such a step, whose rows are found by a lane and a turn, and the kernel that follows it."""
+
+    def __init__(self, step: Loops, memory: BufferAssignment) -> None:
+        rank, rows = len(step.shape), product(step.kept)
+        self._rows = rows
+        self._lane, self._turn = LoopIndex(rank), LoopIndex(rank + 1)
+        lane, turn = self._lane.dim, self._turn.dim
+        self._blocks = -(-rows // BLOCK)
+        block: DimLike = 0 if self._blocks == 1 else lane // LANES
+        first = lane if self._blocks == 1 else lane % LANES
+        self._turns = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
+        row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
+        self._partial: list[tuple[Value, str, Storage]] = []
+        self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
+        more = [(self._lane, self._lanes), (self._turn, BLOCK // LANES)]
+        places = {LoopIndex(axis): entry for axis, entry in zip(step.kept_axes, row, strict=True)}
+        super().__init__(step, memory, more, places)
+        self._row_length = product([step.shape[axis] for axis in self._reduced])
+
+    def lowered(self) -> LoweredKernel:
+        """The rows, and the totals of each lane."""
+        rows = self._row()
+        with self._elements.body() as body:
+            for _, combine, place in self._partial:
+                with self._elements.body() as empty:
+                    self._builder.store(self._builder.buffer(place), self._own_place(), unit(combine, place.dtype))
+                loops = loops_over(self._step.shape, self._reduced)
+                body.list.extend(nested(loops, empty.list, parallel=False))
+            body.list.append(For(self._turn, self._turns, tuple(rows)))
+        loop = For(self._lane, self._lanes, tuple(body.list), parallel=True)
+        return self._builder.finish("rows", [loop], product(self._step.shape), self._step.ops)
+
+    def _own_place(self) -> DimLike:
+        """Where the totals of the lane are."""
+        return self._lane.dim * self._row_length + row_position(self._step.shape, self._reduced)
+
+    def _stores(self, phase: int) -> bool:
+        found = super()._stores(phase)
+        if phase != self._step.last_run:
+            return found
+        totals = Totals(self._builder, self._step.cross_row, self._point)
+        for value, combine, total in zip(totals.places, totals.combine, totals.values, strict=True):
+            lengths = [self._step.shape[axis] for axis in self._reduced]
+            place = self._memory.temporary(total.dtype, (self._blocks * LANES, *lengths), value)
+            self._partial.append((value, combine, place))
+            self._builder.store(self._builder.buffer(place, "inout"), self._own_place(), total, combine)
+        return True
+
+    def combined(self) -> LoweredKernel:
+        """The lanes and blocks of each column combined."""
+        step, memory, rank = self._step, self._memory, len(self._step.shape)
+        lane = LoopIndex(rank + 1)
+        block: DimLike = 0 if self._blocks == 1 else LoopIndex(rank).dim
+        builder = KernelBuilder(memory, step.shape, step.levels, [(LoopIndex(rank), self._blocks), (lane, LANES)])
+        elements, column = builder.elements, row_position(step.shape, self._reduced)
+        results: list[Scalar] = []
+        with elements.body() as body:
+            for value, combine, place in self._partial:
+                with elements.body() as inner:
+                    part = elements.load(builder.buffer(place), (block * LANES + lane.dim) * self._row_length + column)
+                total = Variable(place.dtype)
+                lanes = dim_min(LANES, self._rows - block * BLOCK)
+                reduce = Reduce((total,), (combine,), ((lane, lanes),), tuple(inner.list), (part,))
+                results.append(self._over_blocks(builder, value, combine, reduce, column))
+            note(elements, [value for value, _, _ in self._partial], results)
+            point = tuple([index(axis) for axis in self._reduced])
+            for value in step.stored:
+                if step.levels[value.op] is Level.CROSS_ROW:
+                    buffer = builder.buffer(memory.of(value), "out")
+                    builder.store(buffer, memory.position(value, point), elements.rows[value])
+        loops = loops_over(step.shape, self._reduced)
+        return builder.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
+                            step.cross_row)
+
+    def _over_blocks(self, builder: KernelBuilder, value: Value, combine: str, reduce: Reduce,
+                     column: DimLike) -> Scalar:
+        """The totals of the blocks, of which each is this reduction, combined in order."""
+        statements, (total,) = builder.elements.statements, reduce.results
+        if self._blocks == 1:
+            statements.add(reduce)
+            return total
+        lengths = tuple([self._step.shape[axis] for axis in self._reduced])
+        sums = builder.buffer(self._memory.temporary(total.dtype, lengths, value), "inout")
+        builder.store(sums, column, unit(combine, total.dtype))
+        with builder.elements.body() as turn:
+            turn.add(reduce)
+            builder.store(sums, column, total, combine)
+        statements.add(For(LoopIndex(len(self._step.shape)), self._blocks, tuple(turn.list)))
+        result = Variable(total.dtype)
+        statements.add(Load(result, sums, builder.elements.address(column)))
+        return result

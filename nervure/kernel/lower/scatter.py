@@ -13,10 +13,10 @@ from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.kernels import (
-    Lowered,
-    Maker,
-    Memory,
+from nervure.kernel.lower.builder import (
+    BufferAssignment,
+    KernelBuilder,
+    LoweredKernel,
     here,
     loops_over,
     lower_store,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Scatter
 
 
-def lower_scatter(step: Scatter, memory: Memory) -> list[Lowered]:
+def lower_scatter(step: Scatter, memory: BufferAssignment) -> list[LoweredKernel]:
     """A kernel that fills the outputs, one that writes into them, and one that rounds what adds up in a wider type."""
     structure = memory.ops.structure(step.op)
     targets = [_target(memory, structure, output) for output in step.op.outputs]
@@ -43,46 +43,47 @@ def lower_scatter(step: Scatter, memory: Memory) -> list[Lowered]:
     return [*filled, _written(step, memory, structure, targets), *rounded]
 
 
-def _target(memory: Memory, structure: Structure, output: Value) -> Storage:
+def _target(memory: BufferAssignment, structure: Structure, output: Value) -> Storage:
     """Where the writes go: the output itself, unless it is too narrow to add up in."""
     if structure.combine in (None, "set") or output.dtype.compute is output.dtype:
         return memory.of(output)
     return memory.temporary(output.dtype.compute, output.shape, output)
 
 
-def _filled(step: Scatter, memory: Memory, structure: Structure, output: Value, target: Storage) -> Lowered:
+def _filled(step: Scatter, memory: BufferAssignment, structure: Structure, output: Value,
+            target: Storage) -> LoweredKernel:
     point = here(output.shape)
 
-    def element(maker: Maker) -> Scalar:
+    def element(builder: KernelBuilder) -> Scalar:
         if structure.initial is None:
             return unit(None if callable(structure.combine) else structure.combine, target.dtype)
-        given = maker.elements.of(step.op.operands[structure.initial], point)
-        return converted(maker.elements.statements, given, target.dtype)
+        given = builder.elements.of(step.op.operands[structure.initial], point)
+        return converted(builder.elements.statements, given, target.dtype)
 
     return lower_store(memory, "fill", step.op, {step.op: None}, output.shape, target,
                        place_in(target, point, output.shape), element)
 
 
-def _rounded(step: Scatter, memory: Memory, output: Value, target: Storage) -> Lowered:
+def _rounded(step: Scatter, memory: BufferAssignment, output: Value, target: Storage) -> LoweredKernel:
     point = here(output.shape)
 
-    def element(maker: Maker) -> Scalar:
-        total = maker.elements.load(maker.buffer(target), place_in(target, point, output.shape))
-        return converted(maker.elements.statements, total, output.dtype)
+    def element(builder: KernelBuilder) -> Scalar:
+        total = builder.elements.load(builder.buffer(target), place_in(target, point, output.shape))
+        return converted(builder.elements.statements, total, output.dtype)
 
     return lower_store(memory, "round", step.op, {step.op: None}, output.shape, memory.of(output),
                        memory.position(output, point), element)
 
 
-def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[Storage]) -> Lowered:
+def _written(step: Scatter, memory: BufferAssignment, structure: Structure, targets: list[Storage]) -> LoweredKernel:
     op, domain, rank = step.op, structure.domain, len(structure.domain)
     shared = _shared_axes(structure)
     stripe, lane = LoopIndex(rank), LoopIndex(rank + 1)
     striped = shared == [rank - 1] and rank > 1
     width = _stripe(domain[-1]) if striped else STRIPE
     more = [(stripe, -(-domain[-1] // width)), (lane, width)] if striped else []
-    maker = Maker(memory, domain, {op: None}, more)
-    elements = maker.elements
+    builder = KernelBuilder(memory, domain, {op: None}, more)
+    elements = builder.elements
     point: tuple[DimLike, ...] = here(domain)
     if striped:
         point = (*point[:-1], stripe.dim * width + lane.dim)
@@ -94,7 +95,8 @@ def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[
             place = elements.place(op, access, elements.at(point))
             valid = elements.inside(place, output.shape) if access.drop else None
             element = converted(elements.statements, value, target.dtype)
-            maker.store(maker.buffer(target, "inout"), place_in(target, place, output.shape), element, combine, valid)
+            offset = place_in(target, place, output.shape)
+            builder.store(builder.buffer(target, "inout"), offset, element, combine, valid)
     loops: tuple[Statement, ...]
     if striped:
         inner = (For(lane, dim_min(width, domain[-1] - stripe.dim * width), tuple(body.list), vector=True),)
@@ -102,7 +104,7 @@ def _written(step: Scatter, memory: Memory, structure: Structure, targets: list[
         loops = nested(outer, inner, vector=False, parallel=more[0][1] != 1)
     else:
         loops = _ordered_loops(domain, shared, body.list)
-    return maker.finish("scatter", loops, product(domain), [op])
+    return builder.finish("scatter", loops, product(domain), [op])
 
 
 def _stripe(length: DimLike) -> int:

@@ -1,4 +1,6 @@
-"""Views of several parts (concatenations, padding): each part is written by loops of its own.
+"""Loops without reductions: every op at every point. Copies are such loops, too.
+
+Views of several parts (concatenations, padding): each part is written by loops of its own.
 
 Where all parts run along the leading axes, they share the loops over these: each turn writes all of its parts, whose
 borders lie in the same lines of memory.
@@ -8,19 +10,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nervure.kernel.analysis import segments_of
-from nervure.kernel.ir import Literal, Scalar
+from nervure.errors import InternalError
+from nervure.ir.op import Value
+from nervure.kernel.analysis import OpKind, segments_of
+from nervure.kernel.coordinates import Coordinates, compose, position
+from nervure.kernel.ir import Buffer, Literal, Scalar
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.kernels import Lowered, Maker, Memory, here, loops_over, lower_store, nested
-from nervure.kernel.points import Coordinates, compose
+from nervure.kernel.lower.builder import (
+    BufferAssignment,
+    KernelBuilder,
+    LoweredKernel,
+    here,
+    loops_over,
+    lower_store,
+    nested,
+)
 from nervure.types.dim import product
 from nervure.types.view.complex import Piece
 
 if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Segments
+    from nervure.kernel.cluster.steps import Copy, Loops, Segments
 
 
-def lower_segments(step: Segments, memory: Memory) -> list[Lowered]:
+def lower_pointwise(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
+    """One kernel."""
+    builder = KernelBuilder(memory, step.shape, step.levels)
+    elements, point = builder.elements, here(step.shape)
+    with elements.body() as body:
+        for op in step.ops:  # in order: a chain of ops is no chain of calls
+            for value in op.outputs if memory.ops.kind(op) is not OpKind.SEGMENTS else ():
+                elements.of(value, point)
+        for value in step.stored:
+            buffer = builder.buffer(memory.of(value), "out")
+            if memory.ops.kind(value.op) is OpKind.SEGMENTS:
+                _store_parts(step, builder, value, buffer)
+            else:
+                builder.store(buffer, memory.position(value, point), elements.of(value, point))
+    return [builder.finish("pointwise", nested(loops_over(step.shape), body.list), product(step.shape), step.ops)]
+
+
+def _store_parts(step: Loops, builder: KernelBuilder, value: Value, buffer: Buffer) -> None:
+    """Stores an element of each part of a view."""
+    for piece in segments_of(value.op):
+        at = step.row_point(piece.extents)
+        if at is None or piece.index_map is None or piece.operand is None:
+            raise InternalError(f"a part of {value.op!r} is not over the loops of {step}")
+        element = builder.elements.of(value.op.operands[piece.operand], compose(piece.index_map, at))
+        builder.store(buffer, builder.memory.position(value, shifted(piece, at)), element)
+
+
+def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
+    """One kernel, which writes a value where a root wants it."""
+    value, point = step.value, here(step.value.shape)
+    return [lower_store(memory, "copy", value.op, {}, value.shape, memory.roots[step.root],
+                        position(point, value.shape), lambda builder: builder.elements.of(value, point))]
+
+
+# -- views of several parts ----------------------------------------------------------------------------------------
+
+
+def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKernel]:
     """One kernel, or one for each part where they have too few rows in common."""
     return [_together(step, memory)] if step.together else [
         _alone(step, memory, piece) for piece in segments_of(step.op)]
@@ -31,32 +80,34 @@ def shifted(piece: Piece, point: Coordinates) -> Coordinates:
     return tuple([start + entry for start, entry in zip(piece.starts, point, strict=True)])
 
 
-def _alone(step: Segments, memory: Memory, piece: Piece) -> Lowered:
+def _alone(step: Segments, memory: BufferAssignment, piece: Piece) -> LoweredKernel:
     output, point = step.op.outputs[0], here(piece.extents)
     place = memory.position(output, shifted(piece, point))
     return lower_store(memory, "piece", step.op, {step.op: None}, piece.extents, memory.of(output), place,
-                       lambda maker: _element(maker, step, piece, point))
+                       lambda builder: _element(builder, step, piece, point))
 
 
-def _together(step: Segments, memory: Memory) -> Lowered:
+def _together(step: Segments, memory: BufferAssignment) -> LoweredKernel:
     output, pieces, shared = step.op.outputs[0], segments_of(step.op), step.shared
     rank = len(output.shape)
     loops = [[(LoopIndex(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
              for number, piece in enumerate(pieces)]
-    maker = Maker(memory, output.shape[:shared], {step.op: None}, [entry for entries in loops for entry in entries])
-    with maker.elements.body() as body:
-        buffer = maker.buffer(memory.of(output), "out")
+    more = [entry for entries in loops for entry in entries]
+    builder = KernelBuilder(memory, output.shape[:shared], {step.op: None}, more)
+    with builder.elements.body() as body:
+        buffer = builder.buffer(memory.of(output), "out")
         for number, piece in enumerate(pieces):
             point = (*here(output.shape[:shared]), *[index.dim for index, _ in loops[number]])
-            with maker.elements.body() as part:
-                maker.store(buffer, memory.position(output, shifted(piece, point)), _element(maker, step, piece, point))
+            with builder.elements.body() as part:
+                element = _element(builder, step, piece, point)
+                builder.store(buffer, memory.position(output, shifted(piece, point)), element)
             for statement in nested(loops[number], part.list, parallel=False):
                 body.add(statement)
     outer = nested(loops_over(output.shape[:shared]), body.list, vector=False)
-    return maker.finish("pieces", outer, product(output.shape), [step.op])
+    return builder.finish("pieces", outer, product(output.shape), [step.op])
 
 
-def _element(maker: Maker, step: Segments, piece: Piece, point: Coordinates) -> Scalar:
+def _element(builder: KernelBuilder, step: Segments, piece: Piece, point: Coordinates) -> Scalar:
     if piece.index_map is None or piece.operand is None:
         return Literal(piece.constant, step.op.outputs[0].dtype)
-    return maker.elements.of(step.op.operands[piece.operand], compose(piece.index_map, point))
+    return builder.elements.of(step.op.operands[piece.operand], compose(piece.index_map, point))

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from nervure.kernel.combining import keeps_units
+from nervure.kernel.combiners import keeps_units
 from nervure.kernel.ir import LANES, Reduce, Strategy, substituted, walk
 from nervure.kernel.schedule.vector_width import heavy_width, is_light
 from nervure.kernel.tuning import REDUCED_GROUPS, REGISTER_STATEMENTS, UNROLLED_POINTS, UNROLLED_SCALARS

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.dependence import NestedAccess, accesses_to_written
 from nervure.kernel.ir import (
     Access,

@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.errors import InvalidArgument
-from nervure.kernel.lower import Memory
+from nervure.kernel.lower import BufferAssignment
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.cache.codec import decode, encode
 from nervure.transformers.cpu.compiled import CompiledFunction
@@ -31,7 +31,7 @@ def test_what_is_never_stored_needs_no_memory():
 # -- memory that follows from a variable ---------------------------------------------------------------------------
 
 
-def derived(memory: Memory, dtype, shape, value) -> Storage:
+def derived(memory: BufferAssignment, dtype, shape, value) -> Storage:
     """What a call stores for itself as if it were made of the first variable, in rows that are padded."""
     layout = row_major(shape, sizes=(*shape[:-1], shape[-1] + 4))
     storage = Storage(StorageKind.DERIVED, dtype, shape, len(memory.held), layout, variable=0)
@@ -62,7 +62,7 @@ def test_derived_memory_is_in_the_plan_the_compiled_function_and_the_report(cpu,
     with nv.transformers.make_transformer("cpu") as other:
         usual = training(other)
         expected = [run(usual(x)) for _ in range(3)]
-    monkeypatch.setattr(Memory, "temporary", derived)
+    monkeypatch.setattr(BufferAssignment, "temporary", derived)
     step = training(cpu)
     assert [run(step(x)) for _ in range(3)] == expected
     compiled = step.executable.compilation.loaded.compiled
@@ -80,7 +80,7 @@ def test_derived_memory_comes_back_from_the_cache(tmp_path, monkeypatch):
         w, x = nv.variable((6, 64), 0.5), nv.placeholder((64,))
         e = nv.exp(w * 2.0)
         return cpu.computation([nv.sum(e, axis=0) + x, nv.sum(e, axis=1)], x)
-    monkeypatch.setattr(Memory, "temporary", derived)
+    monkeypatch.setattr(BufferAssignment, "temporary", derived)
     with flags.overriding(cache_directory=str(tmp_path / "kept"), cache_executables=True):
         cold, warm = [loss(nv.transformers.make_transformer("cpu")) for _ in range(2)]
         x = np.ones(64, np.float32)

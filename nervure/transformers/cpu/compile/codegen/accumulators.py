@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from nervure.kernel.combining import FUNCTIONS, unit
+from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.ir import LANES, Reduce
 from nervure.transformers.cpu.compile.codegen.context import Context, emit
 from nervure.transformers.cpu.compile.codegen.element import Element, literal, memory_types, select

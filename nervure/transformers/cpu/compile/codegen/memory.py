@@ -16,7 +16,7 @@ True
 from __future__ import annotations
 
 from nervure.errors import InternalError
-from nervure.kernel.combining import FUNCTIONS
+from nervure.kernel.combiners import FUNCTIONS
 from nervure.kernel.ir import Address, Buffer, Load, Prefetch, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate

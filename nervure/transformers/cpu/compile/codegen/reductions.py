@@ -27,7 +27,7 @@ from dataclasses import replace
 from itertools import product
 
 from nervure.errors import InternalError
-from nervure.kernel.combining import keeps_units
+from nervure.kernel.combiners import keeps_units
 from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, Fold, Reduce, Widths
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.tuning import WAITING_POINTS

@@ -1,7 +1,7 @@
-"""The element of a value at a point of the loops: how index functions become statements.
+"""Value lowering: the element of a value at a point of the loops, as statements.
 
-``Elements`` appends what computes an element to the loop body that is being built. What is in memory is loaded, views
-move the point, everything else is computed from the elements of its operands.
+``ValueLowering`` appends what computes an element to the loop body that is being built. What is in memory is loaded,
+views move the point, everything else is computed from the elements of its operands.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis
@@ -10,7 +10,7 @@ move the point, everything else is computed from the elements of its operands.
 >>> x = nv.Parameter(nv.float32, (4, 3))
 >>> doubled = nv.ops.Permute(x + x, (1, 0))
 >>> memory = {x.output: Buffer("x", nv.float32, 12, "in")}
->>> elements = Elements(OpAnalysis(), memory.get, {LoopIndex(0): 3, LoopIndex(1): 4})
+>>> elements = ValueLowering(OpAnalysis(), memory.get, {LoopIndex(0): 3, LoopIndex(1): 4})
 >>> _ = elements.of(doubled.output, (index(0), index(1)))
 >>> load, add = elements.statements.list
 >>> load.address.steps, add.function
@@ -27,11 +27,7 @@ from nervure.errors import InternalError
 from nervure.ir.kinds import Access, Element
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis, OpKind
-from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
-from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.integers import evaluated
-from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
-from nervure.kernel.points import (
+from nervure.kernel.coordinates import (
     Coordinates,
     Flat,
     Point,
@@ -42,15 +38,49 @@ from nervure.kernel.points import (
     through,
     without_ones,
 )
-from nervure.types.dim import DimLike, affine, index, index_symbols, less_equal
+from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
+from nervure.types.dim import (
+    Dim,
+    DimLike,
+    affine,
+    declared_symbols,
+    evaluate_with,
+    index,
+    index_symbols,
+    less_equal,
+)
 from nervure.types.dtype import bool_, int64, uint64
 from nervure.types.index_map import Ranges
 
-_FIRST_DATA_INDEX = 1000
-"""Coordinates that are data are indices from this number on, so that views move them like any other."""
+
+class DataIndices:
+    """Coordinates that are data: each is an index that no loop has, so that views move it like any other.
+
+    >>> data = DataIndices()
+    >>> place = data.new(Literal(3, int64))
+    >>> place, data.in_expression(place // 4 + index(0)), data.scalars[str(place)]
+    (%1000, ['%1000'], Literal(value=3, dtype=nervure.int64))
+    """
+
+    FIRST = 1000
+
+    def __init__(self) -> None:
+        self.scalars: dict[str, Scalar] = {}
+
+    def new(self, scalar: Scalar) -> Dim:
+        """The index that stands for a scalar."""
+        symbol = index(self.FIRST + len(self.scalars))
+        self.scalars[str(symbol)] = scalar
+        return symbol
+
+    def in_expression(self, expression: DimLike) -> list[str]:
+        """Those that an expression depends on."""
+        return [name for name in self.scalars if name in index_symbols(expression)]
 
 
-class Elements:
+class ValueLowering:
     """What is needed of values inside the loops of one kernel.
 
     ``memory`` gives the buffer of a value that is to be loaded, ``extents`` the loops by their indices. ``rows`` holds
@@ -64,7 +94,7 @@ class Elements:
         self._ops, self._memory, self._locate = ops, memory, locate
         self._extents = dict(extents)
         self._ranges: Ranges = {index.name: (0, extent - 1) for index, extent in extents.items()}
-        self._data: dict[str, Scalar] = {}
+        self._data = DataIndices()
         self.rows: dict[Value, Scalar] = {}
         self.held: dict[Value, tuple[Buffer, DimLike]] = {}
         self.failures: list[tuple[Op, int]] = []
@@ -112,13 +142,13 @@ class Elements:
 
     def address(self, offset: DimLike) -> Address:
         """An offset in elements, in which indices may stand for data, as an address."""
-        used = [name for name in self._data if name in index_symbols(offset)]
+        used = self._data.in_expression(offset)
         if not used:
             return address(offset, list(self._extents), self._ranges)
         parts = affine(offset, used)
         if parts is None:
             return Address(0, (), ((1, self._value(offset)),))
-        terms = tuple([(parts[0][name], self._data[name]) for name in used])
+        terms = tuple([(parts[0][name], self._data.scalars[name]) for name in used])
         return address(parts[1], list(self._extents), self._ranges, terms)
 
     def _computed(self, value: Value, point: Point) -> Scalar:
@@ -220,13 +250,63 @@ class Elements:
         self.failures.append((op, element.operand))
         self.statements.add(Check(fits, len(self.failures), s.wrap(given, int64)))
         safe = s.where(fits, place, Literal(0, int64))
-        symbol = index(_FIRST_DATA_INDEX + len(self._data))
-        self._data[str(symbol)] = safe
-        return symbol
+        return self._data.new(safe)
 
     def _value(self, expression: DimLike) -> Scalar:
         """An expression over loop indices and data as an int64 scalar."""
-        used = [name for name in self._data if name in index_symbols(expression)]
-        if not used:
+        if not self._data.in_expression(expression):
             return self.statements.index(expression)
-        return evaluated(expression, self._data, self.statements)
+        return evaluated(expression, self._data.scalars, self.statements)
+
+
+# -- coordinates that are data -------------------------------------------------------------------------------------
+
+
+class Integer:
+    """An int64 scalar with the operators that polynomials are evaluated with."""
+
+    def __init__(self, scalar: Scalar, s: Any) -> None:
+        self.scalar, self._s = scalar, s
+
+    def __add__(self, other: Integer | int) -> Integer:
+        return self if isinstance(other, int) and other == 0 else self.operated("add", other)
+
+    def __mul__(self, other: Integer | int) -> Integer:
+        return self if isinstance(other, int) and other == 1 else self.operated("multiply", other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __pow__(self, exponent: int) -> Integer:
+        power = self
+        for _ in range(exponent - 1):
+            power = power * self
+        return power
+
+    def operated(self, function: str, other: Integer | int) -> Integer:
+        """A function of two integers."""
+        right = other.scalar if isinstance(other, Integer) else Literal(other, int64)
+        return Integer(getattr(self._s, function)(self.scalar, right), self._s)
+
+
+def evaluated(expression: DimLike, data: Mapping[str, Scalar], statements: Statements) -> Scalar:
+    """An expression in which some indices are scalars, as statements. Dividing by 0 gives 0.
+
+    >>> statements = Statements()
+    >>> _ = evaluated(index(1000) // 4 + index(0), {"%1000": Variable(int64)}, statements)
+    >>> [getattr(entry, "function", "index") for entry in statements.list]
+    ['index', 'floordivide', 'add']
+    """
+    if not isinstance(expression, Dim):
+        return Literal(expression, int64)
+    s = KernelScalars(statements)
+    known = {str(symbol): symbol for symbol in declared_symbols(expression)}
+    values = {name: Integer(data[name] if name in data else statements.index(known[name]), s) for name in sorted(known)}
+
+    def operation(function: str) -> Any:
+        def operate(left: Integer | int, right: Integer | int) -> Integer:
+            first = left if isinstance(left, Integer) else Integer(Literal(left, int64), s)
+            return first.operated(function, right)
+        return operate
+
+    total = evaluate_with(expression, values, *map(operation, ("floordivide", "modulo", "minimum", "maximum")))
+    return total.scalar if isinstance(total, Integer) else Literal(total, int64)

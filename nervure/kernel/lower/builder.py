@@ -1,4 +1,4 @@
-"""What all lowering rules share: the memory of a function's values, a kernel being made, nests of loops.
+"""Kernel builder: what all lowering rules share. Where values lie, a kernel being made, nests of loops.
 
 >>> from nervure.kernel.ir import Store
 >>> loops, = nested([(LoopIndex(0), 8), (LoopIndex(1), 4)], ())
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
-from nervure.kernel import combining
-from nervure.kernel.ir import COMBINES, Buffer, For, Kernel, Literal, Scalar, Statement, Store
+from nervure.kernel import combiners
+from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through
+from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.elements import Elements
-from nervure.kernel.points import Coordinates, Flat, Point, position, through
+from nervure.kernel.lower.values import ValueLowering
 from nervure.kernel.producers import ProducerAnalysis
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
@@ -26,12 +26,12 @@ from nervure.types.index_map import indices
 from nervure.types.shape import Shape
 
 if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Loops
+    from nervure.kernel.cluster.steps import Host, Loops
 
 Indices = Sequence[tuple[LoopIndex, DimLike]]
 
 
-class Lowered(NamedTuple):
+class LoweredKernel(NamedTuple):
     """A kernel and the memory of its buffers (without scratch), in their order.
 
     ``failures`` are the ops (and the numbers of their operands) that its checks speak of, ``points`` how often its
@@ -52,7 +52,7 @@ class HostCall(NamedTuple):
     outputs: tuple[Storage, ...]
 
 
-class Memory:
+class BufferAssignment:
     """Where the values of a function lie, as far as they have memory."""
 
     def __init__(self, producers: ProducerAnalysis) -> None:
@@ -87,15 +87,16 @@ def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
     return storage.layout.place(through(below, storage.shape))
 
 
-class Maker:
+class KernelBuilder:
     """One kernel while it is being made."""
 
-    def __init__(self, memory: Memory, shape: Shape, computed: Mapping[Op, object], more: Indices = ()) -> None:
+    def __init__(self, memory: BufferAssignment, shape: Shape, computed: Mapping[Op, object],
+                 more: Indices = ()) -> None:
         self.memory = memory
         self._computed = computed
         self._buffers: dict[Storage, Buffer] = {}
         self._scratch: list[Buffer] = []
-        self.elements = Elements(memory.ops, self._loaded, dict([*loops_over(shape), *more]), memory.position)
+        self.elements = ValueLowering(memory.ops, self._loaded, dict([*loops_over(shape), *more]), memory.position)
 
     def _loaded(self, value: Value) -> Buffer | None:
         storage = self.memory.places.get(value)
@@ -110,7 +111,7 @@ class Maker:
         return found
 
     def scratch(self, dtype: DType, size: DimLike) -> Buffer:
-        """Memory of a thread."""
+        """BufferAssignment of a thread."""
         buffer = Buffer(f"s{len(self._scratch)}", dtype, size, "scratch")
         self._scratch.append(buffer)
         return buffer
@@ -121,21 +122,28 @@ class Maker:
         address = self.elements.address(offset)
         self.elements.statements.add(Store(buffer, address, value, combine, valid))
 
-    def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> Lowered:
+    def finish(self, name: str, body: Sequence[Statement], points: DimLike, origins: Sequence[Op]) -> LoweredKernel:
         """The kernel."""
         buffers = (*self._buffers.values(), *self._scratch)
         kernel = Kernel(name, buffers, tuple(body), tuple(origins))
-        return Lowered(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
+        return LoweredKernel(kernel, tuple(self._buffers), tuple(self.elements.failures), points)
 
 
-def lower_store(memory: Memory, name: str, op: Op, computed: Mapping[Op, object], shape: Shape, target: Storage,
-                place: DimLike, element: Callable[[Maker], Scalar]) -> Lowered:
+def lower_store(memory: BufferAssignment, name: str, op: Op, computed: Mapping[Op, object], shape: Shape,
+                target: Storage, place: DimLike, element: Callable[[KernelBuilder], Scalar]) -> LoweredKernel:
     """The kernel that stores one element at a place for each point of a shape."""
-    maker = Maker(memory, shape, computed)
-    with maker.elements.body() as body:
-        buffer = maker.buffer(target, "out")
-        maker.store(buffer, place, element(maker))
-    return maker.finish(name, nested(loops_over(shape), body.list), product(shape), [op])
+    builder = KernelBuilder(memory, shape, computed)
+    with builder.elements.body() as body:
+        buffer = builder.buffer(target, "out")
+        builder.store(buffer, place, element(builder))
+    return builder.finish(name, nested(loops_over(shape), body.list), product(shape), [op])
+
+
+def lower_host(step: Host, memory: BufferAssignment) -> list[HostCall]:
+    """The call of an op that Python runs on the stored values that it reads, through views that are applied then."""
+    read = [memory.producers.base(operand)[0] for operand in step.op.operands]
+    bases = {value: memory.places[value] for value in read if value in memory.places}
+    return [HostCall(step.op, bases, tuple([memory.of(value) for value in step.op.outputs]))]
 
 
 def here(shape: Shape) -> tuple[Dim, ...]:
@@ -177,11 +185,11 @@ def row_point(step: Loops, value: Value) -> Coordinates:
     return point
 
 
-def row_offset(step: Loops, value: Value, memory: Memory) -> DimLike:
+def row_offset(step: Loops, value: Value, memory: BufferAssignment) -> DimLike:
     """The same as an offset in its memory."""
     return memory.position(value, row_point(step, value))
 
 
 def unit(combine: str | None, dtype: DType) -> Literal:
     """What a combiner starts from; 0 where the last write wins."""
-    return combining.unit(combine if combine in COMBINES else "add", dtype)
+    return combiners.unit(combine if combine in COMBINERS else "add", dtype)
