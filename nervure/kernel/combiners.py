@@ -1,4 +1,4 @@
-"""What a combine is: the function that it applies, and the unit that it starts from.
+"""Combiners (monoids): the function that each applies, and the unit that it starts from.
 
 >>> from nervure.types.dtype import float32, uint8
 >>> FUNCTIONS["and"], unit("and", uint8).value, unit("maximum", float32).value

@@ -1,4 +1,4 @@
-"""Where an element is read, seen from the loops: coordinates as expressions over loop indices.
+"""Coordinates of elements as expressions over loop indices.
 
 A point is a tuple of coordinates, one a dimension, or ``Flat``: a position in row-major order, which is what
 reshapes keep.

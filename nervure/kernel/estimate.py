@@ -1,4 +1,4 @@
-"""How long a kernel takes on one core, about: what threads are worth and when a call lets other Python threads run.
+"""Cost model of kernels, the time on one core: what threads are worth, when a call lets other Python threads run.
 
 >>> from nervure.kernel.plan import make_plan
 >>> import nervure as nv

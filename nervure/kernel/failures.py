@@ -1,4 +1,4 @@
-"""What kernels may find wrong: an index that is out of range. They report a number, of which this is the meaning.
+"""Failures of checks in kernels: an index that is out of range. They report a number, of which this is the meaning.
 
 >>> import nervure as nv
 >>> x, k = nv.Parameter(nv.float32, (5,)), nv.Parameter(nv.int64, (2,))

@@ -66,9 +66,9 @@ def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[S
 
 
 def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
-    """Whether a kernel reads the old value only at the places that it writes in the same turn, and before it does: the
-    only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out: they
-    may take long, and cannot be stopped once they write in place.
+    """Whether a kernel reads the old value only at the places that it writes in the same iteration, and before it does:
+    the only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out:
+    they may take long, and cannot be stopped once they write in place.
     """
     if step.kernel is None or any([isinstance(statement, Reduce | Fold) for statement in walk(step.kernel.body)]):
         return False

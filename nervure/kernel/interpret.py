@@ -15,7 +15,7 @@
 ([], array([6.], dtype=float32))
 
 What a kernel may not rely on is an InternalError here: a place outside of a buffer, and an element of a scratch or an
-``out`` buffer that has not been written in the same turn of the loop that threads share.
+``out`` buffer that has not been written in the same iteration of the loop that threads share.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def interpret(kernel: Kernel, buffers: Mapping[str, np.ndarray], bindings: Mappi
     """Runs a kernel on flat arrays, one for each buffer but the scratch ones, by name; writes into them.
 
     ``bindings`` are the values of the symbols; ``scalars``, over NumPy's scalars, gives the functions their meaning.
-    Gives all checks that did not hold, in order: a call reports one of them. With ``backwards`` the turns of parallel
-    and vector loops run from the last to the first, which must change nothing else.
+    Gives all checks that did not hold, in order: a call reports one of them. With ``backwards`` the iterations of
+    parallel and vector loops run from the last to the first, which must change nothing else.
     """
     run = _Run(kernel, buffers, bindings, scalars, backwards)
     with np.errstate(all="ignore"):
@@ -124,7 +124,7 @@ class Accumulator:
 
 
 class _Memory:
-    """A buffer in a run. ``written`` are the places that this turn has written, None if all may be read."""
+    """A buffer in a run. ``written`` are the places that this iteration has written, None if all may be read."""
 
     def __init__(self, array: np.ndarray, written: set[int] | None) -> None:
         self.array, self.written = array, written
@@ -195,14 +195,14 @@ class _Run:
             _RUNS[type(statement)](self, statement)
 
     def _for(self, loop: For) -> None:
-        turns = range(self._number(loop.extent))
-        for turn in reversed(turns) if self._backwards and (loop.parallel or loop.vector) else turns:
+        iterations = range(self._number(loop.extent))
+        for iteration in reversed(iterations) if self._backwards and (loop.parallel or loop.vector) else iterations:
             if loop is self._kernel.parallel:
-                self._start_turn()
-            self._names[loop.index.name] = turn
+                self._start_iteration()
+            self._names[loop.index.name] = iteration
             self.block(loop.body)
 
-    def _start_turn(self) -> None:
+    def _start_iteration(self) -> None:
         for memory in self._memory.values():
             if memory.written is not None:
                 memory.written.clear()

@@ -27,9 +27,9 @@ grammar, which the printer, the parser and the verifier follow:
 
 The meaning, which :mod:`nervure.kernel.interpret` executes:
 
-* A **for** runs its body for each index from 0. *parallel*: the turns are independent, in any order. *vector*: the
-  turns may run in lanes; nothing in the body that a turn writes is read by another turn. *lanes*, *tile*, and *as* of a
-  reduction say how many run at once, and change no bit.
+* A **for** runs its body for each index from 0. *parallel*: the iterations are independent, in any order. *vector*:
+  the iterations may run in lanes; nothing in the body that an iteration writes is read by another one. *lanes*, *tile*,
+  and *as* of a reduction say how many run at once, and change no bit.
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
   given scalars in an order that depends on their number alone: in blocks of so many points (the second number of
   *order*) each lane k % (the first one) combines its points in order, starting from the unit; the lanes are combined by
@@ -119,10 +119,10 @@ Scalar = Variable | Literal
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one turn of the parallel loop.
+    """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one iteration of the parallel loop.
 
     No two buffers of a kernel overlap, but for an ``in`` and an ``out`` that are one memory: then each element is read
-    before it is written, by the turn that writes it.
+    before it is written, by the iteration that writes it.
     """
 
     name: str
@@ -154,7 +154,7 @@ class Address:
         return tuple([scalar for _, scalar in self.terms])
 
     def step(self, index: LoopIndex) -> DimLike:
-        """How far one turn of a loop moves it, where it is affine in the loop's index; else 0."""
+        """How far one iteration of a loop moves it, where it is affine in the loop's index; else 0."""
         return dict(self.steps).get(index, 0)
 
     def mentions(self, index: LoopIndex) -> bool:
@@ -553,7 +553,7 @@ def _mapped(x: tuple[Any, ...], change: Callable[[Any], Any]) -> tuple[Any, ...]
 class Kernel:
     """A name, the memory that it touches, and what it does.
 
-    Where the body is one loop its turns may be taken in slices: among threads if it is parallel, else in order.
+    Where the body is one loop its iterations may be taken in slices: among threads if it is parallel, else in order.
     ``origins`` are the ops it comes from.
     """
 
@@ -564,7 +564,7 @@ class Kernel:
 
     @property
     def sliced(self) -> For | None:
-        """The loop whose turns may be taken in slices."""
+        """The loop whose iterations may be taken in slices."""
         first = self.body[0] if len(self.body) == 1 else None
         return first if isinstance(first, For) else None
 

@@ -1,4 +1,4 @@
-"""What planning knows of a machine: widths, sizes of caches, latencies. A backend describes its own.
+"""The description of a machine: widths, sizes of caches, latencies. A backend describes its own.
 
 >>> GENERIC.lanes, GENERIC._replace(first_cache=1 << 16).first_cache
 (8, 65536)

@@ -54,8 +54,8 @@ def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> No
     Variables are defined once, before they are read and in a loop around it. Functions take their operands' types.
     Loop indices are those of loops around, whose names differ. Every place is inside of its buffer; where that is not
     proved the access has a condition, or its place is data, or it is appended to ``unproved`` if that is given.
-    Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store. Turns of parallel
-    and vector loops do not touch what another turn writes, as far as that can be decided.
+    Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store. Iterations of
+    parallel and vector loops do not touch what another iteration writes, as far as that can be decided.
     """
     _check_buffers(kernel)
     _Verifier(kernel, unproved).block(kernel.body)
@@ -80,7 +80,7 @@ class _Verifier:
         self._defined: set[Variable] = set()
         self._visible: set[Variable] = set()
         self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
-        self._runs = True  # False in a loop that certainly has no turn
+        self._runs = True  # False in a loop that certainly has no iteration
         self._written: set[Buffer] = set()
         self._in_parallel = False
         self._has_parallel = any([isinstance(entry, For) and entry.parallel for entry in walk(kernel.body)])
@@ -255,9 +255,9 @@ class _Verifier:
             self.block(loop.body)
         self._in_parallel = in_parallel
         if loop.parallel or loop.vector:
-            self._check_turns(loop)
+            self._check_iterations(loop)
 
-    def _check_turns(self, loop: For) -> None:
+    def _check_iterations(self, loop: For) -> None:
         pair = conflicting_accesses(loop)
         if pair is not None:
             other = "it" if pair[0] is pair[1] else describe(self._kernel, pair[1]).partition(": ")[2]
@@ -271,7 +271,7 @@ class _Verifier:
         self._require(lanes > 0 and lanes & (lanes - 1) == 0 and block > 0 and block % lanes == 0, loop,
                       "its lanes are no power of two, or its blocks no multiple of them")
         for index, extent in loop.indices[-1:]:  # the index that may run in lanes
-            self._check_turns(For(index, extent, loop.body, vector=True))
+            self._check_iterations(For(index, extent, loop.body, vector=True))
         self._check_lengths(loop, loop.results, loop.combine, loop.values)
         for result, combine, value in zip(loop.results, loop.combine, loop.values, strict=True):
             self._check_combine(loop, combine, value.dtype)

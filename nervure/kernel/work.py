@@ -1,4 +1,4 @@
-"""What a kernel does for given sizes: bytes that it must move, and operations.
+"""Work: the bytes that a kernel must move for given sizes, and its operations.
 
 A buffer counts once as read and once as written, however often its elements are: what lies in the cache costs little.
 Where less than the whole of it is touched (a gather), only that counts.
@@ -38,8 +38,8 @@ class Work(NamedTuple):
 
 
 def work(kernel: Kernel, bindings: Mapping[str, int]) -> Work:
-    """The work of all turns of a kernel. Where the length of a loop depends on an outer index, the first turn counts
-    for all.
+    """The work of all iterations of a kernel. Where the length of a loop depends on an outer index, the first
+    one counts for all.
     """
     count = _Count(bindings)
     for statement in kernel.body:
@@ -57,29 +57,29 @@ class _Count:
         self.width = 4
 
     def number(self, length: DimLike) -> int:
-        """A length, at the first turn of the loops around."""
+        """A length, at the first iteration of the loops around."""
         return evaluate(length, {**self._bindings, **dict.fromkeys(index_symbols(length), 0)})
 
-    def add(self, statement: Statement, turns: int) -> None:
+    def add(self, statement: Statement, iterations: int) -> None:
         """Counts a statement that runs so many times."""
         if isinstance(statement, Loop):
             for _, extent in statement.indices:
-                turns *= max(self.number(extent), 0)
+                iterations *= max(self.number(extent), 0)
             for entry in [entry for body in statement.bodies for entry in body]:
-                self.add(entry, turns)
+                self.add(entry, iterations)
             if isinstance(statement, Reduce):
-                self.operations += turns * len(statement.combine)
+                self.operations += iterations * len(statement.combine)
         elif isinstance(statement, Apply):
-            self.operations += turns * SCALAR_FUNCTIONS[statement.function].operations
+            self.operations += iterations * SCALAR_FUNCTIONS[statement.function].operations
             self.width = max(self.width, statement.result.dtype.itemsize if statement.result.dtype.is_float else 4)
         elif isinstance(statement, Load):
-            self._touch(statement.buffer, False, turns)
+            self._touch(statement.buffer, False, iterations)
         elif isinstance(statement, Store):
-            self._touch(statement.buffer, True, turns)
+            self._touch(statement.buffer, True, iterations)
             if statement.combine is not None:
-                self._touch(statement.buffer, False, turns)
-                self.operations += turns
+                self._touch(statement.buffer, False, iterations)
+                self.operations += iterations
 
-    def _touch(self, buffer: Buffer, is_written: bool, turns: int) -> None:
+    def _touch(self, buffer: Buffer, is_written: bool, iterations: int) -> None:
         if buffer.role != "scratch":
-            self.touched[buffer, is_written] += turns
+            self.touched[buffer, is_written] += iterations

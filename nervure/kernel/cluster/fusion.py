@@ -1,9 +1,9 @@
-"""The pass that makes clusters: one walk over a function, which puts each op where its operands are made.
+"""Fusion: the pass that makes clusters, one walk over a function, which puts each op where its operands are made.
 
 An op joins the step that made the last of its operands if it fits there (:mod:`legality`); steps made earlier are
 complete by then, so that no order of steps is ever circular. Else it joins a later step that reads the same memory over
-the same shape, else it starts a step of its own. An earlier step over the same loops whose values nobody else has read
-is fused into the step that reads them.
+the same shape, else it starts a step of its own. An earlier step over the same loops whose values no
+other step has read is fused into the step that reads them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Fusion:
         self._producers, self._ops = producers, producers.ops
         self._made: list[Step | None] = []
         self._maker: dict[Value, int] = {}  # the number of the step that makes a value
-        self._readers: dict[int, list[tuple[Op, Read]]] = {}  # who reads the values of a step from outside
+        self._readers: dict[int, list[tuple[Op, Read]]] = {}  # of the values of a step, from outside
         self._siblings: dict[Shape, list[Loops]] = {}
         self._legality = Legality(producers, self._maker, machine)
         for op in function.operations:

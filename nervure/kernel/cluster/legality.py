@@ -16,7 +16,7 @@ the gradients of scale and shift are sums over all rows.
 ...     print(step)
 loop over (4096, 100) reducing (1,): Exp, Sum, Exp, Sum; stores Sum, Sum
 
-A view of several parts of one shape is written where its parts are computed: each turn of the loops fills all.
+A view of several parts of one shape is written where its parts are computed: each iteration of the loops fills all.
 
 >>> x = nv.Parameter(nv.float32, (8,))
 >>> angle = x + x

@@ -55,7 +55,7 @@ class Step(Protocol):
         """For what an op has an element in its loops; None in a step without loops that others could share."""
 
     def why_stored(self, value: Value) -> str | None:
-        """Why it stores a value that nobody outside reads."""
+        """Why it stores a value that no other step reads."""
 
 
 class FusionBlocker(Enum):

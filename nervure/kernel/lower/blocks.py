@@ -58,7 +58,7 @@ class _Blocks:
         elements = builder.elements
         point = self._point(block.dim * BLOCK + lane.dim)
         with elements.body() as body:
-            with elements.body() as turn:
+            with elements.body() as iteration:
                 for op in step.ops:
                     for value in op.outputs if step.levels[op] is Level.FULL else ():
                         elements.of(value, point)
@@ -69,7 +69,7 @@ class _Blocks:
                 ending = [op for op in step.ops if self._memory.ops.kind(op) is OpKind.REDUCTION]
                 totals = Totals(builder, ending, point)
             results = tuple([Variable(value.dtype) for value in totals.values])
-            elements.statements.add(Reduce(results, totals.combine, ((lane, length),), tuple(turn.list),
+            elements.statements.add(Reduce(results, totals.combine, ((lane, length),), tuple(iteration.list),
                                            tuple(totals.values)))
             for value, name, result in zip(totals.places, totals.combine, results, strict=True):
                 place = self._memory.temporary(result.dtype, (self._count, *step.kept), value)
@@ -90,10 +90,10 @@ class _Blocks:
             for _, combine, place in self._partial:
                 total = builder.scratch(place.dtype, 1)
                 builder.store(total, 0, unit(combine, place.dtype))
-                with elements.body() as turn:
+                with elements.body() as iteration:
                     part = elements.load(builder.buffer(place), position((block.dim, *self._row_point), place.shape))
                     builder.store(total, 0, part, combine)
-                elements.statements.add(For(block, self._count, tuple(turn.list)))
+                elements.statements.add(For(block, self._count, tuple(iteration.list)))
                 result = Variable(place.dtype)
                 elements.statements.add(Load(result, total, elements.address(0)))
                 scalars.append(result)

@@ -103,7 +103,7 @@ class KernelBuilder:
         return None if storage is None or value.op in self._computed else self.buffer(storage)
 
     def buffer(self, storage: Storage, role: str = "in") -> Buffer:
-        """The buffer of a storage. The first who asks says whether it is read, written or both."""
+        """The buffer of a storage. The first call says whether it is read, written or both."""
         found = self._buffers.get(storage)
         if found is None:
             name = f"b{len(self._buffers)}"
@@ -155,7 +155,7 @@ def nested(loops: Indices, body: Sequence[Statement], vector: bool = True,
            parallel: bool = True) -> tuple[Statement, ...]:
     """Loops inside each other: threads share the outermost, the innermost runs in lanes. Without loops the body.
 
-    Loops of one turn, which will vanish, are neither: the first and the last of the others are.
+    Loops of one iteration, which will vanish, are neither: the first and the last of the others are.
     """
     inner = tuple(body)
     long = [depth for depth, (_, extent) in enumerate(loops) if extent != 1] or [0]

@@ -220,21 +220,21 @@ def lower_cross_rows(step: Loops, memory: BufferAssignment) -> list[LoweredKerne
 
 
 class _Lanes(Rows):
-    """The row kernel of such a step, whose rows are found by a lane and a turn, and the kernel that follows it."""
+    """The row kernel of such a step, whose rows are found by lane and iteration, and the kernel that follows it."""
 
     def __init__(self, step: Loops, memory: BufferAssignment) -> None:
         rank, rows = len(step.shape), product(step.kept)
         self._rows = rows
-        self._lane, self._turn = LoopIndex(rank), LoopIndex(rank + 1)
-        lane, turn = self._lane.dim, self._turn.dim
+        self._lane, self._iteration = LoopIndex(rank), LoopIndex(rank + 1)
+        lane, iteration = self._lane.dim, self._iteration.dim
         self._blocks = -(-rows // BLOCK)
         block: DimLike = 0 if self._blocks == 1 else lane // LANES
         first = lane if self._blocks == 1 else lane % LANES
-        self._turns = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
-        row = through(Flat(block * BLOCK + first + turn * LANES), step.kept)
+        self._iterations = (dim_min(BLOCK, rows - block * BLOCK) - first + (LANES - 1)) // LANES
+        row = through(Flat(block * BLOCK + first + iteration * LANES), step.kept)
         self._partial: list[tuple[Value, str, Storage]] = []
         self._lanes = dim_min(self._blocks * LANES, rows)  # of less than 64 rows each is a lane
-        more = [(self._lane, self._lanes), (self._turn, BLOCK // LANES)]
+        more = [(self._lane, self._lanes), (self._iteration, BLOCK // LANES)]
         places = {LoopIndex(axis): entry for axis, entry in zip(step.kept_axes, row, strict=True)}
         super().__init__(step, memory, more, places)
         self._row_length = product([step.shape[axis] for axis in self._reduced])
@@ -248,7 +248,7 @@ class _Lanes(Rows):
                     self._builder.store(self._builder.buffer(place), self._own_place(), unit(combine, place.dtype))
                 loops = loops_over(self._step.shape, self._reduced)
                 body.list.extend(nested(loops, empty.list, parallel=False))
-            body.list.append(For(self._turn, self._turns, tuple(rows)))
+            body.list.append(For(self._iteration, self._iterations, tuple(rows)))
         loop = For(self._lane, self._lanes, tuple(body.list), parallel=True)
         return self._builder.finish("rows", [loop], product(self._step.shape), self._step.ops)
 
@@ -304,10 +304,10 @@ class _Lanes(Rows):
         lengths = tuple([self._step.shape[axis] for axis in self._reduced])
         sums = builder.buffer(self._memory.temporary(total.dtype, lengths, value), "inout")
         builder.store(sums, column, unit(combine, total.dtype))
-        with builder.elements.body() as turn:
-            turn.add(reduce)
+        with builder.elements.body() as iteration:
+            iteration.add(reduce)
             builder.store(sums, column, total, combine)
-        statements.add(For(LoopIndex(len(self._step.shape)), self._blocks, tuple(turn.list)))
+        statements.add(For(LoopIndex(len(self._step.shape)), self._blocks, tuple(iteration.list)))
         result = Variable(total.dtype)
         statements.add(Load(result, sums, builder.elements.address(column)))
         return result

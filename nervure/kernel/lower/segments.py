@@ -2,8 +2,8 @@
 
 Views of several parts (concatenations, padding): each part is written by loops of its own.
 
-Where all parts run along the leading axes, they share the loops over these: each turn writes all of its parts, whose
-borders lie in the same lines of memory.
+Where all parts run along the leading axes, they share the loops over these: each iteration writes all of its parts,
+whose borders lie in the same lines of memory.
 """
 
 from __future__ import annotations

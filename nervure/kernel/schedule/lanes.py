@@ -1,4 +1,4 @@
-"""Reductions over columns: the lanes of vectors go along memory, not along the row that is reduced.
+"""Reductions across memory: the lanes of vectors go along memory, not along the row that is reduced.
 
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own.

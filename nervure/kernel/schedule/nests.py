@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nervure.kernel.dependence import NestedAccess, accesses_in, accesses_to_written
 from nervure.kernel.ir import Access, Body, For, Kernel, Statement
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.simplify.loops import has_independent_turns
+from nervure.kernel.simplify.loops import has_independent_iterations
 from nervure.types.dim import bounds, index_symbols
 
 
@@ -31,14 +31,14 @@ class Nest(NamedTuple):
 
     @property
     def is_free(self) -> bool:
-        """Whether all turns of the loops are surely independent of each other, so that any order will do."""
+        """Whether all iterations of the loops are surely independent of each other, so that any order will do."""
         if not self.loops[0].parallel or any([index_symbols(loop.extent) for loop in self.loops]):
             return False
-        return all([has_independent_turns(loop) for loop in self.loops]) or _has_places_of_its_own(self)
+        return all([has_independent_iterations(loop) for loop in self.loops]) or _has_places_of_its_own(self)
 
 
 def _has_places_of_its_own(nest: Nest) -> bool:
-    """Whether everything that is written has one place for each turn, as in a number whose digits are the indices."""
+    """Whether all that is written has a place for each iteration, as in a number whose digits are the indices."""
     outer = {loop.index for loop in nest.loops}
     for entries in accesses_to_written(nest.loops[:1]):
         addresses = {entry.address for entry in entries}

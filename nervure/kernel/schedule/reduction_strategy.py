@@ -1,4 +1,4 @@
-"""In which of six ways a reduction is computed. All keep the one order.
+"""The strategy of a reduction, one of six. All keep its order.
 
 * The points are few and their number is known: one after the other, unrolled.
 * In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.

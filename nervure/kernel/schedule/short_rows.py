@@ -1,8 +1,8 @@
 """Short rows side by side: a few of them together fill whole vectors.
 
 Three channels of a pixel fill less than half of a register, and storing less than all of one takes long. Where rows
-follow each other in memory, and what else is read is the same for all of them (a scale for each channel), a turn takes
-as many rows as make a multiple of eight elements.
+follow each other in memory, and what else is read is the same for all of them (a scale for each channel), an
+iteration takes as many rows as make a multiple of eight elements.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel

@@ -1,9 +1,9 @@
 """The vectorisation factor: how many iterations of a vector loop run at once.
 
 Short bodies run in several registers at once, which hides the latency of their instructions and the cost of the loop;
-those with a few long functions in two, since a processor looks too few instructions ahead to overlap two turns of such
-a loop by itself. What is longer, or gathers, runs in one. A reduction inside a vector loop takes whole cache lines of
-each row.
+those with a few long functions in two, since a processor looks too few instructions ahead to overlap two iterations of
+such a loop by itself. What is longer, or gathers, runs in one. A reduction inside a vector loop takes whole cache lines
+of each row.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> text = '''

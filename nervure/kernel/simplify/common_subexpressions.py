@@ -71,7 +71,7 @@ class _Sharing(Rewrite):
         return loop.map_bodies(self._inner).replace_operands(self.replaced)
 
     def _forget(self, loop: Loop) -> None:
-        """What a loop stores into is not known inside it: another turn of it may have come before."""
+        """What a loop stores into is not known inside it: another iteration of it may have come before."""
         for statement in walk((loop,)):
             if isinstance(statement, Store):
                 self._loads.pop(statement.buffer, None)

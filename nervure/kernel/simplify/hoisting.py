@@ -1,4 +1,4 @@
-"""Loop-invariant checks: those that are the same in every turn of a loop are made once, before it.
+"""Loop-invariant checks: those that are the same in every iteration of a loop are made once, before it.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> rows, = parse_kernel('''
@@ -14,7 +14,7 @@
 >>> [type(statement).__name__ for statement in outer.body], len(outer.body[-1].body)
 (['Load', 'Apply', 'Check', 'For'], 1)
 
-A loop that may have no turn keeps its checks, and so does the loop that threads share.
+A loop that may have no iteration keeps its checks, and so does the loop that threads share.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites of loops: those of one turn go, two that walk memory as one become one.
+"""Rewrites of loops: those of one iteration go, two that walk memory as one become one.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -37,11 +37,11 @@ from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.rewriting import Rewrite
 from nervure.types.dim import DimLike, affine, index_symbols, less_equal
 
-# -- loops of one turn ---------------------------------------------------------------------------------------
+# -- loops of one iteration ---------------------------------------------------------------------------------------
 
 
 def without_unit_loops(body: Body) -> Body:
-    """Loops of one turn give way to their body, loops of none to nothing; a reduction of no point is the unit."""
+    """Loops of one iteration give way to their body, loops of none to nothing; a reduction of no point is the unit."""
     return _UnitLoops().block(body)
 
 
@@ -129,7 +129,7 @@ def _joined(outer: For, inner: For) -> For | None:
                      parallel=parallel, vector=vector)
     if parallel or vector:
         known = [loop.parallel or loop.vector for loop in (outer, inner)]
-        if not all(known) and not has_independent_turns(joined):
+        if not all(known) and not has_independent_iterations(joined):
             return None
     return joined
 
@@ -145,7 +145,7 @@ def _joined_indices(indices: Indices, body: Body) -> tuple[Indices, Body]:
 
 
 def walks_on(body: Body, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> bool:
-    """Whether a turn of the outer index does to everything in a body what ``extent`` turns of the inner one do."""
+    """Whether an iteration of the outer index does to everything in a body what ``extent`` of the inner one do."""
     return not index_symbols(extent) and all([_walks_on(statement, outer, inner, extent) for statement in walk(body)])
 
 
@@ -160,13 +160,13 @@ def _walks_on(statement: Statement, outer: LoopIndex, inner: LoopIndex, extent: 
     return not statement.mentions(outer) and not statement.mentions(inner)
 
 
-def has_independent_turns(loop: For) -> bool:
-    """Whether each turn of a loop surely has elements of its own wherever something is written."""
+def has_independent_iterations(loop: For) -> bool:
+    """Whether each iteration of a loop surely has elements of its own wherever something is written."""
     return all([_is_own(loop, entries) for entries in accesses_to_written(loop.body)])
 
 
 def _is_own(loop: For, entries: Sequence[NestedAccess]) -> bool:
-    """Whether all accesses to a buffer are at one address, that of an element of this turn."""
+    """Whether all accesses to a buffer are at one address, that of an element of this iteration."""
     address = entries[0].address
     if any([entry.address != address for entry in entries]) or address.terms or index_symbols(address.base):
         return False
@@ -185,7 +185,7 @@ def _is_renewed(first: NestedAccess) -> bool:
 
 
 def _is_stride(loop: For, inner: Iterable[tuple[LoopIndex, DimLike]], address: Address) -> bool:
-    """Whether an address moves further in each turn of a loop than all loops inside move it."""
+    """Whether an address moves further in each iteration of a loop than all loops inside move it."""
     reach: DimLike = 1
     for index, extent in inner:
         reach = reach + address.step(index) * (extent - 1)
