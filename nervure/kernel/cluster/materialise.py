@@ -48,7 +48,7 @@ class _Materialisation:
         self._outside: dict[Value, list[tuple[Step, Read]]] = {}
 
     def stored(self) -> set[Value]:
-        """The values with memory, readers before what they read: an op that computes a value again reads its operands."""
+        """The values with memory, readers before what they read: what is computed again reads its operands."""
         for step in self._steps:
             for _, read in step.reads(self._producers):
                 self._note(step, read)
