@@ -9,7 +9,7 @@ import nervure as nv
 from nervure import ops
 from nervure.kernel.coordinates import Flat
 from nervure.kernel.lower import BufferAssignment
-from nervure.kernel.lower.builder import place_in
+from nervure.kernel.lower.kernel_builder import place_in
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import index
 from nervure.types.layout import Layout, column_major, row_major

@@ -18,7 +18,7 @@ from typing import ClassVar, Protocol
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, segments_of
 from nervure.kernel.lower.blocks import lower_blocks
-from nervure.kernel.lower.builder import BufferAssignment, HostCall, LoweredKernel, lower_host
+from nervure.kernel.lower.kernel_builder import BufferAssignment, HostCall, LoweredKernel, lower_host
 from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
 from nervure.kernel.lower.segments import lower_copy, lower_pointwise, lower_segments

@@ -1,5 +1,5 @@
 """Lowering: each step of a clustered function becomes kernels of the loop IR, by the rule for what it decided."""
 
-from nervure.kernel.lower.builder import BufferAssignment, HostCall, LoweredKernel
+from nervure.kernel.lower.kernel_builder import BufferAssignment, HostCall, LoweredKernel
 
 __all__ = ["HostCall", "LoweredKernel", "BufferAssignment"]

@@ -14,7 +14,7 @@ from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.coordinates import Flat, Point, position, through
 from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.builder import (
+from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
     KernelBuilder,
     LoweredKernel,

@@ -23,7 +23,7 @@ from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.coordinates import Coordinates, Flat, Point, through
 from nervure.kernel.ir import BLOCK, LANES, Buffer, Fold, For, Load, Reduce, Scalar, Statement, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
-from nervure.kernel.lower.builder import (
+from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
     Indices,
     KernelBuilder,

@@ -13,7 +13,7 @@ from nervure.ir.kinds import Element, Structure
 from nervure.ir.op import Value
 from nervure.kernel.ir import For, Scalar, Statement
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.builder import (
+from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
     KernelBuilder,
     LoweredKernel,

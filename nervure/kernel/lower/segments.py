@@ -16,7 +16,7 @@ from nervure.kernel.analysis import OpKind, segments_of
 from nervure.kernel.coordinates import Coordinates, compose, position
 from nervure.kernel.ir import Buffer, Literal, Scalar
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.lower.builder import (
+from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
     KernelBuilder,
     LoweredKernel,
