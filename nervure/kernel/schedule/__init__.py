@@ -30,6 +30,7 @@ from collections.abc import Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.machine import Machine
+from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
 from nervure.kernel.schedule.prefetch import with_prefetches
@@ -51,6 +52,7 @@ VECTORISATION = (
     with_interleaved_stores,  # two stores to every second place are one to a row
     with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
+    with_expanded_reductions,  # a few points are computed sooner than a loop has begun
 )
 """What depends on how wide a register is, after streaming stores, which need to know what else the buffer is for."""
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import keeps_units
@@ -86,24 +85,11 @@ def _reduced(context: Context, reduce: Reduce) -> Elements:
         raise InternalError("a reduction does not say how it is computed")
     if reduce.order != DEFAULT_ORDER:
         raise InternalError(f"there is no code for a reduction in {reduce.order}")
-    build = {"unrolled": _unrolled, "lanes": _lane_by_lane, "registers": _in_registers}.get(strategy.name)
+    build = {"lanes": _lane_by_lane, "registers": _in_registers}.get(strategy.name)
     if build is not None:
         return build(context, reduce)
     wide = {"vector": _at_once, "parts": _in_parts, "memory": _in_memory}[strategy.name]
     return wide(context, reduce, strategy.lanes)
-
-
-# -- few points ----------------------------------------------------------------------------------------------------
-
-
-def _unrolled(context: Context, reduce: Reduce) -> Elements:
-    lanes = []
-    for point in product(*[range(int(str(extent))) for _, extent in reduce.indices]):
-        numbers = dict(zip([index for index, _ in reduce.indices], point, strict=True))
-        body, values = fresh_copy(reduce.body, reduce.values, numbers)
-        copy = replace(reduce, body=body, values=values)
-        lanes.append(combined(reduce, units(context.builder, reduce, context.width), point_values(context, copy)))
-    return listed_tree(reduce, lanes)
 
 
 # -- each lane for itself ----------------------------------------------------------------------------------------------
