@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nervure import flags
 from nervure.ir.function import Function
-from nervure.kernel.estimate import nanoseconds_per_point
+from nervure.kernel.cost_model import nanoseconds_per_point
 from nervure.kernel.ir import Buffer
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan

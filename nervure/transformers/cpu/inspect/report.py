@@ -19,10 +19,10 @@ from nervure.ir.traverse import postorder
 from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
+from nervure.kernel.cost_model import work
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
-from nervure.kernel.work import work
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code

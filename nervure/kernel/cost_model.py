@@ -1,8 +1,10 @@
-"""Work: the bytes that a kernel must move for given sizes, and its operations.
+"""Cost model of kernels: the time of a point on one core; the bytes that a kernel must move, and its operations.
 
-A buffer counts once as read and once as written, however often its elements are: what lies in the cache costs little.
-Where less than the whole of it is touched (a gather), only that counts.
+The time says what threads are worth, and when a call lets other Python threads run. Of the bytes a buffer counts once
+as read and once as written, however often its elements are: what lies in the cache costs little. Where less than the
+whole of it is touched (a gather), only that counts.
 
+>>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
 ... kernel power(in x: f32[N], out y: f32[N]):
@@ -14,17 +16,60 @@ Where less than the whole of it is touched (a gather), only that counts.
 ... ''')
 >>> work(kernel, {"N": 1000})
 Work(bytes=8000, operations=16000, width=4)
+>>> nanoseconds_per_point(kernel, GENERIC)     # of its memory: it does not know which op it comes from
+0.32
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from nervure.kernel.ir import Apply, Buffer, Kernel, Load, Loop, Reduce, Statement, Store
+from nervure.ir.op import Op
+from nervure.kernel.ir import Address, Apply, Buffer, Fold, For, Kernel, Load, Loop, Reduce, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import DimLike, evaluate, index_symbols
+
+
+def nanoseconds_per_point(kernel: Kernel, machine: Machine) -> float:
+    """The larger of what memory and what arithmetic take for one point of the loops."""
+    moved, known = 0.0, set[tuple[object, type]]()
+    for access, is_far in _accesses(kernel.body, None):
+        size, key = access.buffer.dtype.itemsize, (access.buffer, type(access))
+        moved += machine.element_apart if is_far else size * (
+            machine.byte_from_cache if key in known else machine.byte_from_memory)
+        known.add(key)
+    work = sum([op.cost * _vectors(op) for op in kernel.origins if isinstance(op, Op)])
+    return round(max(moved, work * machine.operation / machine.lanes, 0.1), 3)
+
+
+def _accesses(statements: Sequence[Statement], lane: LoopIndex | None) -> Iterator[tuple[Load | Store, bool]]:
+    """The loads and stores of memory, and whether they touch one element here and one there."""
+    for statement in statements:
+        if isinstance(statement, Load | Store) and statement.buffer.role != "scratch":
+            yield statement, _is_far(statement.address, lane)
+        elif isinstance(statement, For):
+            yield from _accesses(statement.body, statement.index if statement.vector else lane)
+        elif isinstance(statement, Reduce | Fold):
+            yield from _accesses(statement.body, lane or statement.indices[-1][0])
+
+
+def _is_far(address: Address, lane: LoopIndex | None) -> bool:
+    step = 0 if lane is None else address.step(lane)
+    if address.terms:
+        return step == 0
+    return not isinstance(step, int) or abs(step) > 2
+
+
+def _vectors(op: Op) -> float:
+    """How many vectors an op's eight elements take."""
+    return max([1.0, *[value.dtype.itemsize / 4 for value in (*op.operands, *op.outputs)]])
+
+
+# -- work --------------------------------------------------------------------------------------------------------
 
 
 class Work(NamedTuple):

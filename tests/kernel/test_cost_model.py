@@ -6,8 +6,8 @@ import pytest
 
 import nervure as nv
 from nervure import ops
+from nervure.kernel.cost_model import work
 from nervure.kernel.plan import make_plan
-from nervure.kernel.work import work
 
 N = nv.dim("N", min=1)
 
