@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nervure.errors import InternalError
 from nervure.kernel.ir import (
     Address,
     Apply,
@@ -21,12 +22,13 @@ from nervure.kernel.ir import (
     Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.parser import parse_kernel
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.codegen.statements import FAILED
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import DimLike, dim, evaluate, index
-from nervure.types.dtype import DType, all_dtypes, bool_, float32, int32, int64, uint32
+from nervure.types.dtype import DType, all_dtypes, bool_, float32, float64, int32, int64, uint32
 from tests.kernel.block import I, J
 from tests.transformers.cpu.running import check, least_bytes, run
 
@@ -295,3 +297,29 @@ def test_the_text_tells_how_long_short_rows_are() -> None:
 def test_avx512_kernels_compile_to_full_vectors() -> None:
     code = generate(rows((N, M)), Target.avx512())
     assert "%zmm" in assembly(code.text, Target.avx512()) and compile_object(code.text, Target.avx512())
+
+
+PREFETCHED = """
+kernel prefetched(in x: f64[N], out y: f64[N]):
+  symbol N
+  for i < N vector:
+    v0 = x[i]
+    y[i] = v0
+    prefetch x[i + 1000]
+"""
+
+
+def test_a_prefetch_asks_for_each_line_that_the_lanes_will_read() -> None:
+    """16 elements of eight bytes at once are two lines; what is left, four at once or fewer, is one."""
+    text = generate(parse_kernel(PREFETCHED), Target.avx2()).text
+    assert text.count("call void @llvm.prefetch.p0") == 2 + 1 + 1
+    arrays = {"x": some(float64, 77), "y": some(float64, 77, 1)}
+    for width in WIDTHS:
+        check(parse_kernel(PREFETCHED), arrays, {"N": 77}, width)
+
+
+def test_a_reduction_in_another_order_is_refused() -> None:
+    text = "kernel chain(in x: f32[99], out y: f32[1]):\n  v0 = reduce add over i < 99 order 1, 512:\n" \
+           "    v1 = x[i]\n    give v1\n  y[0] = v0\n"
+    with pytest.raises(InternalError, match=r"no code for a reduction in Order\(lanes=1, block=512\)"):
+        generate(parse_kernel(text), Target.avx2())
