@@ -215,6 +215,19 @@ class Builder:
         how = ", !nontemporal !{i32 1}" if streaming else ""
         self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
 
+    def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
+        """What lies at an address in the lanes of a mask, zeros in the others, which are not read."""
+        size, name = type.element.bits // 8, f"llvm.masked.load.{type.suffix}.p0"
+        self.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
+        return self.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, "
+                               f"{type} zeroinitializer)")
+
+    def store_masked(self, x: Register, pointer: Register, mask: Register) -> None:
+        """Writes the lanes of a mask to an address."""
+        size, name = x.type.element.bits // 8, f"llvm.masked.store.{x.type.suffix}.p0"
+        self.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
+        self.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
+
     def fetch(self, pointer: Register) -> None:
         """Asks for the cache line of an address, which may be any, to be brought into the caches meanwhile."""
         self.declarations["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"

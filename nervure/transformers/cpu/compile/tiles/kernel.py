@@ -1,0 +1,159 @@
+"""Micro-kernels of matrix products: a tile of results stays in registers over all points of a block.
+
+``target[i, j] (+)= sum over k of left[i, k] * right[k, j]``, by one chain of fused multiply-adds an element, from +0,
+in the order of the points. A tile has a few rows and a few vectors of columns; of each point it reads one element a
+row, spread to all lanes, and one vector for each vector of columns. Nothing beside the block is read, not even in lanes
+whose results are dropped: garbage that happens to be subnormal would slow each multiply-add down.
+
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
+>>> tile = Tile(F32, rows=6, vectors=4, lanes=16)
+>>> tile.name, tile.columns, tile.registers
+('tile_f32_6x64', 64, 29)
+>>> tile_function(tile).text().count("call <16 x float> @llvm.fma.v16f32")
+24
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I32, I64, PTR, Type
+
+AHEAD = 8
+"""The points by which lines of the right side are prefetched."""
+
+ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PTR), ("right_point", I64),
+             ("target", PTR), ("target_row", I64), ("rows", I64), ("columns", I64), ("points", I64), ("adds", I64))
+"""Of each micro-kernel. Steps are in elements, from row to row and from point to point; the columns of the right side
+and of the target follow each other. ``adds``: not 0 adds to what lies in the target."""
+
+
+class Tile(NamedTuple):
+    """The shape of a micro-kernel. ``masked``: of one strip, whose last vector may have lanes without a column."""
+
+    type: Type
+    rows: int
+    vectors: int
+    lanes: int
+    masked: bool = False
+
+    @property
+    def columns(self) -> int:
+        """The columns of a strip."""
+        return self.vectors * self.lanes
+
+    @property
+    def registers(self) -> int:
+        """The vector registers that the inner loop needs: results, a point of the right, an element of the left."""
+        return self.rows * self.vectors + self.vectors + 1
+
+    @property
+    def name(self) -> str:
+        """The name of its function."""
+        return f"tile_{self.type.suffix}_{self.rows}x{self.columns}{'_masked' if self.masked else ''}"
+
+
+def tile_function(tile: Tile) -> Builder:
+    """The function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of columns."""
+    b = Builder(tile.name, ARGUMENTS, attributes="nounwind")
+    block = Block(*b.arguments)
+    with b.loop(0, block.rows, tile.rows) as down, b.loop(0, block.columns, tile.columns) as across:
+        _Strip(b, tile, block, down.index, across.index).build()
+    b.ret()
+    return b
+
+
+class Block(NamedTuple):
+    """The arguments of a micro-kernel."""
+
+    left: Register
+    left_row: Register
+    left_point: Register
+    right: Register
+    right_point: Register
+    target: Register
+    target_row: Register
+    rows: Register
+    columns: Register
+    points: Register
+    adds: Register
+
+
+class _Strip:
+    """The code of one tile of results, which begins at a row and a column of the block."""
+
+    def __init__(self, b: Builder, tile: Tile, block: Block, row: Register, column: Register) -> None:
+        self.b, self.tile, self.block = b, tile, block
+        self.vector = tile.type.vector(tile.lanes)
+        self.remaining = block.rows - row
+        # A row that is not there is read as the last one that is; its results are dropped.
+        rows = [b.intrinsic("smin", self.remaining - 1, number) for number in range(tile.rows)]
+        self.left = [self._at(block.left, (row + number) * block.left_row) for number in rows]
+        self.right = self._at(block.right, column)
+        self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
+        self.ahead = block.right_point * AHEAD
+        self.mask = self._mask(block.columns - column) if tile.masked else None
+
+    def build(self) -> None:
+        """All points, then the stores."""
+        b, tile = self.b, self.tile
+        for target in self.targets:
+            self._prefetch(target)
+        zeros = [b.constant(self.vector, 0.0)] * (tile.rows * tile.vectors)
+        with b.loop(0, self.block.points, 1, [self.right, b.constant(I64, 0), *zeros]) as points:
+            points.carried = self._with_point(*points.carried)
+        _, _, *sums = points.results
+        for number, target in enumerate(self.targets):
+            with b.if_(self.remaining > number):
+                self._store(sums[number * tile.vectors:(number + 1) * tile.vectors], target)
+
+    def _with_point(self, right: Register, offset: Register, *sums: Register) -> list[Register]:
+        """The right side and the offset of the next point, and the sums with this one."""
+        b, tile = self.b, self.tile
+        self._prefetch(self._at(right, self.ahead))
+        columns = [self._load(right, v) for v in range(tile.vectors)]
+        following = [self._at(right, self.block.right_point), offset + self.block.left_point]
+        for number, left in enumerate(self.left):
+            element = b.splat(b.load(self._at(left, offset), tile.type), tile.lanes)
+            following += [b.fma(element, column, sums[number * tile.vectors + v]) for v, column in enumerate(columns)]
+        return following
+
+    def _store(self, sums: Sequence[Register], target: Register) -> None:
+        """A row of results."""
+        b = self.b
+        with b.if_(self.block.adds.equal(0)):
+            for v, total in enumerate(sums):
+                self._write(total, target, v)
+        with b.if_(self.block.adds.not_equal(0)):
+            for v, total in enumerate(sums):
+                self._write(self._load(target, v) + total, target, v)
+
+    # -- memory ----------------------------------------------------------------------------------------------
+
+    def _at(self, pointer: Register, offset: Register) -> Register:
+        return self.b.offset(pointer, offset, self.tile.type)
+
+    def _prefetch(self, row: Register) -> None:
+        for v in range(self.tile.vectors):
+            self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
+
+    def _mask(self, columns: Register) -> Register:
+        """Which lanes of the last vector have a column."""
+        b, lanes = self.b, self.tile.lanes
+        numbers = b.vector(I32.vector(lanes), range(lanes))
+        return numbers < b.splat((columns - (self.tile.columns - lanes)).cast("trunc", I32), lanes)
+
+    def _load(self, row: Register, v: int) -> Register:
+        b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)
+        if self.mask is None or v < self.tile.vectors - 1:
+            return b.load(place, self.vector)
+        return b.load_masked(place, self.vector, self.mask)
+
+    def _write(self, x: Register, row: Register, v: int) -> None:
+        b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)
+        if self.mask is None or v < self.tile.vectors - 1:
+            b.store(x, place)
+        else:
+            b.store_masked(x, place, self.mask)

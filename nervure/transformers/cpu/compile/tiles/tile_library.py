@@ -1,0 +1,181 @@
+"""The tile library: which micro-kernels a machine has, and the function that covers a block with them.
+
+``multiply_f32`` takes the arguments of a micro-kernel, for any number of rows and columns: whole strips by the main
+tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own.
+
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
+>>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
+['tile_f32_6x16_masked', 'tile_f32_12x8_masked']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from nervure.transformers.cpu.cache.code_cache import make_key
+from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
+from nervure.transformers.cpu.cache.library_cache import linked
+from nervure.transformers.cpu.cache.loader import Library
+from nervure.transformers.cpu.compile.compiler import libraries_of
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
+from nervure.transformers.cpu.compile.tiles.across import Across, across_function
+from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block, Tile, tile_function
+from nervure.transformers.cpu.compile.tiles.stream import Stream, stream_function
+from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
+from nervure.transformers.cpu.settings import SETTINGS
+from nervure.transformers.cpu.target import Target
+
+_SHAPES = {64: ((6, 4), (8, 3), (12, 2), (14, 1)), 32: ((6, 2), (12, 1))}
+"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns, which have more rows, so
+that enough chains of multiply-adds run side by side."""
+
+_FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
+"""Rows that are as fast as memory, and bytes of columns from which on: the right side is read in long stretches."""
+
+_MORE_ROWS = {64: ((8, 3), (12, 2)), 32: ((12, 1),)}
+"""For blocks that have a few rows more than the main tile."""
+
+
+def main_tile(type: Type, vector_bytes: int) -> Tile:
+    """The tile of whole strips."""
+    return _tiles(type, vector_bytes, _SHAPES)[0]
+
+
+def tiles_of(type: Type, vector_bytes: int) -> list[Tile]:
+    """The micro-kernels for a type, each once."""
+    last = [tile._replace(masked=True) for tile in _tiles(type, vector_bytes, _SHAPES)]
+    return [main_tile(type, vector_bytes), *last, *_tiles(type, vector_bytes, _MORE_ROWS)]
+
+
+def across_of(type: Type, vector_bytes: int) -> list[Across]:
+    """The micro-kernels for a type that take few rows, and a right side that lies across memory."""
+    return [Across(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
+
+
+def streams_of(type: Type, vector_bytes: int) -> list[Stream]:
+    """The micro-kernels for a type that take few rows, which are as fast as memory."""
+    return [Stream(type, rows, vector_bytes * 8 // type.bits) for rows in _FEW_ROWS]
+
+
+def _tiles(type: Type, vector_bytes: int, shapes: Mapping[int, Sequence[tuple[int, int]]]) -> list[Tile]:
+    return [Tile(type, rows, vectors, vector_bytes * 8 // type.bits) for rows, vectors in shapes[vector_bytes]]
+
+
+def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+    """The function that covers a block with tiles; ``link`` gives their symbols."""
+    b = Builder(_name(type), ARGUMENTS, attributes="nounwind")
+    _Cover(b, main_tile(type, vector_bytes), link).build(
+        streams_of(type, vector_bytes), _tiles(type, vector_bytes, _MORE_ROWS),
+        [tile._replace(masked=True) for tile in _tiles(type, vector_bytes, _SHAPES)])
+    b.ret()
+    return b
+
+
+def multiply_across_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+    """The function that multiplies a few rows, no more than eight, by what lies across memory."""
+    b = Builder(f"multiply_across_{type.suffix}", ARGUMENTS, attributes="nounwind")
+    block, done = Block(*b.arguments), b.label("all")
+    for kernel in across_of(type, vector_bytes):
+        with b.if_(block.rows <= kernel.rows):
+            b.call(link(kernel.name), None, *block)
+            b.jump(done)
+    b.block(done)
+    b.ret()
+    return b
+
+
+def _name(type: Type) -> str:
+    return f"multiply_{type.suffix}"
+
+
+class _Cover:
+    """A block that is covered from the left; ``done`` counts the columns that are."""
+
+    def __init__(self, b: Builder, main: Tile, link: Callable[[str], str]) -> None:
+        self.b, self.main, self.link, self.block = b, main, link, Block(*b.arguments)
+        self.done = b.constant(I64, 0)
+
+    def build(self, few: list[Stream], more: list[Tile], last: list[Tile]) -> None:
+        """All columns of a few rows; whole strips, then the last columns."""
+        rows = self.block.rows
+        for stream in few:
+            self._cover(stream.name, self.block.columns - self.done,
+                        (rows <= stream.rows) & (self.block.columns - self.done >= _LONG_ROW * 8 // stream.type.bits))
+        for tile in more:
+            self._strips(tile, (rows <= tile.rows) & (rows > self.main.rows))
+        self._strips(self.main, rows > 0)
+        for tile in reversed(last):
+            self._last(tile)
+
+    def _strips(self, tile: Tile, condition: Register) -> None:
+        """As many whole strips as there are columns for, under a condition."""
+        rest = self.block.columns - self.done
+        columns = self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
+        self._cover(tile.name, columns, condition & (columns > 0))
+
+    def _last(self, tile: Tile) -> None:
+        """The rest of the columns, if the tile holds them."""
+        rest = self.block.columns - self.done
+        self._cover(tile.name, rest, (rest > 0) & (rest <= tile.columns))
+
+    def _cover(self, name: str, columns: Register, condition: Register) -> None:
+        """A micro-kernel for some columns, from those on that are done, under a condition."""
+        def call() -> Register:
+            right, target = [self.b.offset(start, self.done, self.main.type)
+                             for start in (self.block.right, self.block.target)]
+            self.b.call(self.link(name), None, *self.block._replace(right=right, target=target, columns=columns))
+            return self.done + columns
+        self.done = self.b.choose(condition, call, lambda: self.done)
+
+
+# -- linking -------------------------------------------------------------------------------------------------
+
+
+class TileLibrary:
+    """The functions of the library for a target, by the symbols under which kernels call them."""
+
+    _kept: ClassVar[dict[bytes, Library]] = {}  # as long as this process lives
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        width = target.vector_bytes
+        self._builders: dict[str, Callable[[], Builder]] = {}
+        for type in (F32, F64):
+            self._builders[_name(type)] = partial(multiply_function, type, width, self.link)
+            self._builders[f"multiply_across_{type.suffix}"] = partial(multiply_across_function, type, width, self.link)
+            self._builders |= {across.name: partial(across_function, across) for across in across_of(type, width)}
+            self._builders[f"transpose_{type.suffix}"] = partial(transpose_function, type, width)
+            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
+            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
+        self._wanted: set[str] = set()
+
+    def link(self, name: str) -> str:
+        """The symbol of a function of the library, which ``provide`` is to make."""
+        self._wanted.add(name)
+        return linked(name, self._key(name))
+
+    def provide(self) -> None:
+        """Loads what has been linked, and compiles what is not there: first the tiles, which the others call."""
+        wanted = {name for name in self._wanted if self._key(name) not in self._kept}
+        for name in [name for name in wanted if name.startswith("multiply")]:
+            way, _, type = name.removeprefix("multiply_").rpartition("_")
+            ways = (f"{way}_{type}_",) if way else (f"tile_{type}_", f"stream_{type}_")
+            wanted |= {tile for tile in self._builders if tile.startswith(ways)}
+        for is_last in (False, True):
+            texts = {self._key(name): partial(_module, self._builders[name]) for name in sorted(wanted)
+                     if name.startswith("multiply") is is_last}
+            self._kept.update(libraries_of(texts, self._target))
+
+    def address(self, name: str) -> int:
+        """Where a function is that has been provided."""
+        return self._kept[self._key(name)].address(name)
+
+    def _key(self, name: str) -> bytes:
+        return make_key("tiles", package_fingerprint(), SETTINGS, self._target.key, name)
+
+
+def _module(build: Callable[[], Builder]) -> str:
+    return assemble([build()])

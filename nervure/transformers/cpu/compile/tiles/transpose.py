@@ -1,0 +1,77 @@
+"""Transposes through registers: squares of as many rows as a vector has lanes, whose halves are interleaved.
+
+``target[k, j] = source[j, k]``; the columns of both follow each other. Nothing beside the block is read or written.
+
+>>> from nervure.transformers.cpu.compile.llvm.types import F32
+>>> transpose_function(F32, 32).text().count("shufflevector <8 x float>") // 2     # of whole squares, and at the edges
+24
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I32, I64, PTR, Type
+
+ARGUMENTS = (("source", PTR), ("source_row", I64), ("target", PTR), ("target_row", I64), ("rows", I64),
+             ("columns", I64))
+"""Steps are in elements; rows and columns are those of the source."""
+
+
+def transpose_function(type: Type, vector_bytes: int) -> Builder:
+    """The function ``transpose_f32`` or that of another type."""
+    lanes = vector_bytes * 8 // type.bits
+    b = Builder(f"transpose_{type.suffix}", ARGUMENTS, attributes="nounwind")
+    source, source_row, target, target_row, rows, columns = b.arguments
+    with b.loop(0, rows, lanes) as down, b.loop(0, columns, lanes) as across:
+        start = b.offset(source, down.index * source_row + across.index, type)
+        end = b.offset(target, across.index * target_row + down.index, type)
+        high, wide = rows - down.index, columns - across.index
+        whole, edge, done = b.label("whole"), b.label("edge"), b.label("next")
+        b.branch((high >= lanes) & (wide >= lanes), whole, edge)
+        b.block(whole)
+        vector, numbers = type.vector(lanes), range(lanes)
+        places = [b.offset(start, source_row * number, type) for number in numbers]
+        for number, row in enumerate(transposed([b.load(place, vector) for place in places])):
+            b.store(row, b.offset(end, target_row * number, type))
+        b.jump(done)
+        b.block(edge)
+        _edge(b, (start, source_row, wide), (end, target_row, high), vector)
+        b.block(done)
+    b.ret()
+    return b
+
+
+def transposed(rows: Sequence[Register]) -> list[Register]:
+    """The columns of a square: in each step the halves of two rows are interleaved.
+
+    The bits of (row, lane) turn around each other by one place in each step, so that after all of them they have
+    changed sides.
+    """
+    lanes, half = len(rows), len(rows) // 2
+    low = [number // 2 + lanes * (number % 2) for number in range(lanes)]
+    for _ in range(half.bit_length()):
+        rows = [row for x, y in zip(rows[:half], rows[half:], strict=True)
+                for row in (x.builder.shuffle(x, y, low), x.builder.shuffle(x, y, [lane + half for lane in low]))]
+    return list(rows)
+
+
+def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
+          vector: Type) -> None:
+    """A square of which some rows or columns are not there: the last row stands for those behind it."""
+    start, source_row, wide = source
+    end, target_row, high = target
+    numbers = [b.intrinsic("smin", high - 1, number) for number in range(vector.lanes)]
+    mask = first_lanes(b, wide, vector.lanes)
+    rows = [b.load_masked(b.offset(start, source_row * number, vector.element), vector, mask) for number in numbers]
+    mask = first_lanes(b, high, vector.lanes)
+    for number, row in enumerate(transposed(rows)):
+        with b.if_(wide > number):
+            b.store_masked(row, b.offset(end, target_row * number, vector.element), mask)
+
+
+def first_lanes(b: Builder, count: Register, lanes: int) -> Register:
+    """The mask of the lanes below a count, of which there may be more."""
+    count = b.intrinsic("smin", count, lanes)
+    return b.vector(I32.vector(lanes), range(lanes)) < b.splat(count.cast("trunc", I32), lanes)

@@ -1,0 +1,69 @@
+"""The order in which a contraction adds up, written down once more, with arithmetic of its own.
+
+Points are numbered in row-major order. In blocks of 512 an element has a sum, from +0, by fused multiply-adds in order;
+the first block's sum is the result, to which the others are added in order.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+BLOCK = 512
+
+
+def contraction(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """left [M, K] times right [K, N], both of the type that is computed in, by the rule."""
+    points = left.shape[1]
+    result = None
+    for start in range(0, max(points, 1), BLOCK):
+        total = np.zeros((left.shape[0], right.shape[1]), left.dtype)
+        for k in range(start, min(start + BLOCK, points)):
+            total = fused(left[:, k, None], right[None, k, :], total)
+        result = total if result is None else plain_sum(result, total)
+    assert result is not None
+    return result
+
+
+def plain_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return x + y
+
+
+def fused(x: Any, y: Any, z: np.ndarray) -> np.ndarray:
+    """x * y + z, rounded once."""
+    x, y = np.broadcast_arrays(x, y)
+    if z.dtype == np.float32:
+        return _fused_single(x, y, z)
+    if z.dtype == np.float64:
+        return np.vectorize(_fused_double, otypes=[np.float64])(x, y, z)
+    return x * y + z  # integers wrap
+
+
+def _fused_single(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """By float64, where the product is exact and the sum is rounded to odd, so that rounding again does no harm."""
+    with np.errstate(all="ignore"):
+        product, addend = x.astype(np.float64) * y, z.astype(np.float64)
+        total = product + addend
+        part = total - product
+        error = (product - (total - part)) + (addend - part)  # what the sum has lost, exactly
+        odd = (total.view(np.int64) & 1).astype(bool)
+        away = np.where((error > 0) == (total > 0), 1, -1)    # of the magnitude's bits
+        towards = (total.view(np.int64) + away).view(np.float64)
+        inexact = np.isfinite(total) & (error != 0) & ~odd
+        return np.where(inexact, towards, total).astype(np.float32)
+
+
+def _fused_double(x: float, y: float, z: float) -> float:
+    if not np.isfinite([x, y, z]).all():
+        with np.errstate(all="ignore"):
+            return float(np.float64(x) * np.float64(y) + np.float64(z))
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    if exact == 0:
+        return float(np.float64(x) * np.float64(y) + np.float64(z))  # the sign of zero; a product may have vanished
+    try:
+        return float(exact)
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf")

@@ -1,0 +1,157 @@
+"""The tile library against the order of reduction that contractions have, bit for bit; and what it must never do."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import re
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from nervure.transformers.cpu.cache.loader import load
+from nervure.transformers.cpu.compile.compiler import assembly, compile_object
+from nervure.transformers.cpu.compile.llvm.builder import assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, Type
+from nervure.transformers.cpu.compile.tiles.across import across_function
+from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, tile_function
+from nervure.transformers.cpu.compile.tiles.stream import stream_function
+from nervure.transformers.cpu.compile.tiles.tile_library import (
+    across_of,
+    multiply_across_function,
+    multiply_function,
+    streams_of,
+    tiles_of,
+)
+from nervure.transformers.cpu.target import Target
+from tests.kernel.contraction_rule import contraction, plain_sum
+
+TYPES = {"f32": (F32, np.float32), "f64": (F64, np.float64)}
+TARGETS = [Target.avx2(), *[target for target in [Target.host()] if target.vector_bytes == 64]]
+EVERY = pytest.mark.parametrize(("target", "type"), list(product(TARGETS, TYPES)),
+                                ids=[f"{target.name}-{type}" for target, type in product(TARGETS, TYPES)])
+
+
+class Library(NamedTuple):
+    """The functions of a library, and what keeps its code in memory."""
+
+    multiply: ctypes._CFuncPtr
+    multiply_across: ctypes._CFuncPtr
+    memory: object
+
+
+def library_texts(type: Type, vector_bytes: int) -> list[str]:
+    functions = [*[tile_function(tile) for tile in tiles_of(type, vector_bytes)],
+                 *[stream_function(stream) for stream in streams_of(type, vector_bytes)],
+                 *[across_function(across) for across in across_of(type, vector_bytes)],
+                 multiply_across_function(type, vector_bytes), multiply_function(type, vector_bytes)]
+    return [assemble([function]) for function in functions]
+
+
+@cache
+def library(target: Target, type: Type) -> Library:
+    loaded = load(*[compile_object(text, target) for text in library_texts(type, target.vector_bytes)])
+    kinds = [ctypes.c_void_p if kind.text == "ptr" else ctypes.c_int64 for _, kind in ARGUMENTS]
+    functions = [ctypes.CFUNCTYPE(None, *kinds)(loaded.address(f"{name}_{type.suffix}"))
+                 for name in ("multiply", "multiply_across")]
+    return Library(*functions, loaded)
+
+
+def multiply(target: Target, type: Type, left: np.ndarray, right: np.ndarray, result: np.ndarray, adds: bool) -> None:
+    """result (+)= left times right, on arrays whose rows may have steps; those of the result are dense."""
+    size = result.itemsize
+    strides = [left.strides[0] // size, left.strides[1] // size]
+    is_across = right.strides[1] != size
+    function = library(target, type)[is_across]
+    function(left.ctypes.data, *strides, right.ctypes.data, right.strides[is_across] // size, result.ctypes.data,
+             result.strides[0] // size, *result.shape, left.shape[1], adds)
+
+
+def fenced(array: np.ndarray) -> np.ndarray:
+    """The array once more, where the byte behind its last one cannot be touched."""
+    page = mmap.PAGESIZE
+    size = -(-max(array.nbytes, 1) // page) * page
+    memory = mmap.mmap(-1, size + page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + size), page, 0) == 0
+    copy = np.frombuffer(memory, array.dtype, array.size, size - array.nbytes).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def uniform(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype(dtype)
+
+
+@EVERY
+def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(target, type):
+    kind, dtype = TYPES[type]
+    sizes = product((1, 2, 3, 5, 6, 7, 9, 13), (1, 7, 16, 31, 65, 100), (0, 1, 5))
+    for number, (rows, columns, points) in enumerate(sizes):
+        left, right = uniform((rows, points), dtype, number), uniform((points, columns), dtype, number + 1)
+        wide = fenced(np.zeros((rows, columns + 3), dtype))
+        multiply(target, kind, fenced(left), fenced(right), wide[:, 3:], False)
+        expected = contraction(left, right)
+        np.testing.assert_array_equal(wide[:, 3:], expected, err_msg=f"{rows} x {columns} over {points}")
+        multiply(target, kind, fenced(left), fenced(right), wide[:, 3:], True)
+        np.testing.assert_array_equal(wide[:, 3:], plain_sum(expected, expected))
+        assert not wide[:, :3].any()
+
+
+@EVERY
+def test_few_rows_have_the_same_bits_as_alone(target, type):
+    kind, dtype = TYPES[type]
+    left, right = uniform((12, 40), dtype, 0), uniform((40, 461), dtype, 1)
+    expected = contraction(left, right)
+    for rows in (1, 2, 4, 6, 8, 12):
+        result = np.zeros((rows, 461), dtype)
+        multiply(target, kind, left[:rows], right, result, False)
+        np.testing.assert_array_equal(result, expected[:rows])
+
+
+@EVERY
+def test_few_rows_take_a_right_side_that_lies_across_memory(target, type):
+    kind, dtype = TYPES[type]
+    for number, (rows, columns, points) in enumerate(product((1, 2, 3, 8), (1, 7, 16, 33), (0, 1, 5, 16, 37))):
+        left, right = uniform((rows, points), dtype, number), uniform((columns, points), dtype, number + 1)
+        expected, result = contraction(left, np.ascontiguousarray(right.T)), fenced(np.zeros((rows, columns), dtype))
+        multiply(target, kind, fenced(left), fenced(right).T, result, False)
+        np.testing.assert_array_equal(result, expected, err_msg=f"{rows} x {columns} over {points}")
+        multiply(target, kind, fenced(left), fenced(right).T, result, True)
+        np.testing.assert_array_equal(result, plain_sum(expected, expected))
+
+
+@EVERY
+def test_the_left_side_may_lie_across_memory(target, type):
+    kind, dtype = TYPES[type]
+    left, right = uniform((33, 13), dtype, 0), uniform((33, 20), dtype, 1)
+    result = np.zeros((13, 20), dtype)
+    multiply(target, kind, left.T, right, result, False)
+    np.testing.assert_array_equal(result, contraction(np.ascontiguousarray(left.T), right))
+
+
+@EVERY
+def test_infinities_nan_and_subnormals_are_those_of_the_rule(target, type):
+    kind, dtype = TYPES[type]
+    left, right = uniform((7, 9), dtype, 0), uniform((9, 21), dtype, 1)
+    least = np.finfo(dtype).smallest_subnormal
+    left[1, 2], left[2, 3], left[3, :], left[4, :] = np.inf, np.nan, least, -0.0
+    right[2, 4], right[2, 5] = 0, -np.inf
+    result = np.zeros((7, 21), dtype)
+    multiply(target, kind, left, right, result, False)
+    expected = contraction(left, right)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result[~np.isnan(result)]), np.signbit(expected[~np.isnan(expected)]))
+
+
+@EVERY
+def test_no_vector_register_is_spilled(target, type):
+    kind, _ = TYPES[type]
+    texts = library_texts(kind, target.vector_bytes)
+    for text in texts[:len(tiles_of(kind, target.vector_bytes))]:
+        spilled = [line for line in assembly(text, target).splitlines()
+                   if re.search(r"[xyz]mm\d", line) and re.search(r"\(%r[sb]p", line)]
+        assert spilled == []
