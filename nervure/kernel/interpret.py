@@ -29,12 +29,14 @@ import numpy as np
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.ir import (
+    CONTRACT_BLOCK,
     DEFAULT_ORDER,
     Access,
     Address,
     Apply,
     Buffer,
     Check,
+    Contract,
     Fold,
     For,
     Index,
@@ -207,13 +209,14 @@ class _Run:
             if memory.written is not None:
                 memory.written.clear()
 
-    def _points(self, loop: Reduce | Fold) -> Any:
+    def _points(self, loop: Reduce | Fold | Contract) -> Any:
         """Runs the body at each point, in row-major order, and gives the values there."""
         names = [index.name for index, _ in loop.indices]
+        given = (loop.left, loop.right) if isinstance(loop, Contract) else loop.values
         for point in product(*[range(self._number(extent)) for _, extent in loop.indices]):
             self._names.update(zip(names, point, strict=True))
             self.block(loop.body)
-            yield [self._scalar(value) for value in loop.values]
+            yield [self._scalar(value) for value in given]
 
     def _reduce(self, loop: Reduce) -> None:
         accumulators = [Accumulator(combine, variable.dtype, self._scalars, loop.order)
@@ -237,6 +240,18 @@ class _Run:
             self._fail(loop, "there is no point")
         for variable, value in zip(loop.results, total, strict=True):
             self._define(loop, variable, value)
+
+    def _contract(self, loop: Contract) -> None:
+        zero = loop.result.dtype.numpy.type(0)
+        blocks = [zero]
+        for number, (left, right) in enumerate(self._points(loop)):
+            if number and number % CONTRACT_BLOCK == 0:
+                blocks.append(zero)
+            blocks[-1] = self._scalars.fma(left, right, blocks[-1])
+        total = blocks[0]
+        for block in blocks[1:]:
+            total = self._scalars.add(total, block)
+        self._define(loop, loop.result, total)
 
     def _apply(self, statement: Apply) -> None:
         function = getattr(self._scalars, statement.function)
@@ -290,6 +305,6 @@ class _Run:
 
 
 _RUNS: dict[type, Callable[[_Run, Any], None]] = {
-    For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Apply: _Run._apply, Index: _Run._index,
-    Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair, Prefetch: _Run._prefetch,
-    Check: _Run._check}
+    For: _Run._for, Reduce: _Run._reduce, Fold: _Run._fold, Contract: _Run._contract, Apply: _Run._apply,
+    Index: _Run._index, Load: _Run._load, Store: _Run._store, StorePair: _Run._store_pair,
+    Prefetch: _Run._prefetch, Check: _Run._check}

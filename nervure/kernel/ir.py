@@ -7,10 +7,11 @@ grammar, which the printer, the parser and the verifier follow:
     kernel    ::= "kernel" name "(" buffer* ")" ":" symbol* statement*
     buffer    ::= role name ":" dtype "[" dim "]"                       role: in, out, inout, scratch
     symbol    ::= "symbol" name [":" [number] ".." [number]]
-    statement ::= "for" index "<" dim ["parallel"] ["vector"] [widths | tile] ":" statement*
+    statement ::= "for" index "<" dim ["parallel"] ["vector"] [widths | tile | "as" routine] ":" statement*
                 | variable* "= reduce" combine* "over" (index "<" dim)* [order] [how] ":" statement* "give" scalar*
                 | variable* "= fold" "over" (index "<" dim)* ":" statement* "give" scalar*
                       "combine" (variable* "," variable*) ":" statement* "give" scalar*
+                | variable "= contract over" (index "<" dim)* ":" statement* "give" scalar "," scalar
                 | variable "=" function "(" scalar* ")" [dtype]
                 | variable "= index" dim
                 | variable "=" buffer "[" address "]" ["if" scalar "else" scalar]
@@ -18,6 +19,7 @@ grammar, which the printer, the parser and the verifier follow:
                 | buffer "[" address "]" "=" scalar "," scalar ["streaming" dim]
                 | "prefetch" buffer "[" address "]"
                 | "check" scalar "else" number "," scalar
+    routine   ::= "product" | "transpose"
     widths    ::= "lanes" number* "masked" number ["unrolled"]
     tile      ::= "tile" number "lanes" number*
     order     ::= "order" number "," number
@@ -37,6 +39,10 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   Lanes that have no point hold the unit. Unless it is said, the order is that of 64 lanes in blocks of 4,096.
 * A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
   one.
+* A **contract** is a sum of products. It runs its body for each point in row-major order, numbers the points, and adds
+  up in blocks of ``CONTRACT_BLOCK`` points: a block's sum starts from 0 (of floats +0) and becomes ``fma(x, y, sum)``
+  with the scalars x and y of each point in order; the first block's sum is the result, to which those of the others are
+  added in order.
 * A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for
   ``where``. ``convert``, ``wrap``, ``bitcast`` and ``constant`` carry the type of their result. Functions take no
   low-precision floats (they are converted to float32 and back by statements), but for ``convert``, ``bitcast`` and
@@ -73,9 +79,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
-from nervure.kernel.loop_index import Indices, LoopIndex, sorted_indices, substitute_indices
-from nervure.types.dim import Dim, DimLike, affine
-from nervure.types.dtype import DType
+from nervure.kernel.loop_index import Indices, LoopIndex, substitute_indices
+from nervure.kernel.operands import Address as Address
+from nervure.kernel.operands import Buffer as Buffer
+from nervure.kernel.operands import Literal as Literal
+from nervure.kernel.operands import Scalar as Scalar
+from nervure.kernel.operands import Variable as Variable
+from nervure.types.dim import Dim, DimLike
 
 LANES = 64
 """The logical lanes of a reduction, where nothing else is said."""
@@ -83,116 +93,10 @@ LANES = 64
 BLOCK = 4096
 """The points of a block of such a reduction."""
 
+CONTRACT_BLOCK = 512
+"""The points of a block of a contraction."""
+
 COMBINERS = ("add", "multiply", "maximum", "minimum", "and", "or")
-
-# -- scalars and memory --------------------------------------------------------------------------------------
-
-
-class Variable:
-    """A scalar that one statement defines, in the loop where the statement stands; compared by identity."""
-
-    __slots__ = ("dtype",)
-
-    def __init__(self, dtype: DType) -> None:
-        self.dtype = dtype
-
-    def __repr__(self) -> str:
-        return f"<{self.dtype.short} variable>"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Literal:
-    """A number of an element type; equal to another one with the same bits, so that 0.0 is not -0.0."""
-
-    value: bool | int | float | complex
-    dtype: DType
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and self.dtype is other.dtype and repr(self.value) == repr(other.value)
-
-    def __hash__(self) -> int:
-        return hash((self.dtype, repr(self.value)))
-
-
-Scalar = Variable | Literal
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Buffer:
-    """Flat memory of ``size`` elements. ``scratch`` belongs to one thread, for one iteration of the parallel loop.
-
-    No two buffers of a kernel overlap, but for an ``in`` and an ``out`` that are one memory: then each element is read
-    before it is written, by the iteration that writes it.
-    """
-
-    name: str
-    dtype: DType
-    size: DimLike
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A place in a buffer, in elements: ``base + sum(step * index) + sum(stride * variable)``.
-
-    ``steps`` are the loop indices that it is affine in. ``base`` is over the function's symbols; where an index
-    enters in another way (divided, clamped) it stands in the base.
-    """
-
-    base: DimLike
-    steps: tuple[tuple[LoopIndex, DimLike], ...] = ()
-    terms: tuple[tuple[DimLike, Scalar], ...] = ()
-
-    @property
-    def dims(self) -> tuple[DimLike, ...]:
-        """The dimensions that it is written with."""
-        return (self.base, *[step for _, step in self.steps], *[stride for stride, _ in self.terms])
-
-    @property
-    def operands(self) -> tuple[Scalar, ...]:
-        """The scalars that it is written with."""
-        return tuple([scalar for _, scalar in self.terms])
-
-    def step(self, index: LoopIndex) -> DimLike:
-        """How far one iteration of a loop moves it, where it is affine in the loop's index; else 0."""
-        return dict(self.steps).get(index, 0)
-
-    def mentions(self, index: LoopIndex) -> bool:
-        """Whether it depends on a loop index."""
-        return index in dict(self.steps) or index.occurs_in(self.base)
-
-    def replace_operands(self, table: Mapping[Variable, Scalar]) -> Address:
-        """The address with other scalars for some variables."""
-        terms = _replaced(self.terms, table)
-        return self if terms is self.terms else replace(self, terms=terms)
-
-    def substitute(self, indices: Mapping[LoopIndex, DimLike]) -> Address:
-        """The address where expressions stand for some loop indices; affine in what these are affine in."""
-        if not any([self.mentions(index) for index in indices]):
-            return self
-        base = substitute_indices(self.base, indices)
-        kept: dict[LoopIndex, DimLike] = {}
-        added: dict[LoopIndex, DimLike] = {}
-        for index, step in self.steps:
-            if index not in indices:
-                kept[index] = step
-                continue
-            factors, rest = _affine_parts(indices[index])
-            base = base + step * rest
-            for moving, factor in factors.items():
-                steps = kept if moving is index else added
-                steps[moving] = steps.get(moving, 0) + step * factor
-        for moving, step in added.items():
-            kept[moving] = kept.get(moving, 0) + step
-        return Address(base, tuple(kept.items()), self.terms)
-
-
-def _affine_parts(x: DimLike) -> tuple[dict[LoopIndex, DimLike], DimLike]:
-    """(factors, rest) with x == the sum of index * factor, and the rest."""
-    indices = sorted_indices(x)
-    parts = affine(x, [index.name for index in indices])
-    return ({}, x) if parts is None else ({index: parts[0][index.name] for index in indices}, parts[1])
-
 
 # -- statements ----------------------------------------------------------------------------------------------
 
@@ -425,7 +329,9 @@ class Tile(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class For(Loop):
-    """A loop. How it runs may be settled by ``widths`` (``unrolled``: without a loop) or ``tile``."""
+    """A loop. How it runs may be settled by ``widths`` (``unrolled``: without a loop) or ``tile``; one that is a matrix
+    product or a transpose (:mod:`nervure.kernel.routines`) may be marked as such a ``routine``.
+    """
 
     DIMS, BODIES = ("extent",), ("body",)
     index: LoopIndex
@@ -436,6 +342,7 @@ class For(Loop):
     widths: Widths | None = None
     unrolled: bool = False
     tile: Tile | None = None
+    routine: str | None = None
 
     @property
     def indices(self) -> Indices:
@@ -503,6 +410,18 @@ class Fold(Loop):
     right: tuple[Variable, ...]
     combine: Body
     combined: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Contract(Loop):
+    """Adds up products of two scalars over the points of a domain, in the order of contractions."""
+
+    RESULTS, OPERANDS, DIMS, BODIES = ("result",), ("left", "right"), ("indices",), ("body",)
+    result: Variable
+    indices: Indices = field()
+    body: Body
+    left: Scalar
+    right: Scalar
 
 
 # -- what fields hold ----------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from nervure.kernel.ir import (
     Apply,
     Body,
     Check,
+    Contract,
     Fold,
     For,
     Index,
@@ -50,6 +51,7 @@ from nervure.kernel.ir import (
     Widths,
 )
 from nervure.kernel.loop_index import Indices
+from nervure.kernel.routines import ROUTINES
 from nervure.kernel.scalar_types import carries_type, result_type
 from nervure.kernel.scope import Scope
 from nervure.types.dtype import int64
@@ -61,11 +63,13 @@ INDENT = 2
 """Spaces that a body stands further to the right than its loop."""
 
 _KEYWORD = token(r"(?:for|check|prefetch)(?= )")
-_KIND = token(r"(?:reduce|fold|index)(?= )")
+_KIND = token(r"(?:reduce|fold|contract|index)(?= )")
 _COMBINE = token("|".join(COMBINERS))
 _COMBINERS = f"one of {', '.join(COMBINERS)}"
 _STRATEGY = token("|".join(STRATEGIES))
 _STRATEGIES = f"one of {', '.join(STRATEGIES)}"
+_ROUTINE = token("|".join(ROUTINES))
+_ROUTINES = f"one of {', '.join(ROUTINES)}"
 _GIVE = token(r"give(?= |$)")
 
 
@@ -155,6 +159,8 @@ class _Parser:
             return self._reduce(line, names, margin)
         if kind == "fold":
             return self._fold(line, names, margin)
+        if kind == "contract":
+            return self._contract(line, names, margin)
         if len(names) > 1:
             raise line.error("only reductions and folds define several variables", expected="reduce or fold")
         made = self._index(line, names[0]) if kind == "index" else self._apply_or_load(line, names[0])
@@ -167,10 +173,11 @@ class _Parser:
         tile = self._tile(line) if line.accept("tile ") else None
         widths = self._widths(line) if line.accept("lanes ") else None
         unrolled = widths is not None and line.accept("unrolled")
+        routine = line.take(_ROUTINE, _ROUTINES) if line.accept("as ") else None
         with self._inside(line, indices[:1]) as ((index, extent),):
             if len(indices) > 1:
                 raise line.error("a loop has one index", got=", ".join([entry for entry, _ in indices]))
-            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile)
+            return For(index, extent, self._block(margin + INDENT), parallel, vector, widths, unrolled, tile, routine)
 
     def _tile(self, line: Scanner) -> Tile:
         columns = line.integer("columns")
@@ -229,6 +236,16 @@ class _Parser:
         combined = self._given(margin + INDENT)
         self._check_count(head, len(combined), values)
         return Fold(self._results(line, names, values), indices, body, values, left, right, combine, combined)
+
+    def _contract(self, line: Scanner, names: Sequence[str], margin: int) -> Contract:
+        line.expect("over")
+        with self._inside(line, self._scope.ranges(line)) as indices:
+            body = self._block(margin + INDENT)
+            values = self._given(margin + INDENT)
+        if len(values) != 2:
+            raise line.error("a contraction multiplies two scalars", got=len(values), expected="give x, y")
+        result, = self._results(line, names, values[:1])
+        return Contract(result, indices, body, *values)
 
     def _arguments(self, line: Scanner, values: Sequence[Scalar]) -> tuple[Variable, ...]:
         line.expect("(")

@@ -35,6 +35,7 @@ from nervure.kernel.ir import (
     Apply,
     Buffer,
     Check,
+    Contract,
     Fold,
     For,
     Index,
@@ -125,6 +126,8 @@ class _Printer:
                 self._leave(statement)
             elif isinstance(statement, Reduce | Fold):
                 yield from self._combination(statement, margin)
+            elif isinstance(statement, Contract):
+                yield from self._contract(statement, margin)
             elif isinstance(statement, Simple):
                 yield statement, margin + self._simple(statement)
 
@@ -139,6 +142,12 @@ class _Printer:
             yield None, f"{margin}combine ({self._list(loop.left)}), ({self._list(loop.right)}):"
             yield from self._block(loop.combine, margin + "  ")
             yield None, f"{margin}  give {self._list(loop.combined)}"
+
+    def _contract(self, loop: Contract, margin: str) -> Iterator[tuple[Statement | None, str]]:
+        yield loop, f"{margin}{self._scalar(loop.result)} = contract over {self._enter(loop.indices)}:"
+        yield from self._block(loop.body, margin + "  ")
+        yield None, f"{margin}  give {self._list((loop.left, loop.right))}"
+        self._leave(loop)
 
     def _simple(self, statement: Simple) -> str:
         if isinstance(statement, Apply):
@@ -244,7 +253,7 @@ def _how(loop: For) -> str:
     if loop.tile is not None:
         return f" tile {loop.tile.columns} lanes {', '.join(map(str, loop.tile.lanes))}"
     if loop.widths is None:
-        return ""
+        return "" if loop.routine is None else f" as {loop.routine}"
     unrolled = " unrolled" if loop.unrolled else ""
     return f" lanes {', '.join(map(str, loop.widths.full))} masked {loop.widths.masked}{unrolled}"
 

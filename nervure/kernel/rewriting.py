@@ -19,7 +19,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 
-from nervure.kernel.ir import Body, Fold, For, Loop, Reduce, Scalar, Simple, Statement, Variable, substituted
+from nervure.kernel.ir import (
+    Body,
+    Contract,
+    Fold,
+    For,
+    Loop,
+    Reduce,
+    Scalar,
+    Simple,
+    Statement,
+    Variable,
+    substituted,
+)
 from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
 
@@ -45,6 +57,8 @@ class Rewrite:
                 self.reduce(statement, out)
             elif isinstance(statement, Fold):
                 self.fold(statement, out)
+            elif isinstance(statement, Contract):
+                self.contract(statement, out)
         is_same = len(out) == len(statements) and all(map(operator.is_, out, statements))
         return statements if is_same else tuple(out)
 
@@ -62,6 +76,10 @@ class Rewrite:
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
         """Appends what stands for a fold."""
+        out.append(self.rebuilt(loop))
+
+    def contract(self, loop: Contract, out: list[Statement]) -> None:
+        """Appends what stands for a contraction."""
         out.append(self.rebuilt(loop))
 
     def scalars(self, entries: Iterable[Scalar]) -> tuple[Scalar, ...]:

@@ -24,6 +24,7 @@ from nervure.kernel.ir import (
     Apply,
     Buffer,
     Check,
+    Contract,
     Fold,
     For,
     Index,
@@ -41,6 +42,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.printer import describe
+from nervure.kernel.routines import is_routine
 from nervure.kernel.scalar_types import carries_type, result_type
 from nervure.types.dim import Dim, DimLike, bounds, index_symbols, less_equal, substitute
 from nervure.types.dtype import DType, bool_, int64
@@ -249,6 +251,7 @@ class _Verifier:
         self._require(loop.vector or not is_settled, loop, "it has lanes, but is no vector loop")
         is_copied = loop.widths is not None and isinstance(loop.extent, int)
         self._require(is_copied or not loop.unrolled, loop, "it is unrolled, but has no lanes or no known extent")
+        self._require(is_routine(loop), loop, f"it is no {loop.routine}")
         in_parallel = self._in_parallel
         self._in_parallel = in_parallel or loop.parallel
         with self._inside(loop, loop.indices):
@@ -292,6 +295,16 @@ class _Verifier:
                 self._typed(loop, other, value.dtype, "what it combines")
         self._define(loop, loop.results)
 
+    def _contract(self, loop: Contract) -> None:
+        with self._inside(loop, loop.indices):
+            self.block(loop.body)
+            self._read(loop, loop.operands)
+        for what, scalar in (("its left side", loop.left), ("its right side", loop.right)):
+            self._typed(loop, scalar, loop.result.dtype, what)
+        dtype = loop.result.dtype
+        self._require(dtype.compute is dtype, loop, f"nothing is added up in {dtype}")
+        self._define(loop, loop.results)
+
     def _check_lengths(self, loop: Loop, *lists: Sequence[object]) -> None:
         lengths = {len(entries) for entries in lists}
         self._require(len(lengths) == 1 and 0 not in lengths, loop, "its lists differ in length, or are empty")
@@ -306,6 +319,6 @@ class _Verifier:
 
 
 _CHECKS: dict[type, Callable[[_Verifier, Any], None]] = {
-    For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Apply: _Verifier._apply,
-    Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store, StorePair: _Verifier._store_pair,
-    Prefetch: _Verifier._check_address, Check: _Verifier._check}
+    For: _Verifier._for, Reduce: _Verifier._reduce, Fold: _Verifier._fold, Contract: _Verifier._contract,
+    Apply: _Verifier._apply, Index: _Verifier._index, Load: _Verifier._load, Store: _Verifier._store,
+    StorePair: _Verifier._store_pair, Prefetch: _Verifier._check_address, Check: _Verifier._check}

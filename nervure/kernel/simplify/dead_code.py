@@ -13,9 +13,11 @@ from dataclasses import replace
 from nervure.kernel.ir import (
     Body,
     Check,
+    Contract,
     Definition,
     Fold,
     For,
+    Loop,
     Reduce,
     Scalar,
     Statement,
@@ -51,6 +53,8 @@ class _Living:
             return self._reduce(statement)
         if isinstance(statement, Fold):
             return self._fold(statement)
+        if isinstance(statement, Contract):
+            return self._contract(statement)
         if isinstance(statement, Definition) and statement.result not in self._used:
             return ()
         self._read(statement.operands)
@@ -69,13 +73,23 @@ class _Living:
         return body
 
     def _fold(self, loop: Fold) -> Body:
-        has_effect = any([isinstance(entry, Store | Check) for entry in walk((loop,))])
-        if not has_effect and self._used.isdisjoint(loop.results):
+        if not _has_effect(loop) and self._used.isdisjoint(loop.results):
             return ()
         self._read(loop.combined)
         combine = self.block(loop.combine)
         self._read(loop.values)
         return (replace(loop, body=self.block(loop.body), combine=combine),)
 
+    def _contract(self, loop: Contract) -> Body:
+        if not _has_effect(loop) and loop.result not in self._used:
+            return ()
+        self._read(loop.operands)
+        return (loop.map_bodies(self.block),)
+
     def _read(self, scalars: Iterable[Scalar]) -> None:
         self._used.update([entry for entry in scalars if isinstance(entry, Variable)])
+
+
+def _has_effect(loop: Loop) -> bool:
+    """Whether a loop does more than to define its results."""
+    return any([isinstance(entry, Store | Check) for entry in walk((loop,))])

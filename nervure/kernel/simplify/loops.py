@@ -24,6 +24,7 @@ from nervure.kernel.ir import (
     Address,
     Apply,
     Body,
+    Contract,
     Fold,
     For,
     Index,
@@ -85,11 +86,19 @@ class _UnitLoops(Rewrite):
         self.replaced.update(zip(loop.results, self.scalars(loop.values), strict=True))
 
 
+    def contract(self, loop: Contract, out: list[Statement]) -> None:
+        if any([extent == 0 for _, extent in loop.indices]):
+            self.replaced[loop.result] = unit("add", loop.result.dtype)
+            return
+        kept = _long(loop.indices) or loop.indices[-1:]
+        out.append(self.rebuilt(replace(loop, indices=kept, body=_without(loop, kept))))
+
+
 def _long(indices: Indices) -> Indices:
     return tuple([(index, extent) for index, extent in indices if extent != 1])
 
 
-def _without(loop: Reduce | Fold, kept: Indices) -> Body:
+def _without(loop: Reduce | Fold | Contract, kept: Indices) -> Body:
     """The body of a loop where the indices that are not kept are 0."""
     return substituted(loop.body, {index: 0 for index, _ in loop.indices if index not in dict(kept)})
 
@@ -118,6 +127,10 @@ class _Collapse(Rewrite):
     def fold(self, loop: Fold, out: list[Statement]) -> None:
         indices, body = _joined_indices(loop.indices, self.block(loop.body))
         out.append(replace(loop, indices=indices, body=body, combine=self.block(loop.combine)))
+
+    def contract(self, loop: Contract, out: list[Statement]) -> None:
+        indices, body = _joined_indices(loop.indices, self.block(loop.body))
+        out.append(replace(loop, indices=indices, body=body))
 
 
 def _joined(outer: For, inner: For) -> For | None:

@@ -143,11 +143,12 @@ class LoopBody:
 class Context:
     """What is known of a kernel while it is emitted."""
 
-    def __init__(self, b: Builder, machine: Machine, register_lanes: int) -> None:
+    def __init__(self, b: Builder, machine: Machine, register_lanes: int, link: Callable[[str], str] = str) -> None:
         _, sizes, _, _, self.scratch, self.status = b.arguments
         self.builder, self.sizes = b, SizeTable(b, sizes)
         self.pointers: dict[Buffer, Register] = {}
         self.machine, self.register_lanes = machine, register_lanes
+        self.link = link  # the symbol of a function of the tile library
         self.depths = [LoopBody(Preheader(None, frozenset(), True), {})]
         self.lanes: Lanes | None = None
         self.loops: list[tuple[LoopIndex, DimLike]] = []  # around us, from the outside in: index and extent

@@ -56,10 +56,11 @@ def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written
     return results
 
 
-def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers]) -> Registers:
+def guarded(b: Builder, condition: Register, otherwise: Registers, build: Callable[[], Registers],
+            unlikely: bool = False) -> Registers:
     """What ``build`` gives where a condition holds; elsewhere its code does not run."""
     yes, done, before = b.label("then"), b.label("done"), b.current
-    b.branch(condition, yes, done)
+    b.branch(condition, yes, done, unlikely)
     b.block(yes)
     results = build()
     end = b.current

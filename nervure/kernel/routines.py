@@ -1,0 +1,158 @@
+"""Routines: nests of loops that a backend may have ready as functions. A mark says which; it changes no bit.
+
+A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored. A
+*transpose* is a loop over rows, around one over columns, that copies columns which follow each other to rows of which
+the elements do.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel product(in x: f32[60], in y: f32[48], out z: f32[20]):
+...   for i < 5 as product:
+...     for j < 4 vector:
+...       v0 = contract over k < 12:
+...         v1 = x[12*i + k]
+...         v2 = y[j + 4*k]
+...         give v1, v2
+...       z[4*i + j] = v0
+... ''')
+>>> product = product_of(kernel.body[0])
+>>> product.left.buffer.name, product.row_step(product.left), product.point_step(product.right)
+('x', 12, 4)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nervure.kernel.ir import Access, Contract, For, Load, Statement, Store
+from nervure.kernel.loop_index import LoopIndex
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType, float32, float64
+
+FEW_ROWS = 8
+"""The most rows of a product whose right side may lie across memory."""
+
+ROUTINES = ("product", "transpose")
+
+TYPES: tuple[DType, ...] = (float32, float64)
+"""What there are routines for."""
+
+
+class Product(NamedTuple):
+    """The parts of a matrix product."""
+
+    row: LoopIndex
+    rows: DimLike
+    column: LoopIndex
+    columns: DimLike
+    point: LoopIndex
+    points: DimLike
+    left: Load
+    right: Load
+    store: Store
+
+    @property
+    def dtype(self) -> DType:
+        """The type that it is computed in."""
+        return self.store.buffer.dtype
+
+    def row_step(self, access: Access) -> DimLike:
+        """How far an access goes from row to row."""
+        return access.address.step(self.row)
+
+    def point_step(self, access: Access) -> DimLike:
+        """How far an access goes from point to point."""
+        return access.address.step(self.point)
+
+    @property
+    def is_across(self) -> bool:
+        """Whether the columns of the right side are apart."""
+        return self.right.address.step(self.column) != 1
+
+    def start(self, access: Access) -> Access:
+        """An access at the first row, column and point."""
+        return access.at(access.address.substitute({self.row: 0, self.column: 0, self.point: 0}))
+
+
+class Transpose(NamedTuple):
+    """The parts of a transpose, by the rows and columns of what is stored."""
+
+    row: LoopIndex
+    rows: DimLike
+    column: LoopIndex
+    columns: DimLike
+    load: Load
+    store: Store
+
+    def start(self, access: Access) -> Access:
+        """An access at the first row and column."""
+        return access.at(access.address.substitute({self.row: 0, self.column: 0}))
+
+
+def is_routine(loop: For) -> bool:
+    """Whether a loop is the routine that it is marked as, if it is."""
+    if loop.routine is None:
+        return True
+    return (product_of(loop) if loop.routine == "product" else transpose_of(loop)) is not None
+
+
+def transpose_of(loop: For) -> Transpose | None:
+    """The transpose that a loop is; None if it is none."""
+    columns = loop.body[0] if len(loop.body) == 1 else None
+    load, store = columns.body if isinstance(columns, For) and len(columns.body) == 2 else (None, None)
+    if not isinstance(columns, For) or not isinstance(load, Load) or not isinstance(store, Store):
+        return None
+    is_copy = store.value is load.result and store.combine is None and load.result.dtype in TYPES
+    along = load.address.step(loop.index), store.address.step(columns.index)
+    if not is_copy or along != (1, 1) or not all([is_affine(x, loop.index, columns.index) for x in (load, store)]):
+        return None
+    return Transpose(loop.index, loop.extent, columns.index, columns.extent, load, store)
+
+
+def product_of(loop: Statement) -> Product | None:
+    """The matrix product that a loop is; None if it is none whose right side and result lie along memory."""
+    if not isinstance(loop, For) or len(loop.body) != 1 or not isinstance(loop.body[0], For):
+        return None
+    columns = loop.body[0]
+    contract, store = columns.body if len(columns.body) == 2 else (None, None)
+    if not isinstance(contract, Contract) or not isinstance(store, Store):
+        return None
+    sides = sides_of(contract, columns.index)
+    is_whole = store.value is contract.result and store.valid is None and store.combine in (None, "add")
+    if sides is None or not is_whole or store.address.terms:
+        return None
+    point, points = contract.indices[0]
+    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, *sides, store)
+    return product if _lies_along_memory(product) else None
+
+
+def sides_of(contract: Contract, column: LoopIndex) -> tuple[Load, Load] | None:
+    """The loads of a contraction that multiplies two elements, of which only the second depends on the column; each
+    affine in the column and the one index that is contracted.
+    """
+    loads = [entry for entry in contract.body if isinstance(entry, Load)]
+    if len(contract.indices) != 1 or len(loads) != 2 or len(contract.body) != 2 or contract.result.dtype not in TYPES:
+        return None
+    left, right = sorted(loads, key=lambda load: load.address.mentions(column))
+    point = contract.indices[0][0]
+    is_product = {left.result, right.result} == {contract.left, contract.right}
+    if not is_product or left.address.mentions(column) or not all([is_affine(load, column, point) for load in loads]):
+        return None
+    return left, right
+
+
+def is_affine(access: Access, *indices: LoopIndex) -> bool:
+    """Whether an access has no condition, and its place is affine in some indices and no data."""
+    is_bent = any([index.occurs_in(access.address.base) for index in indices])
+    return access.valid is None and not access.address.terms and not is_bent
+
+
+def _lies_along_memory(product: Product) -> bool:
+    """Whether the columns of the result follow each other, and those of the right side, or its points if there are few
+    rows; and rows are affine.
+    """
+    right, store = product.right, product.store
+    is_few = isinstance(product.rows, int) and product.rows <= FEW_ROWS and product.point_step(right) == 1
+    return (store.address.step(product.column) == 1 and (right.address.step(product.column) == 1 or is_few)
+            and not right.address.mentions(product.row) and not store.address.mentions(product.point)
+            and all([is_affine(access, product.row, product.column) for access in (product.left, right, store)]))

@@ -1,0 +1,63 @@
+"""Contractions where no register tile fits: a chain of fused multiply-adds, one point after the other; in a vector loop
+in each lane.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.transformers.cpu.compile.codegen.generate import generate
+>>> from nervure.transformers.cpu.target import Target
+>>> text = generate(parse_kernel('''
+... kernel product(in x: f32[100], in y: f32[6400], out z: f32[64]):
+...   for i < 64 vector:
+...     v0 = contract over j < 100:
+...       v1 = x[j]
+...       v2 = y[64*j + i]
+...       give v1, v2
+...     z[i] = v0
+... '''), Target.avx2()).text
+>>> "@llvm.fma.v64f32" in text
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.kernel.ir import CONTRACT_BLOCK, Contract
+from nervure.transformers.cpu.compile.codegen.accumulators import join, shaped
+from nervure.transformers.cpu.compile.codegen.context import Context, emit, emit_statement
+from nervure.transformers.cpu.compile.codegen.element import Element, literal
+from nervure.transformers.cpu.compile.codegen.iterations import guarded, nest, stored
+from nervure.transformers.cpu.compile.codegen.scalars import apply
+from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
+from nervure.transformers.cpu.compile.llvm.types import I64
+
+Registers = Sequence[Register]
+
+
+@emit_statement.register(Contract)
+def emit_contract(contract: Contract, context: Context) -> None:
+    """A contraction. From point to point go their number, the sum of the blocks before this one, and its own."""
+    b, zero = context.builder, literal(context.builder, 0, contract.result.dtype, context.width)
+    parts = len(zero.registers)
+
+    def point(carried: Registers) -> Registers:
+        number, total, block = carried[0] + 1, carried[1:1 + parts], shaped([zero], carried[1 + parts:])[0]
+        emit(context, contract.body)
+        left, right = [context.spread(context.scalar(x), context.width).element for x in contract.operands]
+        block = apply("fma", [left, right, block], zero.dtype)
+        ended = guarded(b, (number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers],
+                        lambda: [*_with_block(b, number, total, block), *zero.registers], unlikely=True)
+        return [number, *ended]
+
+    start = [b.constant(I64, 0), *zero.registers, *zero.registers]
+    number, *sums = nest(context, contract.indices, stored(contract), start, point)
+    total, block = sums[:parts], shaped([zero], sums[parts:])[0]
+    results = guarded(b, (number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
+                      lambda: _with_block(b, number, total, block))
+    context.keep(contract.result, context.here(shaped([zero], results)[0]))
+
+
+def _with_block(b: Builder, number: Register, total: Registers, block: Element) -> Registers:
+    """The sum after so many points. The first block is added to nothing: 0 + -0 would be 0."""
+    both = join("add", shaped([block], total)[0], block)
+    return [b.where(number <= CONTRACT_BLOCK, first, more)
+            for first, more in zip(block.registers, both.registers, strict=True)]
