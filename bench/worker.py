@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from timeit import Timer
 from typing import Any
 
+import bench.products  # noqa: F401  # its problems are listed
 from bench.contenders import Prepared, Programs
 from bench.problems import PROBLEMS, Problem
 

@@ -12,6 +12,7 @@ import datetime
 import sys
 from pathlib import Path
 
+import bench.products  # noqa: F401  # its problems are listed
 from bench import report
 from bench.contenders import FRAMEWORKS
 from bench.machine import describe

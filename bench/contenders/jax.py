@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from bench.contenders import Prepared, Programs, made
+from bench.products import PRODUCTS, Product
 
 programs = Programs("jax", jax.__version__)
 
@@ -160,3 +161,18 @@ def cross_entropy(logits, labels):
     def loss(logits, labels):
         return -jnp.mean(jnp.sum(labels * jax.nn.log_softmax(logits), -1))
     return Prepared(lambda: jax.block_until_ready(jax.jit(jax.value_and_grad(loss))(logits, labels)))
+
+
+def product_of(case: Product):
+    def product(x, w):
+        return jnp.matmul(jnp.swapaxes(x, -1, -2) if case.left else x, jnp.swapaxes(w, -1, -2) if case.right else w)
+    return product
+
+
+for name, case in PRODUCTS.items():
+    programs(name, **BOTH)(product_of(case))
+
+
+@programs("dense", **BOTH)
+def dense(x, w, b, r):
+    return jax.nn.gelu(x @ w + b, approximate=False) + r

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import nervure as nv
 from bench.contenders import Prepared, Programs, made
+from bench.products import PRODUCTS, Product
 
 programs = Programs("nervure", f"{nv.__version__} ({nv.flags.transformer})")
 
@@ -114,3 +115,22 @@ def cross_entropy(logits, labels):
         loss = nv.cross_entropy_multi(nv.softmax(x, axis=1), t) / len(logits)
         return nv.computation([loss, nv.deriv(loss, x)], x, t)(logits, labels)
     return Prepared(call)
+
+
+def product_of(case: Product):
+    def product(x, w):
+        return (x.T if case.left else x) @ (w.T if case.right else w)
+    return product
+
+
+for name, case in PRODUCTS.items():
+    programs(name, computation=compiled)(product_of(case))
+
+
+@programs("dense", variable=made)
+def dense(x, w, b, r):
+    weights = nv.variable({"K": w.shape[0], "J": w.shape[1]}, w)
+    places = [nv.placeholder(axes) for axes in (
+        {"I": len(x), "K": x.shape[1]}, {"J": len(b)}, {"I": len(x), "J": len(b)})]
+    result = nv.gelu(nv.dot(places[0], weights) + places[1]) + places[2]
+    return Prepared(nv.computation(result, *places), [x, b, r])

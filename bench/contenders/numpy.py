@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from bench.contenders import Prepared, Programs, made
+from bench.products import PRODUCTS, Product
 
 programs = Programs("numpy", np.__version__)
 
@@ -154,3 +155,15 @@ def small(a, b, c):
 def small_into(a, b, c):
     add, multiply, result = np.add, np.multiply, np.empty_like(a)
     return Prepared(lambda a, b, c: multiply(add(a, b, result), c, result), (a, b, c))
+
+
+def product_of(case: Product):
+    """Into memory that is kept."""
+    def product(x, w):
+        x, w = np.swapaxes(x, -1, -2) if case.left else x, np.swapaxes(w, -1, -2) if case.right else w
+        return Prepared(partial(np.matmul, out=np.matmul(x, w)), [x, w])
+    return product
+
+
+for name, case in PRODUCTS.items():
+    programs(name, out=made)(product_of(case))

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from bench.contenders import Prepared, Programs, made
+from bench.products import PRODUCTS, Product
 
 programs = Programs("torch", torch.__version__)
 
@@ -255,3 +256,24 @@ def first_result(compile_it):
 def cross_entropy(compile_it, logits, labels):
     loss = compile_it(lambda logits, labels: F.cross_entropy(logits, labels))(logits, labels)
     return loss, torch.autograd.grad(loss, logits)[0]
+
+
+def product_of(case: Product):
+    def product(x, w):
+        return (x.mT if case.left else x) @ (w.mT if case.right else w)
+    return product
+
+
+def product_into(case: Product):
+    def product(result, x, w):
+        return torch.matmul(x.mT if case.left else x, w.mT if case.right else w, out=result)
+    return product
+
+
+for name, case in PRODUCTS.items():
+    programs(name, **PLAIN, into=into(product_into(case)))(product_of(case))
+
+
+@programs("dense", **BOTH)
+def dense(x, w, b, r):
+    return F.gelu(torch.addmm(b, x, w)) + r
