@@ -109,6 +109,11 @@ class Growth:
         self.parameters.append(made)
         return self._known(made.value, True, 0)
 
+    def weights(self, dtype: DType, shape: Sequence[DimLike]) -> Value:
+        """A new parameter without a batch, which nothing else reads."""
+        self.parameters.append(nv.Parameter(dtype, tuple(shape)))
+        return self.parameters[-1].value
+
     def variable(self, dtype: DType, shape: Sequence[int]) -> Value:
         """The value of a new variable."""
         name = f"v{len([value for value in self.values if isinstance(value.op, ops.ReadVariable)])}"

@@ -323,9 +323,33 @@ def joined(growth: Growth) -> None:
         growth.add(joined)
 
 
+def product(growth: Growth) -> None:
+    """A matrix product, or many, of a value by one that has some of its axes, but not that of the batch."""
+    x = growth.pick(lambda value: value.dtype.kind in ("float", "int", "uint") and value.rank > _first(growth))
+    if x is None:
+        return
+    x_indices = list(range(x.rank))
+    contracted = growth.axes(x, least=1)
+    kept = [axis for axis in x_indices if axis not in contracted]
+    shared = [axis for axis in kept if axis >= _first(growth) and growth.random.random() < 0.3]
+    free = list(range(x.rank, x.rank + growth.random.choice((0, 1, 1, 2))))
+    y_indices = [*contracted, *shared, *free]
+    lengths = [*[x.shape[axis] for axis in (*contracted, *shared)], *[growth.length() for _ in free]]
+    order = growth.random.sample(range(len(y_indices)), len(y_indices))
+    y_indices, lengths = [y_indices[at] for at in order], [lengths[at] for at in order]
+    indices = [*kept, *free]
+    if growth.batch is None:
+        growth.random.shuffle(indices)
+    extents = {**dict(enumerate(x.shape)), **dict(zip(y_indices, lengths))}
+    if growth.fits(lengths) and growth.fits([extents[entry] for entry in indices]):
+        y = growth.like(x.dtype, lengths) if growth.batch is None else growth.weights(x.dtype, lengths)
+        made = growth.add(ops.Contract(x, y, x_indices, y_indices, indices))
+        growth.add(growth.random.choice((ops.Tanh, ops.Relu))(made) if made.dtype.is_float else made + made)
+
+
 ROWWISE: list[tuple[Callable[[Growth], None], float]] = [
     (unary, 3), (exponential, 2), (binary, 4), (chosen, 1), (reduction, 3), (softmax_like, 2), (ready_made, 1),
-    (spread_back, 1), (moved, 2), (joined, 0.7)]
+    (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2)]
 """Recipes that leave the batch alone, if there is one."""
 
 RECIPES = [*ROWWISE, (registered, 12.0)]
