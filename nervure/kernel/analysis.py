@@ -92,6 +92,10 @@ class OpAnalysis:
         structure = self.structure(op)
         return structure.reads == (identity_access(len(structure.domain)),)
 
+    def is_contraction(self, op: Op) -> bool:
+        """Whether an op adds up products, for elements of which not all operands have one each."""
+        return isinstance(op, Structured) and _is_contraction(self.structure(op))
+
     def operands_read(self, op: Op) -> set[int]:
         """The numbers of the operands whose elements a structured op reads."""
         structure = self.structure(op)
@@ -113,7 +117,7 @@ class OpAnalysis:
 
 
 def _kind_of_structure(structure: Structure) -> OpKind:
-    if structure.body is multiply_body and structure.combine == "add":
+    if _is_product(structure) and not _is_plain(structure):
         return OpKind.HOST
     if structure.initial is not None or structure.combine == "set":
         return OpKind.SCATTER
@@ -123,6 +127,25 @@ def _kind_of_structure(structure: Structure) -> OpKind:
     kept = tuple([index(d) for d in structure.written])
     is_reduction = all([write.coordinates == kept and not write.drop for write in structure.writes])
     return OpKind.REDUCTION if is_reduction else OpKind.SCATTER
+
+
+def _is_product(structure: Structure) -> bool:
+    """Whether products are added up."""
+    return structure.body is multiply_body and structure.combine == "add"
+
+
+def _is_plain(structure: Structure) -> bool:
+    """Whether all operands are read at indices of the domain, each by itself."""
+    indices = {index(d) for d in range(len(structure.domain))}
+    return all([access is not None and access.fill is None and indices.issuperset(access.coordinates)
+                for access in structure.reads])
+
+
+def _is_contraction(structure: Structure) -> bool:
+    """Whether products are added up, and some axis of the result is not of all operands."""
+    axes = [set(access.coordinates) for access in structure.reads if access is not None]
+    return _is_product(structure) and _is_plain(structure) and not all(
+        [index(d) in each for d in structure.written for each in axes])
 
 
 def traits_of(op: Op) -> ViewTraits:

@@ -21,6 +21,7 @@ class Machine(NamedTuple):
     shared_cache: int = 1 << 25         # bytes of the largest cache
     threads: int = 16                   # that a kernel should have work for
     operation: float = 0.4              # nanoseconds of an addition of two vectors, two of which run in a cycle
+    multiply_add: float = 0.02          # nanoseconds of one of float32 among those of a register tile
     byte_from_memory: float = 0.04      # nanoseconds, in order
     byte_from_cache: float = 0.01
     element_apart: float = 5.0          # nanoseconds of an element whose line holds nothing else that is read

@@ -82,6 +82,44 @@ TILE_COLUMNS = 32
 LEAST_TILED_COLUMNS = 256
 """Columns from which on there are tiles where the next row follows at once: fewer lines are still there for it."""
 
+# -- matrix products -------------------------------------------------------------------------------------------
+
+BLOCK_COLUMN_BYTES = 512
+"""Bytes of a row of a panel: with the points of a block 256 KiB, half of a small second cache."""
+
+LONG_ROWS, LONG_ROW_COLUMNS = 12, 2048
+"""Rows of a product that is as fast as memory, and the columns of its tasks: long stretches of each row are read."""
+
+DIRECT_ROWS = 64
+"""Rows up to which packing the right side takes longer than it saves."""
+
+DIRECT_BYTES = 1 << 20
+"""Bytes of the right side of a block up to which it stays in the second cache as it lies."""
+
+TASK_PRODUCTS = 1 << 28
+"""Multiply-adds of a task: 5 milliseconds of a core with vectors of 32 bytes."""
+
+MEETING_BYTES = 4096
+"""Bytes from one line of memory to the next that has the same place in a first cache."""
+
+PANEL_ROWS = 96
+"""Rows of the left side that are packed together: 192 KiB with the points of a block."""
+
+ROW_MULTIPLE = 24
+"""Rows of tasks are a multiple of these: of those of all tiles."""
+
+LEAST_PRODUCTS = 1 << 21
+"""Multiply-adds of a task that another thread may have: 40 microseconds, twice what waking it takes."""
+
+LEAST_ROWS, PACKED_ROWS = 96, 240
+"""Rows of a task that other threads may have as many of; and where each of them packs a panel."""
+
+EPILOGUE_ROWS = 504
+"""Rows of a task whose results wait in memory for what is computed of them: 256 KiB, half of a small second cache."""
+
+UNSTOPPED = 20_000_000
+"""Nanoseconds that a product may take which writes a variable in place: no interrupt ends it meanwhile."""
+
 # -- vectors ---------------------------------------------------------------------------------------------------
 
 LANES_AROUND_REDUCTION = 64

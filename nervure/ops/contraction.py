@@ -75,7 +75,7 @@ class Contract(Structured):
     def structure(self, *types: BasicTensorDescription) -> Structure:
         extents = dict(zip(self.y_indices, types[1].shape, strict=True))
         extents.update(zip(self.x_indices, types[0].shape, strict=True))
-        contracted = [entry for entry in self.x_indices if entry not in self.indices]
+        contracted = sorted(set(self.x_indices).difference(self.indices))  # their order is that of the sum
         order = {entry: index(d) for d, entry in enumerate([*self.indices, *contracted])}
 
         def access(indices: Indices) -> Access:

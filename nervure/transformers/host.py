@@ -5,13 +5,12 @@ Operands are read where they lie: views of stored values become NumPy views.
 >>> import numpy as np
 >>> import nervure as nv
 >>> from nervure.kernel.plan import make_plan
->>> x, y = nv.Parameter(nv.float32, (2, 3)), nv.Parameter(nv.float32, (2, 3))
->>> product = nv.ops.Dot(x, nv.ops.Permute(y, (1, 0)), ((1, 0),))
->>> from nervure.passes.pipelines import standard
->>> step, = make_plan(standard(nv.Function([product], [x, y]))).steps
->>> ones = np.ones((2, 3), np.float32)
->>> host_program(step, {})({storage: ones for storage in step.bases.values()})[0].tolist()
-[[3.0, 3.0], [3.0, 3.0]]
+>>> x, filters = nv.Parameter(nv.float32, (1, 1, 4)), nv.Parameter(nv.float32, (1, 1, 3))
+>>> slid = nv.ops.Convolution(x, nv.ops.Reverse(filters, (2,)))
+>>> step, = make_plan(nv.Function([slid], [x, filters])).steps
+>>> arrays = [np.arange(length, dtype=np.float32).reshape(1, 1, -1) for length in (4, 3)]
+>>> host_program(step, {})(dict(zip(step.bases.values(), arrays)))[0].tolist()
+[[[1.0, 4.0]]]
 """
 
 from __future__ import annotations

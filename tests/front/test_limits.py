@@ -110,11 +110,11 @@ def test_other_machines_are_refused_by_name(monkeypatch):
         target._host.__wrapped__()
 
 
-def test_products_are_host_steps():
+def test_convolutions_are_host_steps():
     """Q12: ``explain`` shows them."""
-    x = nv.placeholder((8, 8))
+    x, filters = nv.placeholder((2, 3, 8, 8)), nv.placeholder((4, 3, 3, 3))
     with nv.transformers.make_transformer("cpu") as transformer:
-        text = str(nv.explain(transformer.computation(nv.exp(x) @ x, x)))
+        text = str(nv.explain(transformer.computation(nv.convolution(nv.exp(x), filters), x, filters)))
     assert "host" in text
 
 

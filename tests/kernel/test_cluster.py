@@ -176,9 +176,9 @@ def test_steps_without_loops_of_their_own():
     assert kinds == {Segments, Scatter, Copy}
 
 
-def test_a_product_runs_on_the_host_for_now():
-    x, w = matrix(), matrix(128, 3)
-    step, = steps_of([nv.ops.MatMul(x, w)], [x, w])
+def test_a_convolution_runs_on_the_host_for_now():
+    x, filters = nv.Parameter(nv.float32, (2, 3, 8)), nv.Parameter(nv.float32, (4, 3, 3))
+    step, = steps_of([nv.ops.Convolution(x, filters)], [x, filters])
     assert isinstance(step, Host)
 
 

@@ -66,3 +66,34 @@ def test_variables_that_change_places_do_not_meet(loops):
         step()
         expected = expected[1] * 3, expected[0] * 5
         assert [np.unique(loops.get(each)).tolist() for each in (first, second)] == [[value] for value in expected]
+
+
+def gradient_step(rows: int, points: int):
+    """Weights, and the computation that subtracts the gradient of a sum of products of them."""
+    x, y = nv.placeholder({"N": rows, "F": points}), nv.placeholder({"N": rows, "K": 3})
+    w = nv.variable({"F": points, "K": 3}, 1.0)
+    loss = nv.sum(nv.dot(x, w) * y, out_axes=())
+    return w, [nv.assign(w, w - nv.deriv(loss, w))], (x, y)
+
+
+def test_the_gradient_of_weights_is_subtracted_where_they_lie(loops):
+    w, effects, arguments = gradient_step(5, 7)
+    step = loops.computation(effects, *arguments)
+    assert places(step) == [1]
+    expected = np.ones((7, 3), np.float32)
+    for turn in range(3):
+        left, right = [np.random.default_rng(turn).standard_normal((5, each)).astype(np.float32) for each in (7, 3)]
+        step(left, right)
+        expected -= left.T @ right
+        np.testing.assert_allclose(loops.get(w), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_product_that_reads_the_old_value_elsewhere_gets_memory_of_its_own(loops):
+    w = nv.variable((4, 4), np.arange(16.0).reshape(4, 4))
+    step = loops.computation([nv.assign(w, w - nv.matmul(w, w))])
+    assert places(step) == [0]
+
+
+def test_long_products_write_no_variable_in_place(loops):
+    _, effects, arguments = gradient_step(90_000, 40_000)
+    assert not any(places(loops.computation(effects, *arguments)))

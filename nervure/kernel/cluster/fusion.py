@@ -145,6 +145,8 @@ class _Fusion:
         earlier = self._open(number)
         if earlier is None or earlier is step or earlier.shape != step.shape:
             return
+        if earlier.has_contraction or step.has_contraction:
+            return
         if len(earlier.levels) + len(step.levels) > MOST_OPS:
             return
         if not self._legality.may_merge(earlier, step, self._readers.get(number, [])):
@@ -161,6 +163,8 @@ class _Fusion:
         for number in range(len(self.steps) - 1, 0, -1):
             first, second = self.steps[number - 1:number + 1]
             if not isinstance(first, Loops) or not isinstance(second, Loops) or first.reduced is None:
+                continue
+            if first.has_contraction or second.has_contraction:
                 continue
             same = first.shape == second.shape and first.reduced == second.reduced
             if not same or len(first.levels) + len(second.levels) > MOST_OPS:

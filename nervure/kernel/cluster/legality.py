@@ -72,8 +72,9 @@ class Legality:
             return FusionBlocker.TOO_MANY_OPS
         kind = self._ops.kind(op)
         if kind is OpKind.REDUCTION:
-            return self._reduction_level(step, op, inside)
-        blocker = self._blocker_of_full(step, inside) if shape == step.shape else FusionBlocker.OTHER_SHAPE
+            return FusionBlocker.OTHER_AXES if step.has_contraction else self._reduction_level(step, op, inside)
+        is_full = shape == step.shape and not step.has_contraction
+        blocker = self._blocker_of_full(step, inside) if is_full else FusionBlocker.OTHER_SHAPE
         if blocker is None:
             return Level.FULL
         may_be_row = step.reduced is not None and inside and kind is OpKind.POINTWISE
@@ -84,6 +85,7 @@ class Legality:
         is_reduction = self._ops.kind(op) is OpKind.REDUCTION and level is not Level.CROSS_ROW
         if is_reduction:
             step.reduced = self._ops.structure(op).reduced
+            step.has_contraction = self._ops.is_contraction(op)
         inside = [step.phases[entry.value.op] for entry in reads if entry.value.op in step.phases]
         step.levels[op], step.phases[op] = level, max(inside, default=0) + is_reduction
         for value in op.outputs:

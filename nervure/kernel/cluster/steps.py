@@ -105,6 +105,7 @@ class Loops:
     phases: dict[Op, int] = field(default_factory=dict)
     blockers: dict[Op, FusionBlocker] = field(default_factory=dict)
     complete: bool = False
+    has_contraction: bool = False
     stored: list[Value] = field(default_factory=list)
     materialised: list[Value] = field(default_factory=list)
     reloaded: list[Value] = field(default_factory=list)
@@ -148,9 +149,11 @@ class Loops:
     @property
     def has_lanes_along_row(self) -> bool:
         """Whether the lanes of vectors share a row; else each has one of its own. They go along the last axis of more
-        than one element.
+        than one element; around a contraction each has an element of its own.
         """
         reduced = self.reduced or ()
+        if self.has_contraction:
+            return False
         long = [axis for axis, length in enumerate(self.shape) if length != 1]
         last = long[-1] if any([axis in reduced for axis in long]) else len(self.shape) - 1
         return not self.kept or last in reduced

@@ -35,6 +35,8 @@ def has_enough_rows(step: Loops, machine: Machine) -> bool:
     Not where there are few. Nor where they are long and lie across memory, hence side by side: a processor that reads
     some of them has its neighbours' lines brought in as well.
     """
+    if step.has_contraction:
+        return True
     rows, size = product(step.kept), product(step.shape)
     if isinstance(size, int) and size <= SMALL_TENSOR:
         return True

@@ -21,7 +21,19 @@ from typing import TYPE_CHECKING, Any
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.coordinates import Coordinates, Flat, Point, through
-from nervure.kernel.ir import BLOCK, LANES, Buffer, Fold, For, Load, Reduce, Scalar, Statement, Variable
+from nervure.kernel.ir import (
+    BLOCK,
+    LANES,
+    Buffer,
+    Contract,
+    Fold,
+    For,
+    Load,
+    Reduce,
+    Scalar,
+    Statement,
+    Variable,
+)
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
@@ -47,7 +59,7 @@ if TYPE_CHECKING:
 class Totals:
     """The scalars that are combined, each for the output in ``places`` by the combiner in ``combine``.
 
-    Ops with combiners of their own are left in ``folds``.
+    Ops with combiners of their own are left in ``folds``, sums of products in ``contractions``.
     """
 
     def __init__(self, builder: KernelBuilder, ops: Iterable[Op], point: Point) -> None:
@@ -55,9 +67,13 @@ class Totals:
         self.places: list[Value] = []
         self.values: list[Scalar] = []
         self.folds: list[Op] = []
+        self.contractions: list[Op] = []
         combine: list[str] = []
         for op in ops:
             structure = analysis.structure(op)
+            if analysis.is_contraction(op):
+                self.contractions.append(op)
+                continue
             if not isinstance(structure.combine, str):
                 self.folds.append(op)
                 continue
@@ -152,6 +168,8 @@ class Rows:
             stores = self._stores(phase)
             totals = Totals(self._builder, ending, self._point)
         elements.held = {}
+        for op in totals.contractions:
+            self._contract(op, loops)
         if totals.values:
             results = tuple([Variable(value.dtype) for value in totals.values])
             elements.statements.add(
@@ -174,6 +192,17 @@ class Rows:
             if buffer.role == "scratch" and step.phases[value.op] == phase:
                 self._builder.store(buffer, offset, self._elements.of(value, point))
         return len(self._elements.statements.list) > count
+
+    def _contract(self, op: Op, loops: list[tuple[LoopIndex, DimLike]]) -> None:
+        """A sum of products."""
+        elements, structure = self._elements, self._memory.ops.structure(op)
+        dtype = structure.accumulate or op.outputs[0].dtype.compute
+        with elements.body() as body:
+            sides = [converted(elements.statements, side, dtype)
+                     for side in elements.reads_at(op, self._point)]
+        result = Variable(dtype)
+        elements.statements.add(Contract(result, tuple(loops), tuple(body.list), *sides))
+        note(elements, op.outputs, [result])
 
     def _fold(self, op: Op, loops: list[tuple[LoopIndex, Any]]) -> None:
         """A reduction with a combiner of its own."""

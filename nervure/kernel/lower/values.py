@@ -192,9 +192,14 @@ class ValueLowering:
             place = self.scalars(lambda entry: self.at(through(point, structure.domain, self._ranges))(entry))
             return structure.body(place, self.of(op.operands[0], point))
         at = self.at(through(point, structure.domain, self._ranges))
-        elements = [self._read(op, operand, access, at)
-                    for operand, access in zip(op.operands, structure.reads, strict=True) if access is not None]
-        return structure.body(self.scalars(at), *elements)
+        return structure.body(self.scalars(at), *self.reads_at(op, point))
+
+    def reads_at(self, op: Op, point: Point) -> list[Scalar]:
+        """What a structured op reads at a point of its domain."""
+        structure = self._ops.structure(op)
+        at = self.at(through(point, structure.domain, self._ranges))
+        return [self._read(op, operand, access, at)
+                for operand, access in zip(op.operands, structure.reads, strict=True) if access is not None]
 
     def at(self, coordinates: Coordinates) -> Callable[[DimLike], DimLike]:
         """What an expression over a domain's indices is, where the indices have these values."""

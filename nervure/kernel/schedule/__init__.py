@@ -33,6 +33,7 @@ from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
+from nervure.kernel.schedule.matrix_products import with_matrix_products
 from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
@@ -42,6 +43,7 @@ from nervure.kernel.schedule.vectors import with_vectors
 __all__ = ["REWRITES", "schedule_kernel", "vectorise_kernel"]
 
 LOOP_ORDER = (
+    with_matrix_products,     # blocks of a product stay in caches, tiles of it in registers
     with_lanes_along_memory,  # a reduction across memory takes a line for each element; its neighbours share them
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
     with_tiled_transposes,    # lines that lie across the result are in the cache until the next row needs them

@@ -24,6 +24,7 @@ from nervure.kernel.ir import (
     Address,
     Apply,
     Body,
+    Contract,
     Definition,
     Fold,
     For,
@@ -48,7 +49,7 @@ from nervure.ops.scalar import SCALAR_FUNCTIONS
 def vector_widths(loop: For, lanes: int) -> Widths:
     """How many iterations run at once, where a register has so many lanes."""
     statements = tuple(walk(loop.body))
-    if any([isinstance(entry, Reduce) for entry in statements]):
+    if any([isinstance(entry, Reduce | Contract) for entry in statements]):
         width = max(LANES_AROUND_REDUCTION, lanes) if is_light(loop.body, loop.index) else lanes
         return Widths((width,), width)
     if any([isinstance(entry, For | Fold) for entry in statements]) or not meets_rows(loop.body, loop.index):

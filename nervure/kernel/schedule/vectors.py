@@ -53,7 +53,9 @@ class _Vectors(Rewrite):
         self._is_in_lanes = False
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
-        if loop.extent == 1 and loop not in self._kept:
+        if loop.routine is not None:
+            out.append(loop)
+        elif loop.extent == 1 and loop not in self._kept:
             out.extend(self.block(substituted(loop.body, {loop.index: 0})))
         elif loop.vector and not self._is_in_lanes:
             with self._in_lanes():

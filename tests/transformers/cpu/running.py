@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,9 @@ from nervure.kernel.ir import Buffer, Kernel
 from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.compiler import compile_object
+from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.runtime.records import KERNEL, Status
+from nervure.transformers.cpu.target import Target
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types.dim import evaluate
 
@@ -30,7 +32,18 @@ Arrays = Mapping[str, np.ndarray]
 
 @lru_cache(maxsize=512)
 def compiled(text: str) -> Library:
-    return load(compile_object(text))
+    return load(compile_object(text), symbols=routines() if "@multiply" in text or "@transpose" in text else None)
+
+
+@cache
+def routines() -> dict[str, int]:
+    """The addresses of the tile library's functions, for the machine that the tests run on."""
+    names = [f"{name}_{type}" for name in ("multiply", "transpose") for type in ("f32", "f64")]
+    library = TileLibrary(Target.avx2())
+    for name in names:
+        library.link(name)
+    library.provide()
+    return {name: library.address(name) for name in names}
 
 
 def run(kernel: Kernel, arrays: Arrays, bindings: Mapping[str, int], vector_bytes: int = 32,

@@ -105,6 +105,18 @@ def test_an_interrupt_ends_a_call_and_changes_nothing(work, way, threads):
     """, work)
 
 
+def test_an_interrupt_ends_a_long_product_and_changes_nothing():
+    check("""
+    size = 6000
+    a, b = nv.placeholder({"I": size, "K": size}), nv.placeholder({"K": size, "J": size})
+    step = cpu.computation([nv.sum(nv.dot(a, b), out_axes=()), nv.assign(count, count + 1)], a, b)
+    ones = np.ones((size, size), np.float32)
+    lateness = late(lambda: step(ones, ones))
+    assert lateness < 5, lateness
+    assert cpu.get(count) == 0
+    """)
+
+
 def test_what_is_written_in_place_is_written_to_the_end():
     check("""
     w = nv.variable("I=4000000", 0.5)

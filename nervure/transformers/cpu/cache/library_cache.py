@@ -7,16 +7,17 @@
 >>> find_all([kernel_key(text, Target.host())]) == [library]
 True
 
-A library lives as long as a reference to it does.
+A library lives as long as a reference to it does. A function of another library is called by a symbol that says the key
+of that library, so that what is loaded off the disk finds what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
-from nervure.errors import FormatError
+from nervure.errors import FormatError, InternalError
 from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
 from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.settings import SETTINGS
@@ -28,6 +29,41 @@ _loaded: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
 def kernel_key(text: str, target: Target) -> bytes:
     """The key of a kernel's machine code."""
     return make_key("kernel", SETTINGS, target.key, text)
+
+
+def linked(name: str, key: bytes) -> str:
+    """The symbol by which code calls a function of the library of a key."""
+    return f"{name}.{key.hex()}"
+
+
+class _Links(Mapping[str, int]):
+    """The addresses of linked functions by their symbols, and the libraries that were found to have them."""
+
+    def __init__(self) -> None:
+        self.libraries: list[Library] = []
+
+    def __getitem__(self, symbol: str) -> int:
+        name, _, digest = symbol.rpartition(".")
+        try:
+            key = bytes.fromhex(digest)
+        except ValueError:
+            raise KeyError(symbol) from None
+        library = find([key])[key]
+        self.libraries.append(library)
+        return library.address(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())  # they are not listed
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _load(code: bytes) -> Library:
+    links = _Links()
+    library = load(code, symbols=links)
+    library.needed = tuple(links.libraries)
+    return library
 
 
 def find(keys: Iterable[bytes]) -> dict[bytes, Library]:
@@ -47,7 +83,7 @@ def keep(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
     """New machine code by its keys: loaded, and put on the disk."""
     made = {}
     for key, code in codes.items():
-        made[key] = load(code)
+        made[key] = _load(code)
         if cache := user_cache():
             cache.put(key, code)
     _loaded.update(made)
@@ -72,6 +108,6 @@ def _from_disk(key: bytes) -> Library | None:
     cache = user_cache()
     code = cache.get(key) if cache else None
     try:
-        return load(code) if code else None
-    except FormatError:  # whole, but nothing that can be loaded: it is compiled and put again
+        return _load(code) if code else None
+    except (FormatError, InternalError):  # whole, but what it needs is not there: it is compiled and put again
         return None

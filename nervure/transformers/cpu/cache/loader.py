@@ -53,10 +53,11 @@ _MASK = 2**64 - 1
 class Library:
     """Loaded machine code; it is freed when the last reference is dropped."""
 
-    __slots__ = ("__weakref__", "_addresses", "_memory")
+    __slots__ = ("__weakref__", "_addresses", "_memory", "needed")
 
     def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
         self._memory, self._addresses = memory, addresses
+        self.needed: tuple[Library, ...] = ()  # other libraries that its code calls
 
     def address(self, name: str) -> int:
         """The address of a function, or of global data."""
@@ -76,7 +77,7 @@ def load(*codes: bytes, symbols: Mapping[str, int] | None = None) -> Library:
     if a name is found nowhere.
     """
     try:
-        return _place(ObjectFile(codes), symbols or {})
+        return _place(ObjectFile(codes), {} if symbols is None else symbols)
     except (struct.error, ValueError, IndexError, KeyError, OSError) as error:
         raise FormatError("it cannot be loaded", op="object file", got=f"{sum(map(len, codes))} bytes; {error}",
                           expected="ELF for x86-64, whole", location=None) from None

@@ -25,6 +25,7 @@ from nervure.transformers.cpu.cache.library_cache import kernel_key
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import assembly, compile_kernels
 from nervure.transformers.cpu.compile.host import HostCode
+from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
 from nervure.transformers.cpu.target import Target
@@ -45,8 +46,10 @@ class Compilation(NamedTuple):
 def compile_function(function: Function, target: Target) -> Compilation:
     """Compiles a function without composites."""
     plan = make_plan(function, MACHINE)
-    texts = tuple([generate(step.kernel, target, past_caches_of(step, plan)) if step.kernel else None
+    tiles = TileLibrary(target)
+    texts = tuple([generate(step.kernel, target, past_caches_of(step, plan), tiles.link) if step.kernel else None
                    for step in plan.steps])
+    tiles.provide()
     if flags.debug:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(

@@ -29,9 +29,9 @@ import ctypes
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -54,13 +54,18 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
     """The machine code of several modules. InternalError, and no library, if one of them is wrong."""
     target = target or Target.host()
     keys = [library_cache.kernel_key(text, target) for text in texts]
-    found = library_cache.find(keys)
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+    found = libraries_of({key: partial(str, text) for key, text in zip(keys, texts, strict=True)}, target)
+    return [found[key] for key in keys]
+
+
+def libraries_of(texts: Mapping[bytes, Callable[[], str]], target: Target) -> dict[bytes, Library]:
+    """The machine code of modules by their keys; only those are written that have to be compiled."""
+    found = library_cache.find(texts)
+    missing = {key: make() for key, make in texts.items() if key not in found}
     # The longest first: what is begun last should not be what everybody waits for.
     order = sorted(missing, key=lambda key: len(missing[key]), reverse=True)
     objects = _side_by_side(lambda key: compile_object(missing[key], target), order)
-    found |= library_cache.keep(dict(zip(order, objects, strict=True)))
-    return [found[key] for key in keys]
+    return found | library_cache.keep(dict(zip(order, objects, strict=True)))
 
 
 def _side_by_side(function: Callable[[bytes], bytes], keys: Sequence[bytes]) -> list[bytes]:

@@ -56,6 +56,7 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     vector_iterations,
 )
 from nervure.transformers.cpu.compile.codegen.reductions import over_points
+from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
 from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dtype import int64
@@ -64,6 +65,9 @@ from nervure.types.dtype import int64
 @emit_statement.register(For)
 def emit_for(loop: For, context: Context) -> None:
     """A loop from 0 to its extent."""
+    if loop.routine is not None:
+        emit_routine(context, loop)
+        return
     if loop.unrolled and loop.widths is not None:
         _emit_copies(context, loop, loop.widths.masked)
         return

@@ -26,7 +26,7 @@ Equal texts are equal kernels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,7 +34,7 @@ from nervure.kernel.ir import LANES, Buffer, Kernel, Write, walk
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.schedule import vectorise_kernel
 from nervure.kernel.schedule.vectors import register_lanes
-from nervure.transformers.cpu.compile.codegen import memory, reductions, statements
+from nervure.transformers.cpu.compile.codegen import contractions, memory, reductions, statements
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.context import ALIGNMENT, ARGUMENTS, Context, emit
 from nervure.transformers.cpu.compile.codegen.for_loops import emit_slice
@@ -42,7 +42,7 @@ from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.types.dim import DimLike
 
-EMITTERS = (memory, reductions, statements)
+EMITTERS = (contractions, memory, reductions, statements)
 """The modules that, beside the one of loops, say how statements are emitted; importing them registers it."""
 
 
@@ -69,13 +69,16 @@ class Code:
     failures: tuple[int, ...]
 
 
-def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None) -> Code:
-    """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on."""
+def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, int] | None = None,
+             link: Callable[[str], str] = str) -> Code:
+    """The code of a kernel, for a target's vectors. Some buffers are stored past the caches from a size on. ``link``
+    gives the symbols of functions that are elsewhere.
+    """
     machine = GENERIC._replace(lanes=target.vector_bytes // 4)
     kernel = vectorise_kernel(kernel, machine, least_bytes)
     b = Builder("kernel", ARGUMENTS, attributes="nounwind")
     buffers, _, begin, end, scratch, _ = b.arguments
-    context = Context(b, machine, register_lanes(kernel, machine))
+    context = Context(b, machine, register_lanes(kernel, machine), link)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])
     for number, buffer in enumerate(given):
         context.pointers[buffer] = b.load(b.offset(buffers, number, PTR), PTR)

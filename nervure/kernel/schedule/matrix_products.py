@@ -1,0 +1,270 @@
+"""Matrix products in blocks: tasks that threads share, packed panels, epilogues while results are cached.
+
+A contraction of two elements that runs over the columns of its result becomes tasks, each of some rows and columns. A
+task goes over the points in blocks, as contractions add them up. Where the right side lies across memory, or too far
+apart, its block is packed into a panel first. What is computed of the results follows when a task has all of them.
+
+>>> from nervure.kernel.machine import GENERIC
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.printer import print_kernel
+>>> kernel = parse_kernel('''
+... kernel product(in x: f32[6000], in y: f32[3000], in b: f32[50], out z: f32[5000]):
+...   for i < 100 parallel:
+...     for j < 50 vector:
+...       v0 = contract over k < 60:
+...         v1 = x[60*i + k]
+...         v2 = y[j + 50*k]
+...         give v1, v2
+...       v3 = b[j]
+...       v4 = add(v0, v3)
+...       z[50*i + j] = v4
+... ''')
+>>> print(print_kernel(with_matrix_products(kernel, GENERIC)), end="")
+kernel product(in x: f32[6000], in y: f32[3000], in b: f32[50], out z: f32[5000], scratch tile: f32[5000]):
+  for i < 1 parallel:
+    for j < 100 as product:
+      for k < 50 vector:
+        v0 = contract over l < 60:
+          v1 = x[60*j + l]
+          v2 = y[k + 50*l]
+          give v1, v2
+        tile[50*j + k] = v0
+    for j < 100:
+      for k < 50 vector:
+        v3 = tile[50*j + k]
+        v4 = b[k]
+        v5 = add(v3, v4)
+        z[50*j + k] = v5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nervure.kernel.ir import (
+    CONTRACT_BLOCK,
+    Address,
+    Body,
+    Buffer,
+    Contract,
+    For,
+    Kernel,
+    Load,
+    Loop,
+    Scalar,
+    Statement,
+    Store,
+    Variable,
+    walk,
+)
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import Machine
+from nervure.kernel.routines import FEW_ROWS, is_affine, sides_of
+from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.tuning import (
+    BLOCK_COLUMN_BYTES,
+    DIRECT_BYTES,
+    DIRECT_ROWS,
+    EPILOGUE_ROWS,
+    LEAST_PRODUCTS,
+    LEAST_ROWS,
+    LONG_ROW_COLUMNS,
+    LONG_ROWS,
+    MEETING_BYTES,
+    PACKED_ROWS,
+    PANEL_ROWS,
+    ROW_MULTIPLE,
+    TASK_PRODUCTS,
+)
+from nervure.types.dim import DimLike, dim_max, dim_min, product
+
+
+def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
+    """The kernel in blocks, if it is the product of two matrices, or of many pairs of them."""
+    loop = kernel.sliced
+    found = None if loop is None else _blocks(nest_of(loop), machine)
+    return kernel if found is None else found.blocked(kernel)
+
+
+def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
+    """A nest as a product of matrices; None if it is none."""
+    *outer, columns = nest.loops
+    contracts = [entry for entry in nest.body if isinstance(entry, Loop)]
+    if len(contracts) != 1 or not isinstance(contracts[0], Contract):
+        return None
+    sides = sides_of(contracts[0], columns.index)
+    if sides is None or not sides[1].address.mentions(columns.index) or not nest.is_free:
+        return None
+    left, right = sides
+    rows = [loop for loop in outer if left.address.mentions(loop.index) and not right.address.mentions(loop.index)
+            and is_affine(left, loop.index)]
+    return _Blocks(nest, contracts[0], left, right, rows[-1] if rows else None, machine.threads)
+
+
+class _Blocks:
+    """A product that is cut into blocks."""
+
+    _panel: Buffer | None
+    _left_panel: Buffer | None
+    _tile: Buffer | None
+
+    def __init__(self, nest: Nest, contract: Contract, left: Load, right: Load, rows: For | None,
+                 threads: int) -> None:
+        self._threads = threads
+        self._contract, self._left, self._right = contract, left, right
+        self._dtype, self._size = contract.result.dtype, contract.result.dtype.itemsize
+        self._rest = tuple([entry for entry in nest.body if entry is not contract])
+        self._point, self._points = contract.indices[0]
+        number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
+                          for index, _ in entry.indices])
+        self._task, self._block, self._group = [LoopIndex(number + each) for each in range(3)]
+        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 3), 1, ())
+        self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
+        self._cut()
+        self._panel = self._left_panel = self._tile = None
+        if self._is_packed():
+            depth = _at_most(self._points, CONTRACT_BLOCK)
+            self._panel = Buffer("panel", self._dtype, depth * self._width, "scratch")
+        if self._is_left_packed():
+            depth = _at_most(self._points, CONTRACT_BLOCK)
+            self._left_panel = Buffer("left_panel", self._dtype, depth * PANEL_ROWS, "scratch")
+        if not self._is_stored():
+            self._tile = Buffer("tile", self._dtype, self._height * self._width, "scratch")
+
+    # -- decisions -------------------------------------------------------------------------------------------
+
+    def _cut(self) -> None:
+        """How many rows and columns a task has, how many tasks there are, and where one begins."""
+        rows, columns = self._rows.extent, self._columns.extent
+        few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed()
+        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else BLOCK_COLUMN_BYTES // self._size)
+        across = _count(columns, self._width)
+        others = product([*[loop.extent for loop in self._batch], across])
+        self._height = _at_most(rows, self._most_rows(others))
+        down = _count(rows, self._height)
+        self._tasks = product([others, down])
+        number: DimLike = self._task.dim
+        number, first_column = number // across, number % across * self._width
+        number, first_row = number // down, number % down * self._height
+        self._moved: dict[LoopIndex, DimLike] = {self._columns.index: first_column + self._columns.index.dim,
+                                                 self._rows.index: first_row + self._rows.index.dim}
+        for loop in reversed(self._batch):
+            number, self._moved[loop.index] = number // loop.extent, number % loop.extent
+        self._wide, self._high = dim_min(self._width, columns - first_column), dim_min(self._height, rows - first_row)
+
+    def _most_rows(self, others: DimLike) -> int:
+        """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
+        rows, points = self._rows.extent, self._points if isinstance(self._points, int) else CONTRACT_BLOCK
+        most = TASK_PRODUCTS // max(self._width * points, 1)
+        if not self._is_stored():
+            most = min(most, EPILOGUE_ROWS)
+        if isinstance(rows, int) and isinstance(others, int):
+            shared = -(-rows * others // self._threads)
+            least = PACKED_ROWS if self._is_packed() else LEAST_ROWS
+            most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
+        return max(-(-most // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
+
+    def _is_packed(self) -> bool:
+        """Whether blocks of the right side are copied to where they lie close together."""
+        rows = self._rows.extent
+        if self._right.address.step(self._columns.index) != 1:
+            is_few = isinstance(rows, int) and rows <= FEW_ROWS and self._right.address.step(self._point) == 1
+            return not is_few
+        if isinstance(rows, int) and rows <= DIRECT_ROWS:
+            return False
+        size = self._right.address.step(self._point) * dim_min(self._points, CONTRACT_BLOCK) * self._size
+        return not isinstance(size, int) or size > DIRECT_BYTES
+
+    def _is_left_packed(self) -> bool:
+        """Whether the left side lies across memory, its points so far apart that they meet in the cache."""
+        apart = self._left.address.step(self._point)
+        return (self._left.address.step(self._rows.index) == 1 and isinstance(apart, int)
+                and apart * self._size % MEETING_BYTES == 0)
+
+    def _is_stored(self) -> bool:
+        """Whether nothing is done with results but to store them, in rows."""
+        store = self._rest[0]
+        return (len(self._rest) == 1 and isinstance(store, Store) and store.value is self._contract.result
+                and store.combine is None and is_affine(store, self._rows.index, self._columns.index)
+                and store.address.step(self._columns.index) == 1)
+
+    # -- statements ------------------------------------------------------------------------------------------
+
+    def blocked(self, kernel: Kernel) -> Kernel:
+        """The kernel that does it in tasks."""
+        blocks = _count(self._points, CONTRACT_BLOCK)
+        body = [*self._product(0, dim_min(self._points, CONTRACT_BLOCK), None)]
+        if blocks != 1:
+            start = (self._block.dim + 1) * CONTRACT_BLOCK
+            more = self._product(start, dim_min(CONTRACT_BLOCK, self._points - start), "add")
+            body.append(For(self._block, dim_max(blocks - 1, 0), more))
+        if self._tile is not None:
+            body.append(self._epilogue(self._tile))
+        scratch = [buffer for buffer in (self._tile, self._panel, self._left_panel) if buffer is not None]
+        return replace(kernel, buffers=(*kernel.buffers, *scratch),
+                       body=(For(self._task, self._tasks, tuple(body), parallel=True),))
+
+    def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
+        """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
+        moved, high = {**self._moved, self._point: start + self._point.dim}, self._high
+        if self._left_panel is not None:
+            first = self._group.dim * PANEL_ROWS
+            moved[self._rows.index], high = moved[self._rows.index] + first, dim_min(PANEL_ROWS, high - first)
+        left, pack_left = self._side(self._left.substitute(moved), self._left_panel, points, self._rows.index, high)
+        right, pack_right = self._side(self._right.substitute(moved), self._panel, points, self._columns.index,
+                                       self._wide)
+        sides = {self._left.result: left.result, self._right.result: right.result}
+        factors = [sides[x] for x in (self._contract.left, self._contract.right) if isinstance(x, Variable)]
+        result = Variable(self._dtype)
+        contract = Contract(result, ((self._point, points),), (left, right), *factors)
+        columns = self._over_columns((contract, self._store(result, combine, moved)))
+        product = For(self._rows.index, high, (columns,), routine="product")
+        if self._left_panel is None:
+            return (*pack_right, product)
+        return (*pack_right, For(self._group, _count(self._high, PANEL_ROWS), (*pack_left, product)))
+
+    def _side(self, load: Load, panel: Buffer | None, points: DimLike, index: LoopIndex,
+              extent: DimLike) -> tuple[Load, Body]:
+        """How a side is loaded, and what packs it into its panel."""
+        variable = Variable(self._dtype)
+        if panel is None:
+            return replace(load, result=variable), ()
+        width = self._width if panel is self._panel else PANEL_ROWS
+        place, copied = Address(0, ((self._point, width), (index, 1))), Variable(self._dtype)
+        copy = (replace(load, result=copied), Store(panel, place, copied))
+        crosses = load.address.step(self._point) == 1 and load.address.step(index) != 1
+        pack = For(self._point, points, (For(index, extent, copy, vector=True),),
+                   routine="transpose" if crosses else None)
+        return Load(variable, panel, place), (pack,)
+
+    def _store(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
+        if self._tile is not None:
+            inside = {self._rows.index: moved[self._rows.index] - self._moved[self._rows.index] + self._rows.index.dim}
+            return Store(self._tile, self._place(self._rows.index).substitute(inside), result, combine)
+        store, = self._rest
+        assert isinstance(store, Store)
+        return replace(store, value=result, combine=combine).substitute(moved)
+
+    def _epilogue(self, tile: Buffer) -> For:
+        """What is computed of the results of a task."""
+        rest: tuple[Statement, ...] = tuple([entry.substitute(self._moved) for entry in self._rest])
+        load = Load(self._contract.result, tile, self._place(self._rows.index))
+        return For(self._rows.index, self._high, (self._over_columns((load, *rest)),))
+
+    def _over_columns(self, body: Body) -> For:
+        return For(self._columns.index, self._wide, body, vector=True)
+
+    def _place(self, row: LoopIndex) -> Address:
+        """An element of a scratch buffer, whose rows are as wide as a task."""
+        return Address(0, ((row, self._width), (self._columns.index, 1)))
+
+
+def _at_most(extent: DimLike, most: int) -> int:
+    """An extent that is a number, but no more than so much."""
+    return min(extent, most) if isinstance(extent, int) else most
+
+
+def _count(extent: DimLike, block: int) -> DimLike:
+    """How many blocks there are, the last of which may be smaller."""
+    return (extent + (block - 1)) // block

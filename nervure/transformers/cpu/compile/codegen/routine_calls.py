@@ -1,0 +1,60 @@
+"""Routines of the loop IR: calls of functions of the tile library.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.transformers.cpu.compile.codegen.generate import generate
+>>> from nervure.transformers.cpu.target import Target
+>>> text = generate(parse_kernel('''
+... kernel product(in x: f32[60], in y: f32[48], out z: f32[20]):
+...   for i < 1 parallel:
+...     for j < 5 as product:
+...       for k < 4 vector:
+...         v0 = contract over l < 12:
+...           v1 = x[12*j + l]
+...           v2 = y[k + 4*l]
+...           give v1, v2
+...         z[4*j + k] = v0
+... '''), Target.avx2()).text
+>>> "call void @multiply_f32" in text
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nervure.errors import InternalError
+from nervure.kernel.ir import Access, For
+from nervure.kernel.routines import product_of, transpose_of
+from nervure.transformers.cpu.compile.codegen.addressing import locate
+from nervure.transformers.cpu.compile.codegen.context import Context
+from nervure.transformers.cpu.compile.codegen.element import memory_types
+from nervure.transformers.cpu.compile.codegen.expressions import dimension
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
+
+
+def emit_routine(context: Context, loop: For) -> None:
+    """A loop that is marked as a routine."""
+    product, transpose = product_of(loop), transpose_of(loop)
+    if product is not None:
+        left, right, store = product.left, product.right, product.store
+        between = right.address.step(product.column) if product.is_across else product.point_step(right)
+        _call(context, "multiply_across" if product.is_across else "multiply", product.dtype, [
+            product.start(left), product.row_step(left), product.point_step(left),
+            product.start(right), between, product.start(store), product.row_step(store),
+            product.rows, product.columns, product.points, int(store.combine is not None)])
+    elif transpose is not None:
+        load, store = transpose.load, transpose.store
+        _call(context, "transpose", store.buffer.dtype, [
+            transpose.start(load), load.address.step(transpose.column), transpose.start(store),
+            store.address.step(transpose.row), transpose.columns, transpose.rows])
+    else:
+        raise InternalError(f"a loop is marked as {loop.routine}, and is none")
+
+
+def _call(context: Context, name: str, dtype: DType, arguments: Sequence[Access | DimLike]) -> None:
+    """A call of a function of the library for a type, with places and numbers."""
+    type, = memory_types(dtype)
+    registers = [locate(context, entry.buffer, entry.address).pointer.register if isinstance(entry, Access)
+                 else dimension(context, entry).register for entry in arguments]
+    context.builder.call(context.link(f"{name}_{type.suffix}"), None, *registers)

@@ -1,0 +1,123 @@
+"""Products on the cpu have the bits of the rule, whatever the sizes, layouts, batches and threads."""
+
+from __future__ import annotations
+
+import random
+from math import prod
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.kernel.cluster import Host, cluster
+from nervure.passes.pipelines import standard
+from tests.kernel.contraction_rule import contraction
+
+CPU = nv.transformers.make_transformer("cpu")
+TYPES = [np.float32, np.float64, np.int32, np.uint8]
+LENGTHS = (1, 2, 3, 5, 17, 70)
+
+
+def drawn(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    if np.issubdtype(dtype, np.floating):
+        return generator.standard_normal(shape).astype(dtype)
+    return generator.integers(0, 100, shape).astype(dtype)
+
+
+def by_rule(x: np.ndarray, y: np.ndarray, x_indices, y_indices, indices) -> np.ndarray:
+    """The contraction, pair of matrices by pair, from operands in the order of their indices."""
+    extents = dict(zip((*x_indices, *y_indices), (*x.shape, *y.shape)))
+    both = set(x_indices) & set(y_indices)
+    batch = [entry for entry in indices if entry in both]
+    rows, columns = [[entry for entry in indices if entry in own and entry not in both]
+                     for own in (x_indices, y_indices)]
+    points = sorted(both.difference(indices))
+
+    def matrices(array, own, first, second):
+        order = [own.index(entry) for entry in (*batch, *first, *second)]
+        sizes = [prod([extents[entry] for entry in group]) for group in (batch, first, second)]
+        return array.transpose(order).reshape(sizes)
+    pairs = zip(matrices(x, x_indices, rows, points), matrices(y, y_indices, points, columns))
+    results = np.stack([contraction(left, right) for left, right in pairs])
+    made = results.reshape([extents[entry] for entry in (*batch, *rows, *columns)])
+    return made.transpose([(*batch, *rows, *columns).index(entry) for entry in indices])
+
+
+def random_contraction(seed: int):
+    """Indices of two operands and the result, at least one of them free, and the length of each index."""
+    chosen = random.Random(seed)
+    roles = [chosen.choice("batch row column point".split()) for _ in range(chosen.choice((2, 3, 4, 5)))]
+    roles[0] = chosen.choice(["row", "column"])
+    numbers = chosen.sample(range(9), len(roles))
+    extents = {number: chosen.choice(LENGTHS if role != "batch" else (1, 2, 3)) for number, role in zip(numbers, roles)}
+    if chosen.random() < 0.2 and "point" in roles:
+        extents[numbers[roles.index("point")]] = chosen.choice((511, 512, 513, 1100))
+    members = [[number for number, role in zip(numbers, roles) if role not in without]
+               for without in (("column",), ("row",), ("point",))]
+    for each in members:
+        chosen.shuffle(each)
+    return *[tuple(each) for each in members], extents
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_contractions_have_the_bits_of_the_rule(seed):
+    """O48."""
+    x_indices, y_indices, indices, extents = random_contraction(seed)
+    dtype = TYPES[seed % len(TYPES)]
+    if prod(extents.values()) > 200_000:
+        extents = {number: min(length, 17) for number, length in extents.items()}
+    x, y = [drawn(tuple([extents[entry] for entry in own]), dtype, seed + number)
+            for number, own in enumerate((x_indices, y_indices))]
+    a, b = [nv.Parameter(nv.as_dtype(dtype), array.shape) for array in (x, y)]
+    function = nv.Function([nv.ops.Contract(a, b, x_indices, y_indices, indices)], [a, b])
+    result, = CPU.build(function)(x, y)
+    np.testing.assert_array_equal(result, by_rule(x, y, x_indices, y_indices, indices))
+
+
+@pytest.mark.parametrize("sizes", [(1, 700, 300), (3, 40, 530), (9, 1500, 20), (100, 90, 513), (65, 129, 1030)])
+def test_products_in_blocks_have_the_bits_of_the_rule(sizes):
+    rows, columns, points = sizes
+    x, y = drawn((rows, points), np.float32, 0), drawn((points, columns), np.float32, 1)
+    expected = contraction(x, y)
+    for left in (x, np.asfortranarray(x)):
+        for right in (y, np.asfortranarray(y)):
+            np.testing.assert_array_equal(product_of(left, right), expected)
+
+
+def product_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The product on the cpu of operands that lie in memory as these do."""
+    arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array.T) for array in (x, y)]
+    a, b = parameters = [nv.Parameter(nv.float32, array.shape) for array in arrays]
+    left, right = [value if array.flags.c_contiguous else nv.ops.Permute(value, (1, 0))
+                   for value, array in zip((a, b), (x, y))]
+    function = nv.Function([nv.ops.Contract(left, right, (0, 2), (2, 1), (0, 1))], parameters)
+    result, = CPU.build(function)(*arrays)
+    return result
+
+
+def test_a_row_has_the_same_bits_alone_and_among_others_and_for_any_number_of_threads(monkeypatch):
+    x, y = drawn((200, 600), np.float32, 0), drawn((600, 300), np.float32, 1)
+    whole = product_of(x, y)
+    for count in (1, 7, 64):
+        np.testing.assert_array_equal(product_of(x[:count], y), whole[:count])
+    monkeypatch.setattr(nv.flags, "threads", 1)
+    np.testing.assert_array_equal(product_of(x, y), whole)
+
+
+def test_symbolic_sizes_give_the_bits_of_fixed_ones():
+    rows, columns, points = [nv.dim(name) for name in ("rows", "columns", "points")]
+    x, y = nv.placeholder({"R": rows, "P": points}), nv.placeholder({"P": points, "C": columns})
+    product = CPU.computation(nv.dot(x, y), x, y)
+    for m, n, k in ((3, 5, 7), (70, 200, 600), (1, 1, 1), (0, 4, 3), (4, 3, 0), (600, 20, 513)):
+        left, right = drawn((m, k), np.float32, 0), drawn((k, n), np.float32, 1)
+        np.testing.assert_array_equal(product(left, right), contraction(left, right))
+
+
+def test_what_follows_a_product_shares_its_kernel():
+    x, w, b = nv.Parameter(nv.float32, (64, 32)), nv.Parameter(nv.float32, (32, 48)), nv.Parameter(nv.float32, (48,))
+    product = nv.ops.Contract(x, w, (0, 2), (2, 1), (0, 1))
+    dense = nv.ops.Tanh(product + nv.ops.Broadcast(b, (64, 48), [0]))
+    step, = cluster(standard(nv.Function([dense], [x, w, b])))
+    assert [type(op).__name__ for op in step.ops] == ["Contract", "Add", "Tanh"]
+    assert not isinstance(step, Host)
