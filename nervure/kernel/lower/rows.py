@@ -120,7 +120,8 @@ class Rows:
     def lowered(self) -> LoweredKernel:
         """The kernel."""
         body = nested(loops_over(self._step.shape, self._step.kept_axes), self._row(), vector=not self._along_row)
-        return self._builder.finish("rows", body, product(self._step.shape), self._step.ops)
+        name = "product" if self._step.has_contraction else "rows"
+        return self._builder.finish(name, body, product(self._step.shape), self._step.ops)
 
     def _row(self) -> list[Statement]:
         """What is done for one row."""

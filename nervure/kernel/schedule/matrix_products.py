@@ -41,14 +41,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Address,
+    Apply,
     Body,
     Buffer,
     Contract,
     For,
+    Index,
     Kernel,
     Load,
     Loop,
@@ -60,7 +63,8 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
-from nervure.kernel.routines import FEW_ROWS, is_affine, sides_of
+from nervure.kernel.rewriting import fresh_copy
+from nervure.kernel.routines import FEW_ROWS, TYPES, is_affine
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.tuning import (
     BLOCK_COLUMN_BYTES,
@@ -93,13 +97,54 @@ def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
     contracts = [entry for entry in nest.body if isinstance(entry, Loop)]
     if len(contracts) != 1 or not isinstance(contracts[0], Contract):
         return None
-    sides = sides_of(contracts[0], columns.index)
-    if sides is None or not sides[1].address.mentions(columns.index) or not nest.is_free:
+    sides = _sides_of(contracts[0], columns.index)
+    if sides is None or not nest.is_free:
         return None
     left, right = sides
-    rows = [loop for loop in outer if left.address.mentions(loop.index) and not right.address.mentions(loop.index)
-            and is_affine(left, loop.index)]
+    rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
     return _Blocks(nest, contracts[0], left, right, rows[-1] if rows else None, machine.threads)
+
+
+class _Side(NamedTuple):
+    """What computes one factor of the products, and the factor."""
+
+    statements: Body
+    value: Scalar
+
+    def mentions(self, index: LoopIndex) -> bool:
+        """Whether it depends on a loop."""
+        return any([entry.mentions(index) for entry in self.statements])
+
+    def step(self, index: LoopIndex) -> DimLike | None:
+        """How far it goes in memory, if it is read from one place."""
+        loads = [entry for entry in self.statements if isinstance(entry, Load)]
+        return loads[0].address.step(index) if len(loads) == 1 and is_affine(loads[0], index) else None
+
+    def lies(self, *indices: LoopIndex) -> bool:
+        """Whether it is an element of memory, in a place that is affine in some indices: nothing has to be computed."""
+        return (len(self.statements) == 1 and isinstance(self.statements[0], Load)
+                and is_affine(self.statements[0], *indices))
+
+
+def _sides_of(contract: Contract, column: LoopIndex) -> tuple[_Side, _Side] | None:
+    """The factors of a contraction over one index, of which only the second depends on the column."""
+    sides = [_side_of(contract.body, factor) for factor in contract.operands]
+    left, right = sorted(sides, key=lambda side: side.mentions(column))
+    has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in (left, right)])
+    if len(contract.indices) != 1 or contract.result.dtype not in TYPES or not has_both:
+        return None
+    is_divided = len(left.statements) + len(right.statements) == len(contract.body)
+    return (left, right) if is_divided and right.mentions(column) and not left.mentions(column) else None
+
+
+def _side_of(body: Body, value: Scalar) -> _Side:
+    """The statements of a body that a value needs."""
+    wanted, found = {value}, list[Statement]()
+    for entry in reversed(body):
+        if isinstance(entry, Load | Apply | Index) and entry.result in wanted:
+            wanted.update(entry.operands)
+            found.append(entry)
+    return _Side(tuple(found[::-1]), value)
 
 
 class _Blocks:
@@ -109,7 +154,7 @@ class _Blocks:
     _left_panel: Buffer | None
     _tile: Buffer | None
 
-    def __init__(self, nest: Nest, contract: Contract, left: Load, right: Load, rows: For | None,
+    def __init__(self, nest: Nest, contract: Contract, left: _Side, right: _Side, rows: For | None,
                  threads: int) -> None:
         self._threads = threads
         self._contract, self._left, self._right = contract, left, right
@@ -168,18 +213,25 @@ class _Blocks:
     def _is_packed(self) -> bool:
         """Whether blocks of the right side are copied to where they lie close together."""
         rows = self._rows.extent
-        if self._right.address.step(self._columns.index) != 1:
-            is_few = isinstance(rows, int) and rows <= FEW_ROWS and self._right.address.step(self._point) == 1
+        if not self._right.lies(self._columns.index, self._point):
+            return True
+        apart = self._right.step(self._point)
+        if self._right.step(self._columns.index) != 1:
+            is_few = isinstance(rows, int) and rows <= FEW_ROWS and apart == 1
             return not is_few
         if isinstance(rows, int) and rows <= DIRECT_ROWS:
             return False
-        size = self._right.address.step(self._point) * dim_min(self._points, CONTRACT_BLOCK) * self._size
-        return not isinstance(size, int) or size > DIRECT_BYTES
+        points = dim_min(self._points, CONTRACT_BLOCK)
+        return not (isinstance(apart, int) and isinstance(points, int) and apart * points * self._size <= DIRECT_BYTES)
 
     def _is_left_packed(self) -> bool:
-        """Whether the left side lies across memory, its points so far apart that they meet in the cache."""
-        apart = self._left.address.step(self._point)
-        return (self._left.address.step(self._rows.index) == 1 and isinstance(apart, int)
+        """Whether the left side is computed, or lies across memory, its points so far apart that they meet in the
+        cache.
+        """
+        if not self._left.lies(self._rows.index, self._point):
+            return True
+        apart = self._left.step(self._point)
+        return (self._left.step(self._rows.index) == 1 and isinstance(apart, int)
                 and apart * self._size % MEETING_BYTES == 0)
 
     def _is_stored(self) -> bool:
@@ -211,11 +263,11 @@ class _Blocks:
         if self._left_panel is not None:
             first = self._group.dim * PANEL_ROWS
             moved[self._rows.index], high = moved[self._rows.index] + first, dim_min(PANEL_ROWS, high - first)
-        left, pack_left = self._side(self._left.substitute(moved), self._left_panel, points, self._rows.index, high)
-        right, pack_right = self._side(self._right.substitute(moved), self._panel, points, self._columns.index,
-                                       self._wide)
-        sides = {self._left.result: left.result, self._right.result: right.result}
-        factors = [sides[x] for x in (self._contract.left, self._contract.right) if isinstance(x, Variable)]
+        left, pack_left = self._loaded(self._left, self._left_panel, points, self._rows.index, high, moved)
+        right, pack_right = self._loaded(self._right, self._panel, points, self._columns.index, self._wide, moved)
+        factors = [left.result, right.result]
+        if self._contract.left is not self._left.value:
+            factors.reverse()
         result = Variable(self._dtype)
         contract = Contract(result, ((self._point, points),), (left, right), *factors)
         columns = self._over_columns((contract, self._store(result, combine, moved)))
@@ -224,19 +276,25 @@ class _Blocks:
             return (*pack_right, product)
         return (*pack_right, For(self._group, _count(self._high, PANEL_ROWS), (*pack_left, product)))
 
-    def _side(self, load: Load, panel: Buffer | None, points: DimLike, index: LoopIndex,
-              extent: DimLike) -> tuple[Load, Body]:
-        """How a side is loaded, and what packs it into its panel."""
-        variable = Variable(self._dtype)
+    def _loaded(self, side: _Side, panel: Buffer | None, points: DimLike, index: LoopIndex, extent: DimLike,
+                moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
+        """How a side is loaded, and what packs it into its panel: along memory, if it is read in order of points."""
+        body, (value,) = fresh_copy(side.statements, (side.value,), moved)
         if panel is None:
-            return replace(load, result=variable), ()
-        width = self._width if panel is self._panel else PANEL_ROWS
-        place, copied = Address(0, ((self._point, width), (index, 1))), Variable(self._dtype)
-        copy = (replace(load, result=copied), Store(panel, place, copied))
-        crosses = load.address.step(self._point) == 1 and load.address.step(index) != 1
-        pack = For(self._point, points, (For(index, extent, copy, vector=True),),
-                   routine="transpose" if crosses else None)
-        return Load(variable, panel, place), (pack,)
+            assert isinstance(body[0], Load)
+            return body[0], ()
+        point, width = (self._point, points), self._width if panel is self._panel else PANEL_ROWS
+        is_in_order = panel is self._left_panel and side.step(self._point) == 1
+        if is_in_order:
+            place = Address(0, ((index, _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
+        else:
+            place = Address(0, ((self._point, width), (index, 1)))
+        outer, inner = ((index, extent), point) if is_in_order else (point, (index, extent))
+        crosses = side.lies(index, self._point) and side.step(self._point) == 1 and side.step(index) != 1
+        copy = (*body, Store(panel, place, value))
+        pack = For(*outer, (For(*inner, copy, vector=True),),
+                   routine="transpose" if crosses and not is_in_order else None)
+        return Load(Variable(self._dtype), panel, place), (pack,)
 
     def _store(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         if self._tile is not None:

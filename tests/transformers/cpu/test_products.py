@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import nervure as nv
 from nervure.kernel.cluster import Host, cluster
 from nervure.passes.pipelines import standard
+from nervure.transformers.cpu.cache import executable_cache
 from tests.kernel.contraction_rule import contraction
 
 CPU = nv.transformers.make_transformer("cpu")
@@ -121,3 +124,54 @@ def test_what_follows_a_product_shares_its_kernel():
     step, = cluster(standard(nv.Function([dense], [x, w, b])))
     assert [type(op).__name__ for op in step.ops] == ["Contract", "Add", "Tanh"]
     assert not isinstance(step, Host)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+@pytest.mark.parametrize("sizes", [(1, 40, 70), (9, 30, 600), (100, 33, 20)])
+def test_low_precision_adds_up_in_float32(name, sizes):
+    rows, columns, points = sizes
+    dtype = nv.as_dtype(name)
+    x, y = [drawn(shape, np.float32, number).astype(dtype.numpy)
+            for number, shape in enumerate(((rows, points), (points, columns)))]
+    a, b = [nv.Parameter(dtype, array.shape) for array in (x, y)]
+    result, = CPU.build(nv.Function([nv.ops.Contract(a, b, (0, 2), (2, 1), (0, 1))], [a, b]))(x, y)
+    expected = contraction(x.astype(np.float32), y.astype(np.float32)).astype(dtype.numpy)
+    assert result.tobytes() == expected.tobytes()
+
+
+def dense_network():
+    """A training step of two dense layers, and its arguments."""
+    x, labels = nv.placeholder({"N": 20, "F": 30}), nv.placeholder({"N": 20, "K": 5})
+    generator, h = np.random.default_rng(0), x
+    for left, right, lengths in (("F", "H", (30, 40)), ("H", "K", (40, 5))):
+        weights = nv.variable(dict(zip((left, right), lengths)), generator.standard_normal(lengths) / 5)
+        bias = nv.variable({right: lengths[1]}, 0.0)
+        h = nv.dot(h, weights) + bias
+        h = nv.relu(h) if right == "H" else h
+    loss = nv.mean(nv.cross_entropy_multi(nv.softmax(h, axis="K"), labels), out_axes=())
+    step = CPU.computation([loss, nv.optim.Adam(0.01)(loss)], x, labels)
+    return step, generator.standard_normal((20, 30)).astype(np.float32), np.eye(5, dtype=np.float32)[np.arange(20) % 5]
+
+
+def test_a_training_step_of_dense_layers_enters_python_once():
+    step, *arguments = dense_network()
+    losses = [float(step(*arguments)[0]) for _ in range(30)]
+    assert losses[-1] < 0.5 * losses[0]
+    files: list[str] = []
+
+    def note(frame, event, _):
+        if event == "call":
+            files.append(Path(frame.f_code.co_filename).name)
+    sys.setprofile(note)
+    step(*arguments)
+    sys.setprofile(None)
+    assert set(files) == {"computation.py"} and len(files) <= 4, files  # the call, and its results as asked for
+    plan = step.executable.compilation.plan
+    assert all([each.kernel is not None for each in plan.steps])
+    assert executable_cache.describe(step.function, step.executable.compilation) is not None
+
+
+def test_updates_of_weights_lie_where_the_weights_do():
+    """The weights and their two moments; what has sums over rows gets memory of its own."""
+    step, *_ = dense_network()
+    assert [len(root.shape) for root in step.executable.compilation.plan.in_place].count(2) == 6
