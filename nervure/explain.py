@@ -207,6 +207,7 @@ def _step(found: Explanation, step: Step) -> str:
         parts.append(f"  {rates}")
     if step.kind != "op" or step.ops[0].line is not None:
         parts.append(_table([_line(line) for line in step.ops], "  "))
+    parts.extend([f"  {note}" for note in step.notes])
     parts.extend([f"  {line.op} is not with its operand: {line.apart}" for line in step.ops if line.apart])
     places = [*[("reads", place) for place in step.reads], *[("writes", place) for place in step.writes]]
     parts.append(_table([(verb, *_place(place)) for verb, place in places], "  "))

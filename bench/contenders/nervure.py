@@ -110,9 +110,7 @@ def small(a, b, c):
 @programs("cold", computation=made)
 @programs("cached", computation=made)
 def cross_entropy(logits, labels):
-    """What nervure imports when a name is first used, or a function first compiled, is imported; loading LLVM is part of
-    the call.
-    """
+    """What nervure imports when a name is first used, or it first compiles, is imported; loading LLVM is part of a call."""
     nv.transformers.default()
     for name in COMPILING:
         importlib.import_module(f"nervure.{name}")

@@ -80,7 +80,7 @@ class Step:
 
     ``bytes`` are those that must be read and written, ``operations`` those on elements (an addition is 1, a function
     such as exp 16), both None where sizes are not known; ``width`` is of the widest type computed in. Seconds are
-    estimated for one core, and the median of several runs.
+    estimated for one core, and the median of several runs. ``notes`` say how a matrix product is cut.
     """
 
     number: int
@@ -94,6 +94,7 @@ class Step:
     width: int = 4
     estimated_seconds: float | None = None
     seconds: float | None = None
+    notes: tuple[str, ...] = ()
     texts: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property

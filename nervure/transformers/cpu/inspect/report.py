@@ -23,6 +23,7 @@ from nervure.kernel.cost_model import work
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
+from nervure.kernel.schedule.matrix_products import described_products
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
@@ -98,7 +99,7 @@ class _Reporting:
         return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
                     self._places(step.read), self._places(step.written, step.cluster),
                     done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
-                    texts=texts)
+                    notes=described_products(kernel), texts=texts)
 
     def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
         """The ops of a step that a kernel comes from, those that are computed inside of them included."""
