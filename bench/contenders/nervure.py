@@ -110,7 +110,7 @@ def small(a, b, c):
 @programs("cold", computation=made)
 @programs("cached", computation=made)
 def cross_entropy(logits, labels):
-    """What nervure imports when a name is first used, or it first compiles, is imported; loading LLVM is part of a call."""
+    """What nervure imports at the first use of a name, or to compile, is imported; loading LLVM is part of a call."""
     nv.transformers.default()
     for name in COMPILING:
         importlib.import_module(f"nervure.{name}")
