@@ -105,16 +105,16 @@ MEETING_BYTES = 4096
 PANEL_ROWS = 96
 """Rows of the left side that are packed together: 192 KiB with the points of a block."""
 
-ROW_MULTIPLE = 24
-"""Rows of tasks are a multiple of these: of those of all tiles."""
+ROW_MULTIPLE = 6
+"""Rows of tasks are a multiple of these: of those of the main tiles."""
 
-LEAST_PRODUCTS = 1 << 21
-"""Multiply-adds of a task that another thread may have: 40 microseconds, twice what waking it takes."""
+LEAST_PRODUCTS = 1 << 20
+"""Multiply-adds of a task that another thread may have: 20 microseconds."""
 
-LEAST_ROWS, PACKED_ROWS = 96, 240
+LEAST_ROWS, PACKED_ROWS = 48, 240
 """Rows of a task that other threads may have as many of; and where each of them packs a panel."""
 
-EPILOGUE_ROWS = 504
+EPILOGUE_ROWS = 512
 """Rows of a task whose results wait in memory for what is computed of them: 256 KiB, half of a small second cache."""
 
 UNSTOPPED = 20_000_000

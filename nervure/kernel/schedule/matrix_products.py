@@ -208,6 +208,8 @@ class _Blocks:
             shared = -(-rows * others // self._threads)
             least = PACKED_ROWS if self._is_packed() else LEAST_ROWS
             most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
+        if isinstance(rows, int):
+            most = -(-rows // -(-rows // max(most, 1)))  # tasks of about the same length
         return max(-(-most // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
 
     def _is_packed(self) -> bool:

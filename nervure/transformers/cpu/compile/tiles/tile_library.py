@@ -5,7 +5,7 @@ tile, the last columns by the narrowest tile that holds them. Few rows go throug
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
-['tile_f32_6x16_masked', 'tile_f32_12x8_masked']
+['tile_f32_6x16_masked', 'tile_f32_8x8_masked']
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
-_SHAPES = {64: ((6, 4), (8, 3), (12, 2), (14, 1)), 32: ((6, 2), (12, 1))}
-"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns, which have more rows, so
-that enough chains of multiply-adds run side by side."""
+_SHAPES = {64: ((6, 4), (8, 3), (8, 2), (8, 1)), 32: ((6, 2), (8, 1))}
+"""Rows and vectors by the bytes of a vector: the main tile, then those for the last columns. Eight rows hide what
+multiply-adds wait for, and eight lines that meet in a first cache still stay there."""
+
+_FEW_COLUMNS = {64: ((6, 1),)}
+"""For no more columns than half a vector has lanes: vectors of half the width, two of which multiply at once."""
 
 _FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
 """Rows that are as fast as memory, and bytes of columns from which on: the right side is read in long stretches."""
 
-_MORE_ROWS = {64: ((8, 3), (12, 2)), 32: ((12, 1),)}
-"""For blocks that have a few rows more than the main tile."""
+_MORE_ROWS = {64: ((8, 3),)}
+"""For blocks that have a row or two more than the main tile."""
 
 
 def main_tile(type: Type, vector_bytes: int) -> Tile:
@@ -46,8 +49,13 @@ def main_tile(type: Type, vector_bytes: int) -> Tile:
 
 def tiles_of(type: Type, vector_bytes: int) -> list[Tile]:
     """The micro-kernels for a type, each once."""
-    last = [tile._replace(masked=True) for tile in _tiles(type, vector_bytes, _SHAPES)]
-    return [main_tile(type, vector_bytes), *last, *_tiles(type, vector_bytes, _MORE_ROWS)]
+    return [main_tile(type, vector_bytes), *_last_tiles(type, vector_bytes), *_tiles(type, vector_bytes, _MORE_ROWS)]
+
+
+def _last_tiles(type: Type, vector_bytes: int) -> list[Tile]:
+    """The tiles for the last columns, from wide to narrow."""
+    narrow = [tile._replace(lanes=tile.lanes // 2) for tile in _tiles(type, vector_bytes, _FEW_COLUMNS)]
+    return [tile._replace(masked=True) for tile in (*_tiles(type, vector_bytes, _SHAPES), *narrow)]
 
 
 def across_of(type: Type, vector_bytes: int) -> list[Across]:
@@ -61,7 +69,7 @@ def streams_of(type: Type, vector_bytes: int) -> list[Stream]:
 
 
 def _tiles(type: Type, vector_bytes: int, shapes: Mapping[int, Sequence[tuple[int, int]]]) -> list[Tile]:
-    return [Tile(type, rows, vectors, vector_bytes * 8 // type.bits) for rows, vectors in shapes[vector_bytes]]
+    return [Tile(type, rows, vectors, vector_bytes * 8 // type.bits) for rows, vectors in shapes.get(vector_bytes, ())]
 
 
 def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
@@ -69,7 +77,7 @@ def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] 
     b = Builder(_name(type), ARGUMENTS, attributes="nounwind")
     _Cover(b, main_tile(type, vector_bytes), link).build(
         streams_of(type, vector_bytes), _tiles(type, vector_bytes, _MORE_ROWS),
-        [tile._replace(masked=True) for tile in _tiles(type, vector_bytes, _SHAPES)])
+        _last_tiles(type, vector_bytes))
     b.ret()
     return b
 
