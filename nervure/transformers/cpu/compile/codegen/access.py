@@ -170,16 +170,9 @@ def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> R
     if mask is None:
         return b.load(pointer, type, size)
     if type.element.bits < 32:  # AVX2 has no masks for them, and tests lane after lane
-        return b.choose(b.any_lane(~mask), lambda: _read_masked(b, pointer, type, mask),
+        return b.choose(b.any_lane(~mask), lambda: b.load_masked(pointer, type, mask),
                         lambda: b.load(pointer, type, size))
-    return _read_masked(b, pointer, type, mask)
-
-
-def _read_masked(b: Builder, pointer: Register, type: Type, mask: Register) -> Register:
-    size, zeros = type.bits // 8, "zeroinitializer"
-    name = f"llvm.masked.load.{type.suffix}.p0"
-    b.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
-    return b.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, {type} {zeros})")
+    return b.load_masked(pointer, type, mask)
 
 
 def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) -> None:
@@ -187,9 +180,7 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
     if mask is None:
         b.store(x, pointer, size)
         return
-    name = f"llvm.masked.store.{x.type.suffix}.p0"
-    b.declarations[name] = f"declare void @{name}({x.type}, ptr, i32, {mask.type})"
-    b.line(f"call void @{name}({x.type} {x.text}, ptr {pointer.text}, i32 {size}, {mask.type} {mask.text})")
+    b.store_masked(x, pointer, mask)
 
 
 def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:

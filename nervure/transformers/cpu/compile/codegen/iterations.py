@@ -19,7 +19,7 @@ from nervure.transformers.cpu.compile.codegen.context import Context, Lanes, Pre
 from nervure.transformers.cpu.compile.codegen.element import Element
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I32, I64
+from nervure.transformers.cpu.compile.llvm.types import I64
 from nervure.types.dim import DimLike, bounds
 from nervure.types.dtype import bool_, int64
 
@@ -119,5 +119,4 @@ def first_lanes(context: Context, count: Register, width: int) -> Value:
 
 
 def _first(b: Builder, count: Register, width: int) -> Element:
-    numbers = b.vector(I32.vector(width), range(width))
-    return Element(bool_, (numbers < b.splat(count.cast("trunc", I32), width),))
+    return Element(bool_, (b.first_lanes(count, width),))

@@ -26,7 +26,7 @@ from typing import TypeAlias
 
 from nervure.errors import InternalError
 from nervure.transformers.cpu.compile.llvm.register import Operand, Register
-from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I1, I32, I64, PTR, Type
 
 __all__ = ["Builder", "Loop", "Operand", "Region", "Register", "assemble"]
 
@@ -214,6 +214,10 @@ class Builder:
         """Writes to an address; ``streaming`` past the caches, in no order with other stores."""
         how = ", !nontemporal !{i32 1}" if streaming else ""
         self.line(f"store {x.type} {x.text}, ptr {pointer.text}, align {align or max(x.type.bits // 8, 1)}{how}")
+
+    def first_lanes(self, count: Register, lanes: int) -> Register:
+        """The mask of the lanes below a count of less than 2**31."""
+        return self.vector(I32.vector(lanes), range(lanes)) < self.splat(count.cast("trunc", I32), lanes)
 
     def load_masked(self, pointer: Register, type: Type, mask: Register) -> Register:
         """What lies at an address in the lanes of a mask, zeros in the others, which are not read."""

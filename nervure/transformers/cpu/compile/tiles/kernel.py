@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I32, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
 
 AHEAD = 8
 """The points by which lines of the right side are prefetched."""
@@ -141,9 +141,7 @@ class _Strip:
 
     def _mask(self, columns: Register) -> Register:
         """Which lanes of the last vector have a column."""
-        b, lanes = self.b, self.tile.lanes
-        numbers = b.vector(I32.vector(lanes), range(lanes))
-        return numbers < b.splat((columns - (self.tile.columns - lanes)).cast("trunc", I32), lanes)
+        return self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes)
 
     def _load(self, row: Register, v: int) -> Register:
         b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)

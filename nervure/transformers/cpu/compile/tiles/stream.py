@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I32, I64, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block
 
 POINTS = 8
@@ -67,8 +67,7 @@ class _Strip:
         self.left = [self._at(block.left, number * block.left_row) for number in self.rows]
         self.right = self._at(block.right, column)
         self.target = self._at(block.target, column)
-        self.mask = b.vector(I32.vector(stream.lanes), range(stream.lanes)) < b.splat(
-            (self.wide - self.whole).cast("trunc", I32), stream.lanes)
+        self.mask = b.first_lanes(self.wide - self.whole, stream.lanes)
 
     def build(self) -> None:
         """Zeros, all points, results."""

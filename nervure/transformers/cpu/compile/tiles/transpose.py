@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I32, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
 
 ARGUMENTS = (("source", PTR), ("source_row", I64), ("target", PTR), ("target_row", I64), ("rows", I64),
              ("columns", I64))
@@ -73,5 +73,4 @@ def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple
 
 def first_lanes(b: Builder, count: Register, lanes: int) -> Register:
     """The mask of the lanes below a count, of which there may be more."""
-    count = b.intrinsic("smin", count, lanes)
-    return b.vector(I32.vector(lanes), range(lanes)) < b.splat(count.cast("trunc", I32), lanes)
+    return b.first_lanes(b.intrinsic("smin", count, lanes), lanes)
