@@ -151,13 +151,16 @@ class TileLibrary:
         self._target = target
         width = target.vector_bytes
         self._builders: dict[str, Callable[[], Builder]] = {}
+        self._called: dict[str, list[str]] = {}  # the functions that a function calls
         for type in (F32, F64):
-            self._builders[_name(type)] = partial(multiply_function, type, width, self.link)
-            self._builders[f"multiply_across_{type.suffix}"] = partial(multiply_across_function, type, width, self.link)
-            self._builders |= {across.name: partial(across_function, across) for across in across_of(type, width)}
+            own = {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
+            own |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
+            across = {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
+            self._builders |= own | across
+            for name, build, called in ((_name(type), multiply_function, own),
+                                        (f"multiply_across_{type.suffix}", multiply_across_function, across)):
+                self._builders[name], self._called[name] = partial(build, type, width, self.link), list(called)
             self._builders[f"transpose_{type.suffix}"] = partial(transpose_function, type, width)
-            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
-            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
         self._wanted: set[str] = set()
 
     def link(self, name: str) -> str:
@@ -166,15 +169,11 @@ class TileLibrary:
         return linked(name, self._key(name))
 
     def provide(self) -> None:
-        """Loads what has been linked, and compiles what is not there: first the tiles, which the others call."""
+        """Loads what has been linked, and compiles what is not there: first what the others call."""
         wanted = {name for name in self._wanted if self._key(name) not in self._kept}
-        for name in [name for name in wanted if name.startswith("multiply")]:
-            way, _, type = name.removeprefix("multiply_").rpartition("_")
-            ways = (f"{way}_{type}_",) if way else (f"tile_{type}_", f"stream_{type}_")
-            wanted |= {tile for tile in self._builders if tile.startswith(ways)}
-        for is_last in (False, True):
-            texts = {self._key(name): partial(_module, self._builders[name]) for name in sorted(wanted)
-                     if name.startswith("multiply") is is_last}
+        called = {each for name in wanted for each in self._called.get(name, ())}
+        for names in (called, wanted - called):
+            texts = {self._key(name): partial(_module, self._builders[name]) for name in sorted(names)}
             self._kept.update(libraries_of(texts, self._target))
 
     def address(self, name: str) -> int:
