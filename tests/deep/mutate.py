@@ -35,6 +35,7 @@ SAMPLE = 300
 # A mutant may loop while it allocates; the limit keeps the machine alive. KiB of address space, for `ulimit -v`.
 MEMORY = 16 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit status
+WAITING = 6  # a stage may take so many times its processor time: other programs run, too, and a mutant may sleep
 
 
 class Place(NamedTuple):
@@ -81,12 +82,13 @@ def stages(root: Path, path: Path) -> Iterator[list[str]]:
 
 def passes(root: Path, arguments: list[str], timeout: float) -> bool:
     """Whether pytest ends in time and finds nothing wrong; to find no tests at all is nothing wrong."""
-    command = f'ulimit -v {MEMORY}; exec "$0" -m pytest -x -q -p no:cacheprovider "$@"'
+    limits = f"ulimit -v {MEMORY}; ulimit -t {round(timeout)}"
+    command = f'{limits}; exec "$0" -m pytest -x -q -p no:cacheprovider "$@"'
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(["sh", "-c", command, sys.executable, *arguments], cwd=root, env=environment,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        return process.wait(timeout) in (0, NO_TESTS)
+        return process.wait(WAITING * timeout) in (0, NO_TESTS)
     except subprocess.TimeoutExpired:
         return False
     finally:
@@ -176,7 +178,8 @@ def parser() -> argparse.ArgumentParser:
     options.add_argument("--seed", type=int, default=0, help="which mutants are drawn (0)")
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="at once (one per processor)")
     options.add_argument("--only", default="", metavar="TEXT", help="only files whose path contains this")
-    options.add_argument("--timeout", type=float, default=300, help="seconds until a stage counts as failed (300)")
+    options.add_argument("--timeout", type=float, default=300,
+                         help="seconds of the processor until a stage counts as failed (300)")
     options.add_argument("--minimum", type=float, default=85, help="the share that must be killed, in percent (85)")
     options.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     return options
