@@ -146,7 +146,8 @@ class ThreadPool(ctypes.Structure):
         ("main", _integer),            # the main thread, as pthread_self names it
         ("calls", _integer),           # calls that run without the GIL
         ("lost", _integer),            # the process was forked while one did
-        ("_line0", _integer * 11),
+        ("begun", _integer),           # when the last call began that takes the pool only as one of many
+        ("_line0", _integer * 10),
         ("lock", _integer),            # 1 while a call has the pool
         ("_line1", _integer * 15),
         ("ticket", _integer),

@@ -41,7 +41,13 @@ IDLE_NANOSECONDS = 200_000
 """For so long a worker spins without work before it sleeps."""
 
 SHARED_CALL_FROM = 100_000
-"""Estimated nanoseconds from which a call takes the pool: waking it takes up to 75 us."""
+"""Estimated nanoseconds from which any call takes the pool: waking it takes up to 75 us."""
+
+FREQUENT_CALL_FROM = 25_000
+"""Estimated nanoseconds from which a call takes the pool as one of many: one wakes workers, the next use them."""
+
+FREQUENT_WITHIN = 150_000
+"""Nanoseconds from the beginning of such a call to that of the next, at most: the workers are awake for longer."""
 
 SIGNALS_EVERY = 50_000_000
 """Nanoseconds between two looks at the signals."""
@@ -142,7 +148,9 @@ def take_threads(b: Builder, program: At[Program]) -> Word:
     pool, one = thread_pool(b), b.constant(I64, 1)
     useful = divide(b, program["longest"], b.constant(I64, SHARED_FROM // 2))
     wanted = least(b, useful, pool.peek("limit"))
-    with b.if_((program["nanoseconds"] < SHARED_CALL_FROM) | (wanted <= 1)):
+    with b.if_((program["nanoseconds"] < FREQUENT_CALL_FROM) | (wanted <= 1)):
+        b.ret(one)
+    with b.if_(program["nanoseconds"] < SHARED_CALL_FROM), b.if_(_is_frequent(b, pool).equal(False)):
         b.ret(one)
     with b.if_(compare_exchange(b, pool.place("lock"), 0, 1).equal(False)):
         b.ret(one)
@@ -152,6 +160,13 @@ def take_threads(b: Builder, program: At[Program]) -> Word:
         b.ret(one)
     wake(b, threads - 1)
     return threads
+
+
+def _is_frequent(b: Builder, pool: At[ThreadPool]) -> Register:
+    """Code that notes that a call begins; whether the one before began not long ago."""
+    time, before = now(b), pool.peek("begun")
+    pool.poke("begun", time)
+    return time - before < FREQUENT_WITHIN
 
 
 @native

@@ -24,7 +24,7 @@ from nervure.transformers.cpu.compile.llvm.types import PTR
 from nervure.transformers.cpu.runtime import Program, Step, cores, result, variable
 from nervure.transformers.cpu.runtime.records import Code, ThreadPool
 from nervure.transformers.cpu.runtime.runtime_library import record
-from nervure.transformers.cpu.runtime.thread_pool import HAS_MXCSR
+from nervure.transformers.cpu.runtime.thread_pool import FREQUENT_CALL_FROM, HAS_MXCSR, SHARED_CALL_FROM
 from tests.transformers.cpu.kernels import address
 
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
@@ -82,6 +82,19 @@ def test_a_call_runs_alone_while_another_has_the_pool():
     finally:
         pool.lock = 0
     assert set(out.tolist()) == {1}
+
+
+@pytest.mark.parametrize(("nanoseconds", "begun", "is_shared"), [
+    (FREQUENT_CALL_FROM, 0, False), (FREQUENT_CALL_FROM, 1 << 62, True), (FREQUENT_CALL_FROM - 1, 1 << 62, False),
+    (SHARED_CALL_FROM, 0, True)])
+def test_a_short_call_takes_the_pool_if_another_began_just_before(nanoseconds, begun, is_shared):
+    step = Step(address("spin"), [0], [1], 64, 1, nanoseconds=nanoseconds, scratch=8)
+    program, out = Program([step], [result(0)]), np.zeros(64, np.int64)
+    with flags.overriding(threads=2):
+        pool = record(ThreadPool)
+        pool.begun, before = begun, pool.ticket >> 24
+        program.run([], [out])
+    assert ((pool.ticket >> 24) - before, set(out.tolist())) == (int(is_shared), {1})
 
 
 def test_the_switch_sets_how_many_threads_there_are():
