@@ -82,10 +82,14 @@ Factor = tuple[Value, Indices]
 
 
 def _product(x: Factor, y: Factor, needed: set[int]) -> Factor:
-    """Two factors multiplied, summed over what nobody needs afterwards."""
+    """Two factors multiplied, summed over what nobody needs afterwards. The contraction numbers indices in the order of
+    x's dimensions, then y's: so it sums, and its gradients do, as memory lies.
+    """
     x, y = _sum_out(x, needed.union(y[1])), _sum_out(y, needed.union(x[1]))
-    kept = tuple(dict.fromkeys([entry for entry in (*x[1], *y[1]) if entry in needed]))
-    return Contract(x[0], y[0], x[1], y[1], kept).output, kept
+    entries = tuple(dict.fromkeys((*x[1], *y[1])))
+    kept = tuple([entry for entry in entries if entry in needed])
+    numbers = [tuple([entries.index(entry) for entry in term]) for term in (x[1], y[1], kept)]
+    return Contract(x[0], y[0], *numbers).output, kept
 
 
 def _sum_out(factor: Factor, needed: set[int]) -> Factor:

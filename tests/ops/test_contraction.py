@@ -104,6 +104,14 @@ def test_matmul_of_two_matrices_is_one_contraction() -> None:
     assert type(op) is Contract and op.operands == (x.output, y.output)
 
 
+@pytest.mark.parametrize("build", [MatMul, lambda x, y: Einsum(x, y, subscripts="zyx, xk -> zyk"),
+                                   lambda x, y: Dot(x, y, [(2, 0)])])
+def test_indices_are_numbered_as_dimensions_follow_each_other_so_that_gradients_sum_in_order_of_memory(build) -> None:
+    x, y = tensor(7, 2, 3), tensor(3, 4)
+    op = build(x, y).decompose(x.output, y.output).op
+    assert (op.x_indices, op.y_indices, op.indices) == ((0, 1, 2), (2, 3), (0, 1, 3))
+
+
 @pytest.mark.parametrize("subscripts, shapes", [
     ("ij,jk->ik", [(2, 3), (3, 4)]), ("ij, jk", [(2, 3), (3, 4)]), ("ij,kj->", [(2, 3), (4, 3)]), ("ii", [(3, 3)]),
     ("ii->i", [(3, 3)]), ("iij->ji", [(3, 3, 2)]), ("ij->ji", [(2, 3)]), ("ij->", [(2, 3)]),
