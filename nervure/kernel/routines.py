@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.kernel.ir import Access, Contract, For, Load, Statement, Store
+from nervure.kernel.ir import Access, Apply, Body, Contract, For, Index, Load, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, float32, float64
@@ -117,28 +117,56 @@ def product_of(loop: Statement) -> Product | None:
     contract, store = columns.body if len(columns.body) == 2 else (None, None)
     if not isinstance(contract, Contract) or not isinstance(store, Store):
         return None
-    sides = sides_of(contract, columns.index)
-    is_whole = store.value is contract.result and store.valid is None and store.combine in (None, "add")
-    if sides is None or not is_whole or store.address.terms:
-        return None
     point, points = contract.indices[0]
-    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, *sides, store)
+    sides = sides_of(contract, columns.index) or ()
+    left, right = [side.element(columns.index, point) for side in sides] or (None, None)
+    is_whole = store.value is contract.result and store.valid is None and store.combine in (None, "add")
+    if left is None or right is None or not is_whole or store.address.terms:
+        return None
+    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store)
     return product if _lies_along_memory(product) else None
 
 
-def sides_of(contract: Contract, column: LoopIndex) -> tuple[Load, Load] | None:
-    """The loads of a contraction that multiplies two elements, of which only the second depends on the column; each
-    affine in the column and the one index that is contracted.
-    """
-    loads = [entry for entry in contract.body if isinstance(entry, Load)]
-    if len(contract.indices) != 1 or len(loads) != 2 or len(contract.body) != 2 or contract.result.dtype not in TYPES:
+class Side(NamedTuple):
+    """What computes one factor of the products of a contraction, and the factor."""
+
+    statements: Body
+    value: Scalar
+
+    def mentions(self, index: LoopIndex) -> bool:
+        """Whether it depends on a loop."""
+        return any([entry.mentions(index) for entry in self.statements])
+
+    def step(self, index: LoopIndex) -> DimLike | None:
+        """How far it goes in memory, if it is read from one place."""
+        loads = [entry for entry in self.statements if isinstance(entry, Load)]
+        return loads[0].address.step(index) if len(loads) == 1 and is_affine(loads[0], index) else None
+
+    def element(self, *indices: LoopIndex) -> Load | None:
+        """The load that it is, if it is one of a place that is affine in some indices: nothing has to be computed."""
+        load = self.statements[0] if len(self.statements) == 1 else None
+        return load if isinstance(load, Load) and is_affine(load, *indices) else None
+
+
+def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:
+    """The factors of a contraction over one index, of which only the second depends on the column; both read memory."""
+    sides = [_side_of(contract.body, factor) for factor in contract.operands]
+    left, right = sorted(sides, key=lambda side: side.mentions(column))
+    is_divided = {*left.statements, *right.statements} == {*contract.body}
+    if len(contract.indices) != 1 or contract.result.dtype not in TYPES or not is_divided:
         return None
-    left, right = sorted(loads, key=lambda load: load.address.mentions(column))
-    point = contract.indices[0][0]
-    is_product = {left.result, right.result} == {contract.left, contract.right}
-    if not is_product or left.address.mentions(column) or not all([is_affine(load, column, point) for load in loads]):
-        return None
-    return left, right
+    has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in (left, right)])
+    return (left, right) if has_both and right.mentions(column) and not left.mentions(column) else None
+
+
+def _side_of(body: Body, value: Scalar) -> Side:
+    """The statements of a body that a value needs."""
+    wanted, found = {value}, list[Statement]()
+    for entry in reversed(body):
+        if isinstance(entry, Load | Apply | Index) and entry.result in wanted:
+            wanted.update(entry.operands)
+            found.append(entry)
+    return Side(tuple(found[::-1]), value)
 
 
 def is_affine(access: Access, *indices: LoopIndex) -> bool:

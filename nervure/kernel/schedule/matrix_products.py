@@ -41,17 +41,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Address,
-    Apply,
     Body,
     Buffer,
     Contract,
     For,
-    Index,
     Kernel,
     Load,
     Loop,
@@ -64,7 +61,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.routines import FEW_ROWS, TYPES, is_affine, product_of
+from nervure.kernel.routines import FEW_ROWS, Side, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.tuning import (
     BLOCK_COLUMN_BYTES,
@@ -97,54 +94,12 @@ def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
     contracts = [entry for entry in nest.body if isinstance(entry, Loop)]
     if len(contracts) != 1 or not isinstance(contracts[0], Contract):
         return None
-    sides = _sides_of(contracts[0], columns.index)
+    sides = sides_of(contracts[0], columns.index)
     if sides is None or not nest.is_free:
         return None
     left, right = sides
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
     return _Blocks(nest, contracts[0], left, right, rows[-1] if rows else None, machine.threads)
-
-
-class _Side(NamedTuple):
-    """What computes one factor of the products, and the factor."""
-
-    statements: Body
-    value: Scalar
-
-    def mentions(self, index: LoopIndex) -> bool:
-        """Whether it depends on a loop."""
-        return any([entry.mentions(index) for entry in self.statements])
-
-    def step(self, index: LoopIndex) -> DimLike | None:
-        """How far it goes in memory, if it is read from one place."""
-        loads = [entry for entry in self.statements if isinstance(entry, Load)]
-        return loads[0].address.step(index) if len(loads) == 1 and is_affine(loads[0], index) else None
-
-    def lies(self, *indices: LoopIndex) -> bool:
-        """Whether it is an element of memory, in a place that is affine in some indices: nothing has to be computed."""
-        return (len(self.statements) == 1 and isinstance(self.statements[0], Load)
-                and is_affine(self.statements[0], *indices))
-
-
-def _sides_of(contract: Contract, column: LoopIndex) -> tuple[_Side, _Side] | None:
-    """The factors of a contraction over one index, of which only the second depends on the column."""
-    sides = [_side_of(contract.body, factor) for factor in contract.operands]
-    left, right = sorted(sides, key=lambda side: side.mentions(column))
-    has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in (left, right)])
-    if len(contract.indices) != 1 or contract.result.dtype not in TYPES or not has_both:
-        return None
-    is_divided = len(left.statements) + len(right.statements) == len(contract.body)
-    return (left, right) if is_divided and right.mentions(column) and not left.mentions(column) else None
-
-
-def _side_of(body: Body, value: Scalar) -> _Side:
-    """The statements of a body that a value needs."""
-    wanted, found = {value}, list[Statement]()
-    for entry in reversed(body):
-        if isinstance(entry, Load | Apply | Index) and entry.result in wanted:
-            wanted.update(entry.operands)
-            found.append(entry)
-    return _Side(tuple(found[::-1]), value)
 
 
 class _Blocks:
@@ -154,7 +109,7 @@ class _Blocks:
     _left_panel: Buffer | None
     _tile: Buffer | None
 
-    def __init__(self, nest: Nest, contract: Contract, left: _Side, right: _Side, rows: For | None,
+    def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, rows: For | None,
                  threads: int) -> None:
         self._threads = threads
         self._contract, self._left, self._right = contract, left, right
@@ -215,7 +170,7 @@ class _Blocks:
     def _is_packed(self) -> bool:
         """Whether blocks of the right side are copied to where they lie close together."""
         rows = self._rows.extent
-        if not self._right.lies(self._columns.index, self._point):
+        if self._right.element(self._columns.index, self._point) is None:
             return True
         apart = self._right.step(self._point)
         if self._right.step(self._columns.index) != 1:
@@ -230,7 +185,7 @@ class _Blocks:
         """Whether the left side is computed, or lies across memory, its points so far apart that they meet in the
         cache.
         """
-        if not self._left.lies(self._rows.index, self._point):
+        if self._left.element(self._rows.index, self._point) is None:
             return True
         apart = self._left.step(self._point)
         return (self._left.step(self._rows.index) == 1 and isinstance(apart, int)
@@ -278,7 +233,7 @@ class _Blocks:
             return (*pack_right, product)
         return (*pack_right, For(self._group, _count(self._high, PANEL_ROWS), (*pack_left, product)))
 
-    def _loaded(self, side: _Side, panel: Buffer | None, points: DimLike, index: LoopIndex, extent: DimLike,
+    def _loaded(self, side: Side, panel: Buffer | None, points: DimLike, index: LoopIndex, extent: DimLike,
                 moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
         """How a side is loaded, and what packs it into its panel: along memory, if it is read in order of points."""
         body, (value,) = fresh_copy(side.statements, (side.value,), moved)
@@ -292,7 +247,8 @@ class _Blocks:
         else:
             place = Address(0, ((self._point, width), (index, 1)))
         outer, inner = ((index, extent), point) if is_in_order else (point, (index, extent))
-        crosses = side.lies(index, self._point) and side.step(self._point) == 1 and side.step(index) != 1
+        element = side.element(index, self._point)
+        crosses = element is not None and side.step(self._point) == 1 and side.step(index) != 1
         copy = (*body, Store(panel, place, value))
         pack = For(*outer, (For(*inner, copy, vector=True),),
                    routine="transpose" if crosses and not is_in_order else None)
