@@ -63,6 +63,7 @@ from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.routines import FEW_ROWS, Side, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.schedule.points import in_runs, with_one_index
 from nervure.kernel.tuning import (
     BLOCK_COLUMN_BYTES,
     DIRECT_BYTES,
@@ -91,19 +92,21 @@ def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
 def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
     """A nest as a product of matrices; None if it is none."""
     *outer, columns = nest.loops
-    contracts = [entry for entry in nest.body if isinstance(entry, Loop)]
-    if len(contracts) != 1 or not isinstance(contracts[0], Contract):
+    loops = [entry for entry in nest.body if isinstance(entry, Loop)]
+    if len(loops) != 1 or not isinstance(loops[0], Contract):
         return None
-    sides = sides_of(contracts[0], columns.index)
+    contract = with_one_index(loops[0])
+    sides = sides_of(contract, columns.index)
     if sides is None or not nest.is_free:
         return None
     left, right = sides
+    rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
-    return _Blocks(nest, contracts[0], left, right, rows[-1] if rows else None, machine.threads)
+    return _Blocks(Nest(nest.loops, rest), contract, left, right, rows[-1] if rows else None, machine.threads)
 
 
 class _Blocks:
-    """A product that is cut into blocks."""
+    """A product that is cut into blocks. Its nest is without the contraction."""
 
     _panel: Buffer | None
     _left_panel: Buffer | None
@@ -114,12 +117,11 @@ class _Blocks:
         self._threads = threads
         self._contract, self._left, self._right = contract, left, right
         self._dtype, self._size = contract.result.dtype, contract.result.dtype.itemsize
-        self._rest = tuple([entry for entry in nest.body if entry is not contract])
-        self._point, self._points = contract.indices[0]
+        self._rest, (self._point, self._points) = nest.body, contract.indices[0]
         number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
                           for index, _ in entry.indices])
-        self._task, self._block, self._group = [LoopIndex(number + each) for each in range(3)]
-        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 3), 1, ())
+        self._task, self._block, self._group, self._run = [LoopIndex(number + each) for each in range(4)]
+        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 4), 1, ())
         self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
         self._cut()
         self._panel = self._left_panel = self._tile = None
@@ -216,12 +218,13 @@ class _Blocks:
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
-        moved, high = {**self._moved, self._point: start + self._point.dim}, self._high
+        moved, high = dict(self._moved), self._high
         if self._left_panel is not None:
             first = self._group.dim * PANEL_ROWS
             moved[self._rows.index], high = moved[self._rows.index] + first, dim_min(PANEL_ROWS, high - first)
-        left, pack_left = self._loaded(self._left, self._left_panel, points, self._rows.index, high, moved)
-        right, pack_right = self._loaded(self._right, self._panel, points, self._columns.index, self._wide, moved)
+        block = start, points
+        left, pack_left = self._loaded(self._left, self._left_panel, block, (self._rows.index, high), moved)
+        right, pack_right = self._loaded(self._right, self._panel, block, (self._columns.index, self._wide), moved)
         factors = [left.result, right.result]
         if self._contract.left is not self._left.value:
             factors.reverse()
@@ -233,26 +236,40 @@ class _Blocks:
             return (*pack_right, product)
         return (*pack_right, For(self._group, _count(self._high, PANEL_ROWS), (*pack_left, product)))
 
-    def _loaded(self, side: Side, panel: Buffer | None, points: DimLike, index: LoopIndex, extent: DimLike,
-                moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
-        """How a side is loaded, and what packs it into its panel: along memory, if it is read in order of points."""
-        body, (value,) = fresh_copy(side.statements, (side.value,), moved)
+    def _loaded(self, side: Side, panel: Buffer | None, block: tuple[DimLike, DimLike],
+                along: tuple[LoopIndex, DimLike], moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
+        """How a side is loaded for a block of points, of a start and a length, and what packs it for that."""
+        start, points = block
         if panel is None:
-            assert isinstance(body[0], Load)
-            return body[0], ()
-        point, width = (self._point, points), self._width if panel is self._panel else PANEL_ROWS
-        is_in_order = panel is self._left_panel and side.step(self._point) == 1
+            (load,), _ = fresh_copy(side.statements, (), {**moved, self._point: start + self._point.dim})
+            assert isinstance(load, Load)
+            return load, ()
+        runs = in_runs(side, self._point, self._points, self._run)
+        is_in_order = panel is self._left_panel and (runs.side if runs else side).step(self._point) == 1
         if is_in_order:
-            place = Address(0, ((index, _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
+            place = Address(0, ((along[0], _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
         else:
-            place = Address(0, ((self._point, width), (index, 1)))
-        outer, inner = ((index, extent), point) if is_in_order else (point, (index, extent))
-        element = side.element(index, self._point)
-        crosses = element is not None and side.step(self._point) == 1 and side.step(index) != 1
-        copy = (*body, Store(panel, place, value))
-        pack = For(*outer, (For(*inner, copy, vector=True),),
+            place = Address(0, ((self._point, self._width if panel is self._panel else PANEL_ROWS), (along[0], 1)))
+        load = Load(Variable(self._dtype), panel, place)
+        if runs is None:
+            moved = {**moved, self._point: start + self._point.dim}
+            return load, (self._packing(side, load, points, along, is_in_order, moved),)
+        moved = {**moved, self._run: start // runs.length + self._run.dim}
+        inside = replace(load, address=place.substitute({self._point: self._run.dim * runs.length + self._point.dim}))
+        return load, (For(self._run, points // runs.length, (
+            self._packing(runs.side, inside, runs.length, along, is_in_order, moved),)),)
+
+    def _packing(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike], is_in_order: bool,
+                 moved: Mapping[LoopIndex, DimLike]) -> For:
+        """What stores a side to where it is loaded from: along memory, if it is read in order of points."""
+        body, (value,) = fresh_copy(side.statements, (side.value,), moved)
+        point = self._point, points
+        outer, inner = (along, point) if is_in_order else (point, along)
+        crosses = (side.element(along[0], self._point) is not None and side.step(self._point) == 1
+                   and side.step(along[0]) != 1)
+        copy = (*body, Store(load.buffer, load.address, value))
+        return For(*outer, (For(*inner, copy, vector=True),),
                    routine="transpose" if crosses and not is_in_order else None)
-        return Load(Variable(self._dtype), panel, place), (pack,)
 
     def _store(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         if self._tile is not None:

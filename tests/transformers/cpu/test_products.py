@@ -88,6 +88,20 @@ def test_products_in_blocks_have_the_bits_of_the_rule(sizes):
             np.testing.assert_array_equal(product_of(left, right), expected)
 
 
+@pytest.mark.parametrize("heads, width", [(3, 32), (5, 128), (6, 200), (2, 7)])
+def test_points_that_a_reshape_has_numbered_are_added_up_in_their_order(heads, width):
+    """The heads of an attention as the left side and as the right one."""
+    rows, columns, points = 9, 20, heads * width
+    x, y = drawn((heads, rows, width), np.float32, 0), drawn((points, columns), np.float32, 1)
+    a, b = parameters = [nv.Parameter(nv.float32, array.shape) for array in (x, y)]
+    merged = nv.ops.Reshape(nv.ops.Permute(a, (1, 0, 2)), (rows, points))
+    results = [nv.ops.Contract(merged, b, (0, 2), (2, 1), (0, 1)), nv.ops.Contract(b, merged, (2, 1), (0, 2), (1, 0))]
+    expected = contraction(x.transpose(1, 0, 2).reshape(rows, points), y)
+    forward, backward = CPU.build(nv.Function(results, parameters))(x, y)
+    np.testing.assert_array_equal(forward, expected)
+    np.testing.assert_array_equal(backward, expected.T)
+
+
 def product_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The product on the cpu of operands that lie in memory as these do."""
     arrays = [array if array.flags.c_contiguous else np.ascontiguousarray(array.T) for array in (x, y)]
