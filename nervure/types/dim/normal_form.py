@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from math import gcd
+from typing import NamedTuple
 
 from nervure.types.dim.bounds import Ranges, interval, is_nonnegative, is_nonzero
 from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, cancel, constant, of_atom, product_of
@@ -55,6 +56,9 @@ def floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> P
     small = _small_quotient(dividend, divisor, ranges)
     if small is not None:
         return constant(small)
+    split = _without_low_digits(dividend, divisor, ranges)
+    if split is not None:
+        return floor_divide(split.high, split.times, ranges)
     return _joined_quotient(dividend, divisor, ranges)
 
 
@@ -72,7 +76,46 @@ def _divide_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> Poly
     if common > 1:  # (g*p + c) // (g*k) == (p + c//g) // k
         part = Polynomial({m: c // common for m, c in part.terms.items() if c // common})
         return whole + _divide_by_constant(part, size // common, ranges)
+    split = _without_low_digits(part, constant(size), ranges)
+    if split is not None:
+        return whole + floor_divide(split.high, split.times, ranges)
     return whole + _joined_quotient(part, constant(size), ranges)
+
+
+class _Digits(NamedTuple):
+    """``high * unit + low`` by ``times * unit``, where ``0 <= low < unit``: the quotient is ``high // times``."""
+
+    high: Polynomial
+    low: Polynomial
+    unit: Polynomial
+    times: Polynomial
+
+
+def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> _Digits | None:
+    """A division as one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` where 0 <= j < 4."""
+    size = divisor.content()
+    if size < 0:
+        return None
+    units = [divisor.exact(size)]
+    if divisor.constant is not None:
+        sizes = {gcd(size, c) for m, c in dividend.terms.items() if m}
+        units = [constant(unit) for unit in sorted(sizes, reverse=True)]
+    for unit in units:
+        times = divisor.divide(unit)[0]
+        high, low = _parts(dividend, unit)
+        if 1 in (unit.constant, times.constant) or not high.terms or _small_quotient(low, unit, ranges) != 0:
+            continue
+        return _Digits(high, low, unit, times)
+    return None
+
+
+def _parts(dividend: Polynomial, unit: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """The quotient of the terms that a unit divides, and what is left."""
+    size = unit.constant
+    if size is None:
+        return dividend.divide(unit)
+    high = Polynomial({m: c // size for m, c in dividend.terms.items() if (c // size if not m else c % size == 0)})
+    return high, dividend - high * size
 
 
 def _joined_quotient(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
@@ -128,6 +171,9 @@ def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Poly
     small = _small_quotient(dividend, divisor, ranges)
     if small is not None:
         return (dividend - divisor * small) * scale
+    split = _without_low_digits(dividend, divisor, ranges)
+    if split is not None:
+        return (remainder(split.high, split.times, ranges) * split.unit + split.low) * scale
     return of_atom(Atom(Kind.REMAINDER, (dividend, divisor))) * scale
 
 
@@ -148,6 +194,9 @@ def _remainder_by_constant(dividend: Polynomial, size: int, ranges: Ranges) -> P
         offset = part.terms.get((), 0) % common
         part = Polynomial({m: c // common for m, c in part.terms.items() if c // common})
         return _remainder_by_constant(part, size // common, ranges) * common + offset
+    split = _without_low_digits(part, constant(size), ranges)
+    if split is not None:
+        return remainder(split.high, split.times, ranges) * split.unit + split.low
     return of_atom(Atom(Kind.REMAINDER, (part, constant(size))))
 
 
