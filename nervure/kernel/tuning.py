@@ -16,6 +16,9 @@ from nervure.kernel.ir import BLOCK
 MOST_OPS = 96
 """Ops of one step. More would not make it faster, and LLVM slower."""
 
+MOST_WAITING = 16
+"""Ops on leaves, one read by the other, that are placed with what reads the last: more are worth a kernel."""
+
 INLINED_DEPTH = 16
 """Ops that are computed inside their only reader, one inside the other: lowering is as deep a nest of calls."""
 

@@ -11,6 +11,7 @@ from nervure.kernel.cluster import Copy, Host, Loops, Scatter, Segments, cluster
 from nervure.kernel.ir import Apply, walk
 from nervure.kernel.plan import KernelStep, make_plan
 from nervure.kernel.printer import print_kernel
+from nervure.kernel.tuning import MOST_WAITING
 from nervure.passes.pipelines import standard
 from nervure.types.dim import evaluate, index
 from nervure.types.index_map import IndexMap
@@ -189,6 +190,31 @@ def test_a_training_step_of_adam_is_one_pass_over_the_parameter():
     step = LoopsTransformer().computation([optimiser(nv.sum(variable * place, out_axes=()))], place)
     long = [entry for entry in cluster(standard(step.function)) if isinstance(entry, Loops) and entry.shape == (1000,)]
     assert len(long) == 1 and len(long[0].stored) == 3
+
+
+def test_an_update_by_adam_is_made_where_the_product_is_that_is_its_gradient():
+    x, y = nv.placeholder("N=32, F=100"), nv.placeholder("N=32, G=50")
+    weights = nv.variable("F=100, G=50", 1.0)
+    loss = nv.sum(nv.dot(x, weights) * y, out_axes=())
+    step = LoopsTransformer().computation([nv.optim.Adam(0.1)(loss)], x, y)
+    scalars, product = cluster(standard(step.function))
+    assert scalars.shape == () and product.has_contraction and len(product.stored) == 3
+
+
+@pytest.mark.parametrize(("count", "kernels"), [(MOST_WAITING, 1), (MOST_WAITING + 1, 2)])
+def test_short_chains_of_ops_on_leaves_are_placed_with_what_reads_the_last(count, kernels):
+    x, y, z = matrix(32, 16), matrix(16, 32), matrix(32, 32)
+    chain = z
+    for _ in range(count):
+        chain = nv.ops.Sin(chain)
+    assert len(steps_of([nv.ops.MatMul(x, y) + chain], [x, y, z])) == kernels
+
+
+def test_values_that_all_readers_compute_again_make_no_step():
+    x = matrix()
+    doubled = x + x
+    steps = steps_of([nv.ops.Sum(doubled, [1]), nv.ops.Sum(doubled, [0])], [x])
+    assert all(step.stored for step in steps)
 
 
 # -- the two invariants ------------------------------------------------------------------------------------

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
 from nervure.kernel.cluster.steps import Copy, FusionBlocker, Host, Loops, Scatter, Segments, Step
 from nervure.kernel.cluster.strategy import are_together, strategy_of
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import MOST_OPS, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
+from nervure.kernel.tuning import MOST_OPS, MOST_WAITING, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
 from nervure.types.shape import Shape
 
 _OF_ONE_OP = {OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
@@ -30,12 +30,26 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
     producers = producers or ProducerAnalysis(function)
     steps = _Fusion(function, producers, machine).steps
     materialise(function, steps, producers)
+    steps = [step for step in steps if not isinstance(step, Loops) or step.stored]  # others are computed by readers
     for step in steps:
         if isinstance(step, Loops):
             step.strategy = strategy_of(step, producers.ops, machine)
         elif isinstance(step, Segments):
             step.together = are_together(step, machine)
     return steps
+
+
+def _scalars_first(function: Function, ops: OpAnalysis) -> list[Op]:
+    """The ops in order, but single elements that follow from leaves alone come first: whatever reads them (the
+    correction of a count of steps, say) can join any step then.
+    """
+    early: set[Op] = set()
+    for op in function.operations:
+        kind = ops.kind(op)
+        is_single = kind is OpKind.POINTWISE and all([value.shape == () for value in op.outputs])
+        if kind in (OpKind.LEAF, OpKind.NUMBER) or is_single and early.issuperset([x.op for x in op.operands]):
+            early.add(op)
+    return sorted(function.operations, key=lambda op: op not in early)
 
 
 class _Fusion:
@@ -45,8 +59,9 @@ class _Fusion:
         self._maker: dict[Value, int] = {}  # the number of the step that makes a value
         self._readers: dict[int, list[tuple[Op, Read]]] = {}  # of the values of a step, from outside
         self._siblings: dict[Shape, list[Loops]] = {}
+        self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
-        for op in function.operations:
+        for op in _scalars_first(function, producers.ops):
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]
         self._join_neighbours()
@@ -66,7 +81,11 @@ class _Fusion:
             self._made.append(_OF_ONE_OP[kind](op))
             self._note_readers(op, reads)
             return
-        step = ending or self._add_to_loops(op, kind, reads)
+        below = [entry for read in reads for entry in self._waiting.pop(read.value, ())]
+        if len(below) < MOST_WAITING and self._waits(op, kind, reads):
+            self._waiting[op.outputs[0]] = [*below, (op, reads)]
+            return
+        step = ending or self._add_to_loops(op, kind, reads, below)
         self._note_readers(op, reads)
         for number in sorted({self._maker[read.value] for read in reads if read.value in self._maker}):
             self._fuse_producer(number, step)
@@ -99,13 +118,14 @@ class _Fusion:
             if number is not None and number != own:
                 self._readers.setdefault(number, []).append((op, read))
 
-    def _add_to_loops(self, op: Op, kind: OpKind, reads: list[Read]) -> Loops:
+    def _add_to_loops(self, op: Op, kind: OpKind, reads: list[Read], below: list[tuple[Op, list[Read]]]) -> Loops:
         is_reduction = kind is OpKind.REDUCTION
         shape = self._ops.structure(op).domain if is_reduction else op.outputs[0].shape
+        read_together = [*reads, *[read for _, own in below for read in own]]
         last = self._last_of(reads)
         blocker = FusionBlocker.NO_LOOPS if last >= 0 else None
         for step in self._candidates(shape, last):
-            level = self._level_in(step, op, shape, reads)
+            level = self._level_in(step, op, shape, read_together, len(below))
             if isinstance(level, Level):
                 break
             blocker = level if step.number == last else blocker
@@ -115,8 +135,21 @@ class _Fusion:
             self._made.append(step)
         if blocker is not None and step.number != last:
             step.blockers[op] = blocker
+        for waiting, own in below:
+            self._legality.enter(step, waiting, level, own)
         self._legality.enter(step, op, level, reads)
         return step
+
+    def _waits(self, op: Op, kind: OpKind, reads: list[Read]) -> bool:
+        """Whether an op that reads leaves alone is placed with its only reader, an op at the same points, which may
+        also read what a step makes.
+        """
+        if kind is not OpKind.POINTWISE or len(op.outputs) != 1 or self._last_of(reads) >= 0:
+            return False
+        uses = self._producers.uses(op.outputs[0])
+        reader = uses[0].reader if len(uses) == 1 and not uses[0].views else None
+        return (reader is not None and self._ops.kind(reader) is OpKind.POINTWISE and not self._is_inlined(reader)
+                and reader.outputs[0].shape == op.outputs[0].shape)
 
     def _candidates(self, shape: Shape, last: int) -> Iterable[Loops]:
         """The steps that an op over a shape may join, if its last operand is made by this step."""
@@ -126,11 +159,16 @@ class _Fusion:
             if step.number > last and not step.complete:
                 yield step
 
-    def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read]) -> Level | FusionBlocker | None:
-        """The level that an op would have in a step, or why it cannot join; None if nothing speaks for joining."""
+    def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read],
+                  waiting: int) -> Level | FusionBlocker | None:
+        """The level that an op, and what waits for it, would have in a step, or why it cannot join; None if nothing
+        speaks for joining.
+        """
         inside = [read for read in reads if self._maker.get(read.value) == step.number]
         if not inside and not self._shares_memory(step, reads):
             return None
+        if len(step.levels) + waiting >= MOST_OPS:
+            return FusionBlocker.TOO_MANY_OPS
         return self._legality.level(step, op, shape, inside)
 
     def _shares_memory(self, step: Loops, reads: list[Read]) -> bool:

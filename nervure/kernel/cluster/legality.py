@@ -38,7 +38,7 @@ from nervure.kernel.cluster.strategy import has_enough_rows
 from nervure.kernel.coordinates import Coordinates, compose, without_ones
 from nervure.kernel.machine import Machine
 from nervure.kernel.producers import ProducerAnalysis, Read
-from nervure.kernel.tuning import LEAST_ROWS_CROSSED, MOST_CROSS_ROW_REDUCTIONS, MOST_OPS
+from nervure.kernel.tuning import LEAST_ROWS_CROSSED, MOST_CROSS_ROW_REDUCTIONS
 from nervure.types.dim import product
 from nervure.types.shape import Shape
 from nervure.types.view.complex import Piece
@@ -68,8 +68,6 @@ class Legality:
 
     def level(self, step: Loops, op: Op, shape: Shape, inside: Sequence[Read]) -> Level | FusionBlocker:
         """The level of an op over this shape in a step, some of whose values it reads; or why it cannot join."""
-        if len(step.levels) >= MOST_OPS:
-            return FusionBlocker.TOO_MANY_OPS
         kind = self._ops.kind(op)
         if kind is OpKind.REDUCTION:
             return FusionBlocker.OTHER_AXES if step.has_contraction else self._reduction_level(step, op, inside)
@@ -87,7 +85,8 @@ class Legality:
             step.reduced = self._ops.structure(op).reduced
             step.has_contraction = self._ops.is_contraction(op)
         inside = [step.phases[entry.value.op] for entry in reads if entry.value.op in step.phases]
-        step.levels[op], step.phases[op] = level, max(inside, default=0) + is_reduction
+        first = int(level is Level.ROW and not is_reduction)  # a row's value of what is in memory: after a run
+        step.levels[op], step.phases[op] = level, max(inside, default=first) + is_reduction
         for value in op.outputs:
             self._maker[value] = step.number
 
