@@ -45,8 +45,9 @@ class Problem:
     scaled: tuple[str, ...] = ()
     tolerance = 1e-5
     calls = 1  # before results are compared: more than one where each builds on the one before
-    figure = "call"  # what is measured: seconds a "call", or the CPU seconds used while "idle" after one
+    figure = "call"  # what is measured: seconds a "call", CPU seconds while "idle" after one, or bytes of "memory"
     own_process = False  # whether each figure takes a process of its own
+    kept_cache = False  # whether such a process finds what compilers kept in one before it
 
     def __init__(self, scale: float = 1.0) -> None:
         for name, size in self.sizes.items():
@@ -64,6 +65,10 @@ class Problem:
     def reference(self, *inputs: np.ndarray) -> list[np.ndarray]:
         """The right results for inputs in float64."""
         raise NotImplementedError
+
+    def of_calls(self, results: Sequence[list[np.ndarray]]) -> list[np.ndarray]:
+        """What is compared of the results of each call: those of the last."""
+        return results[-1]
 
     def mistake(self, inputs: Arrays, results: Arrays) -> str | None:
         """What is wrong with the results of a program, if anything is.
@@ -83,8 +88,8 @@ class Problem:
 
 
 def precise(inputs: Arrays) -> list[np.ndarray]:
-    """Inputs in float64; indices stay."""
-    return [entry.astype(np.float64) if entry.dtype == np.float32 else entry for entry in inputs]
+    """Inputs in float64; indices and models stay."""
+    return [entry.astype(np.float64) if getattr(entry, "dtype", None) == np.float32 else entry for entry in inputs]
 
 
 PROBLEMS: dict[str, type[Problem]] = {}
@@ -362,7 +367,7 @@ class Cold(_Cold):
 @listed("cached", "softmax cross entropy with gradient: graph to first result, full cache",
         Bar(0.08, absolute=True), COLD)
 class Cached(_Cold):
-    pass
+    kept_cache = True
 
 
 @listed("import", "import", Bar(0.15, 0.12, absolute=True), {})

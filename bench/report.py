@@ -39,6 +39,11 @@ def seconds(figure: float) -> str:
     return f"{figure:.3g} s"
 
 
+def shown(problem: str, figure: float) -> str:
+    """A figure of a problem: a time, or memory."""
+    return f"{figure / 2**20:.3g} MiB" if PROBLEMS[problem].figure == "memory" else seconds(figure)
+
+
 def level(bar: Bar, figure: float | None) -> str:
     """A bar as the table shows it."""
     if figure is None:
@@ -63,7 +68,7 @@ def fastest(result: Result, framework: str, note: bool = True) -> str:
     if best is None:
         return ""
     setting = best.partition(".")[2]
-    return seconds(result.figure(best)) + (f" ({setting})" if note and setting else "")
+    return shown(result.problem, result.figure(best)) + (f" ({setting})" if note and setting else "")
 
 
 def row(result: Result) -> list[str]:
@@ -94,8 +99,8 @@ def details(results: Sequence[Result]) -> list[list[str]]:
     for result in results:
         for name, figures in result.figures.items():
             memory = f"{result.memory[name] / 2**20:.0f} MiB" if name in result.memory else ""
-            rows.append([result.problem, name, seconds(result.figure(name)), seconds(min(figures)),
-                         seconds(max(figures)), memory])
+            rows.append([result.problem, name, *[shown(result.problem, figure) for figure in (
+                result.figure(name), min(figures), max(figures))], memory])
         rows += [[result.problem, name, reason.replace("|", "/"), "", "", ""]
                  for name, reason in result.failures.items()]
     return rows

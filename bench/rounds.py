@@ -201,19 +201,20 @@ def own_process(arguments: Sequence[str], settings: Settings, cache: str) -> Ite
 
 
 def measure_cold(problem: str, contenders: Sequence[str], settings: Settings) -> Result:
-    """A new worker for each figure: for ``cold`` with an empty cache, for ``cached`` with one that it filled before."""
-    result = Result(problem)
+    """A new worker for each figure: with an empty cache, or with one that it filled before."""
+    result, measured = Result(problem), PROBLEMS[problem]
+    command = "peak" if measured.figure == "memory" else "first"
     with tempfile.TemporaryDirectory() as kept:
         def first(name: str, cache: str) -> float:
             with own_process([problem, name], settings, cache) as contender:
-                return contender.ask("first")["figure"]
+                return contender.ask(command)["figure"]
 
         def once(name: str) -> float:
-            if problem == "cached":
+            if measured.kept_cache:
                 return first(name, str(Path(kept, name)))
             with tempfile.TemporaryDirectory() as empty:
                 return first(name, empty)
-        if problem == "cached":
+        if measured.kept_cache:
             in_turns(Result(problem), {name: lambda name=name: once(name) for name in contenders}, 1)
         in_turns(result, {name: lambda name=name: once(name) for name in contenders}, settings.rounds)
     return result

@@ -12,7 +12,7 @@ idle, for commands on the standard input: ``check`` (is the result right?), ``ro
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import itertools
 import json
 import os
@@ -23,19 +23,26 @@ from collections.abc import Callable, Iterable
 from timeit import Timer
 from typing import Any
 
-import bench.products  # noqa: F401  # its problems are listed
+import numpy as np
+
+import bench.products
+import bench.steps  # noqa: F401  # their problems are listed
 from bench.contenders import Prepared, Programs
 from bench.problems import PROBLEMS, Problem
 
 WARM_UP = 3          # calls before those that count
 SAMPLE = 1e-3        # seconds: shorter calls are timed several at a time, so that the clock does not count
 IDLE_TIMES = 5       # goes of the figure "idle" in a round
+STEPS = 50           # of the figure "memory"
 IDLE_FROM, IDLE_TO = 1e-3, 50e-3
 
 
 def programs_of(framework: str) -> Programs:
     """The programs of a framework; ImportError if it is not installed."""
-    return importlib.import_module(f"bench.contenders.{framework}").programs
+    programs: Programs = importlib.import_module(f"bench.contenders.{framework}").programs
+    if importlib.util.find_spec(f"bench.training.{framework}"):
+        importlib.import_module(f"bench.training.{framework}")
+    return programs
 
 
 def call_time(prepared: Prepared, seconds: float) -> float:
@@ -74,12 +81,19 @@ def status(name: str) -> int:
         return 0
 
 
-def peak_memory(prepared: Prepared, before: int) -> int:
-    """The most memory of the process during a warm call, less what it had before the program was prepared."""
+def reset_peak() -> bool:
+    """Sets the peak of this process back to what is used now (proc(5)); False where that cannot be done."""
     try:
         with open("/proc/self/clear_refs", "w", encoding="ascii") as peak:
-            peak.write("5")  # proc(5): sets the peak back to what is used now
+            peak.write("5")
     except OSError:
+        return False
+    return True
+
+
+def peak_memory(prepared: Prepared, before: int) -> int:
+    """The most memory of the process during a warm call, less what it had before the program was prepared."""
+    if not reset_peak():
         return 0
     prepared.call(*prepared.arguments)
     return max(0, status("VmHWM") - before)
@@ -95,28 +109,40 @@ class Worker:
         self.problem: Problem = PROBLEMS[problem](scale)
         inputs = self.problem.inputs()
         self.before = status("VmRSS")
+        reset_peak()
         self.prepared = programs.prepare(problem, setting, inputs)
 
     def check(self, _: str = "") -> dict[str, Any]:
         """Whether the first results are right; to be asked before anything else."""
-        prepared, problem = self.prepared, self.problem
-        for _call in range(problem.calls):
-            returned = prepared.call(*prepared.arguments)
-        results = prepared.read(returned)
-        return {"mistake": problem.mistake(PROBLEMS[self.name](self.scale).inputs(), results)}
+        return {"mistake": self._mistake(self._results(self.problem.calls))}
+
+    def _results(self, steps: int) -> list[list[np.ndarray]]:
+        """The results of so many steps, call by call."""
+        prepared = self.prepared
+        return [prepared.read(prepared.call(*prepared.arguments)) for _ in range(0, steps, prepared.steps)]
+
+    def _mistake(self, results: list[list[np.ndarray]]) -> str | None:
+        problem = PROBLEMS[self.name](self.scale)
+        return problem.mistake(problem.inputs(), problem.of_calls(results))
 
     def round(self, seconds: str) -> dict[str, Any]:
         """A figure, in seconds."""
         idle = self.problem.figure == "idle"
-        return {"figure": idle_time(self.prepared) if idle else call_time(self.prepared, float(seconds))}
+        figure = idle_time(self.prepared) if idle else call_time(self.prepared, float(seconds)) / self.prepared.steps
+        return {"figure": figure}
 
     def first(self, _: str = "") -> dict[str, Any]:
         """The time of the first call of this process, and whether its results were right."""
         start = time.perf_counter()
         returned = self.prepared.call(*self.prepared.arguments)
         figure = time.perf_counter() - start
-        mistake = self.problem.mistake(PROBLEMS[self.name](self.scale).inputs(), self.prepared.read(returned))
-        return {"figure": figure, "mistake": mistake}
+        return {"figure": figure, "mistake": self._mistake([self.prepared.read(returned)])}
+
+    def peak(self, _: str = "") -> dict[str, Any]:
+        """The most bytes of this process in its first steps, less those after import."""
+        results = self._results(STEPS)
+        figure = status("VmHWM") - self.before
+        return {"figure": figure, "mistake": self._mistake(results)}
 
     def memory(self, _: str = "") -> dict[str, Any]:
         """Bytes that a warm call needs beside the inputs, with the code of the framework that it loaded."""

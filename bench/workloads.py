@@ -12,7 +12,8 @@ import datetime
 import sys
 from pathlib import Path
 
-import bench.products  # noqa: F401  # its problems are listed
+import bench.products
+import bench.steps  # noqa: F401  # their problems are listed
 from bench import report
 from bench.contenders import FRAMEWORKS
 from bench.machine import describe

@@ -33,12 +33,13 @@ def as_arrays(returned: Any) -> list[np.ndarray]:
 class Prepared(NamedTuple):
     """A program ready to be measured: ``call(*arguments)``; ``read`` makes arrays of what that returns.
 
-    Whatever could be done once, before the first of many calls, has been done.
+    Whatever could be done once, before the first of many calls, has been done. A call may be several ``steps``.
     """
 
     call: Callable[..., Any]
     arguments: Sequence[Any] = ()
     read: Callable[[Any], list[np.ndarray]] = as_arrays
+    steps: int = 1
 
 
 class Programs:
@@ -65,3 +66,13 @@ class Programs:
 def made(program: Callable[..., Prepared], inputs: Sequence[Any]) -> Prepared:
     """The setting of a program that does its own preparing: it is given the inputs and returns a Prepared."""
     return program(*inputs)
+
+
+def from_definition(prepare: Callable[..., Prepared]) -> Callable[..., Prepared]:
+    """The setting in which a call prepares the program, too."""
+    def setting(program: Any, inputs: Sequence[Any]) -> Prepared:
+        def call() -> list[np.ndarray]:
+            prepared = prepare(program, inputs)
+            return prepared.read(prepared.call(*prepared.arguments))
+        return Prepared(call)
+    return setting

@@ -107,13 +107,18 @@ def small(a, b, c):
     return (a + b) * c
 
 
-@programs("cold", computation=made)
-@programs("cached", computation=made)
-def cross_entropy(logits, labels):
-    """What nervure imports at the first use of a name, or to compile, is imported; loading LLVM is part of a call."""
+def import_compiler():
+    """What nervure imports to compile; loading LLVM is part of a call."""
     nv.transformers.default()
     for name in COMPILING:
         importlib.import_module(f"nervure.{name}")
+
+
+@programs("cold", computation=made)
+@programs("cached", computation=made)
+def cross_entropy(logits, labels):
+    """What nervure imports at the first use of a name, or to compile, is imported."""
+    import_compiler()
     _ = nv.placeholder, nv.softmax, nv.cross_entropy_multi, nv.deriv, nv.computation
 
     def call():

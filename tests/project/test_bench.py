@@ -12,14 +12,16 @@ import pytest
 
 from bench import report, rounds
 from bench.__main__ import BENCHMARKS, main, table
-from bench.contenders import FRAMEWORKS, nervure
+from bench.contenders import FRAMEWORKS
 from bench.problems import PROBLEMS, Bar
 from bench.rounds import Failure, Result, Settings
-from bench.worker import Worker, call_time, idle_time
+from bench.worker import Worker, call_time, idle_time, programs_of
 from bench.workloads import chosen_problems
 from tests.project.source import ROOT, parse, python_files
 
-NO_PEERS = ["contenders", "machine", "problems", "report", "rounds", "workloads"]
+NO_PEERS = ["contenders", "machine", "models.attention", "models.base", "models.gpt", "models.layers", "models.mlp",
+            "problems", "report", "rounds", "steps", "workloads"]
+OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4}
 
 
@@ -41,7 +43,8 @@ def test_an_unknown_name_gets_help():
 def test_every_benchmark_has_its_module():
     for name in BENCHMARKS:
         assert (ROOT / "bench" / f"{name}.py").exists(), name
-    assert {path.stem for path in (ROOT / "bench" / "contenders").glob("[!_]*.py")} == set(FRAMEWORKS)
+    for folder in ("contenders", "training"):
+        assert {path.stem for path in (ROOT / "bench" / folder).glob("[!_]*.py")} <= set(FRAMEWORKS)
 
 
 def test_every_module_says_what_it_is():
@@ -56,10 +59,10 @@ def test_examples_are_true(name):
 
 
 def test_every_problem_has_a_program_of_ours():
-    assert set(PROBLEMS) - {"import"} == set(nervure.programs.table)
+    assert set(PROBLEMS) - {"import"} == set(OURS.table)
 
 
-@pytest.mark.parametrize("problem, setting", [(problem, setting) for problem, settings in nervure.programs.table.items()
+@pytest.mark.parametrize("problem, setting", [(problem, setting) for problem, settings in OURS.table.items()
                                               for setting in settings])
 def test_our_programs_are_right(problem, setting):
     worker = Worker(problem, f"nervure.{setting}", SMALL.get(problem, 0.02))
