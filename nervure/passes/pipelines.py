@@ -20,6 +20,7 @@ from nervure.passes.decompose import Supports, decompose
 from nervure.passes.fold import Evaluate
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.manager import Pass, Record, run
+from nervure.passes.permuted_products import permuted_products
 from nervure.passes.rewrite import Rewriter
 
 
@@ -37,6 +38,7 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
         Pass("common_subexpressions", common_subexpressions),
+        Pass("permuted_products", permuted_products),
         Pass("dead_code", dead_code),
     ]
     flags.check_debug([entry.name for entry in passes])

@@ -26,6 +26,7 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
 from nervure.passes.lower_argmax import lower_argmax
+from nervure.passes.permuted_products import permuted_products
 from nervure.passes.pipelines import minimal, native, standard
 from nervure.transformers.interpreter.evaluate import evaluate
 from tests.ir.golden import check_golden
@@ -104,6 +105,13 @@ def places() -> Function:
     return Function([ops.ArgMax(x, [1, 2]), ops.ArgMin(k, [0]), ops.Max(x, [1, 2])], [x, k], name="places")
 
 
+def heads() -> Function:
+    x, y = nv.Parameter(nv.float32, (5, 2, 3)), nv.Parameter(nv.float32, (5, 3, 4))
+    products = [ops.Contract(x, y, (0, 1, 2), (0, 2, 3), (0, 1, 3)) for _ in range(2)]
+    return Function([ops.Permute(products[0], (1, 0, 2)), ops.Permute(products[1], (1, 0, 2)), products[1]], [x, y],
+                    name="heads")
+
+
 GOLDEN = {
     "decompose": (composites, decompose),
     "common_subexpressions": (twins, common_subexpressions),
@@ -112,6 +120,7 @@ GOLDEN = {
     "canonical_views": (views, canonical_views),
     "dead_code": (idle, dead_code),
     "lower_argmax": (places, lower_argmax),
+    "permuted_products": (heads, permuted_products),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
 
