@@ -150,6 +150,16 @@ def test_what_is_dear_is_stored_between_loops():
     assert [type(value.op).__name__ for value in columns.stored] == ["Sum"]
 
 
+def test_multiples_of_a_product_are_computed_again_beside_it_and_not_stored():
+    """As in the backward pass of a layer normalisation; what is dear is stored."""
+    x, y, z = [nv.Parameter(nv.float32, shape) for shape in ((64, 32), (32, 48), (64, 48))]
+    product = nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)).output
+    for made, stored in ((product * z, ["Contract"]), (nv.ops.Erf(product * z).output, ["Contract", "Erf"])):
+        columns = [nv.ops.Sum(product, [0]), nv.ops.Sum(made, [0])]
+        first, *_ = cluster(standard(nv.Function(columns, [x, y, z])))
+        assert [type(value.op).__name__ for value in first.stored] == stored
+
+
 def test_few_long_rows_are_not_kept_in_one_step_with_what_follows_from_them():
     x = matrix(2, 1 << 20)
     total = nv.ops.Sum(x, [1])

@@ -3,6 +3,9 @@
 Roots get memory, and what is read outside of the step that makes it. A value that is cheap to compute from little
 memory is rematerialised by its readers instead, if that moves less than storing and loading it would.
 
+What is computed of a product at each element of its result is treated like that, too: a layer normalisation's backward
+pass reads the gradient again rather than three multiples of it.
+
 Where a row's elements are in the lanes of vectors, one thread has one row at a time, and its values wait in scratch
 memory of the row's length. Where each lane has a row of its own there is no such place: a value that three runs need is
 stored as a whole, one that two runs need is computed twice.
@@ -52,6 +55,7 @@ class _Materialisation:
         for step in self._steps:
             for _, read in step.reads(self._producers):
                 self._note(step, read)
+        self._stored.update([value for value in self._outside if not self._can_be_again(value)])
         for step in reversed(self._steps):
             for op in reversed(step.ops):
                 for value in reversed(op.outputs):
@@ -75,15 +79,19 @@ class _Materialisation:
 
     def _is_cheap(self, value: Value, outside: list[tuple[Step, Read]]) -> bool:
         """Whether all readers outside should compute a value again."""
-        if self._maker[value].level(value.op) is not Level.FULL or len(value.op.outputs) != 1:
+        if not self._can_be_again(value):
             return False
-        for step, read in outside:
-            is_seen_once = all([self._producers.ops.traits(view).is_injective for view in read.views])
-            if not (step.computes_again and read.aligned and is_seen_once):
-                return False
         cost, loads = self._again(value, 0)
         readers = len({id(step) for step, _ in outside})
         return cost <= CHEAP and readers * loads <= STORE + readers
+
+    def _can_be_again(self, value: Value) -> bool:
+        """Whether all readers outside can compute a value at the points where they need it."""
+        is_pointwise = self._producers.ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1
+        return is_pointwise and self._is_of_each_point(value) and all(
+            [step.computes_again and read.aligned and all(
+                [self._producers.ops.traits(view).is_injective for view in read.views])
+             for step, read in self._outside[value]])
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
         """What computing a value again costs, and how many tensors of its size it loads."""
@@ -92,12 +100,19 @@ class _Materialisation:
         cost, loads = value.op.cost, 0
         for read in self._producers.reads(value.op):
             maker = None if read.value in self._stored else self._maker.get(read.value)
-            if maker is not None and read.in_place and maker.level(read.value.op) is Level.FULL:
+            is_near = maker is not None and (maker is self._maker[value] or maker.level(read.value.op) is Level.FULL)
+            if is_near and read.in_place and self._is_of_each_point(read.value):
                 below = self._again(read.value, depth + 1)
                 cost, loads = cost + below[0], loads + below[1]
             else:
                 loads += read.value.shape == value.shape
         return cost, loads
+
+    def _is_of_each_point(self, value: Value) -> bool:
+        """Whether a value has an element for each point of the loops of its step, or of the result of a product."""
+        step = self._maker[value]
+        is_of_product = isinstance(step, Loops) and step.has_contraction
+        return step.level(value.op) is (Level.ROW if is_of_product else Level.FULL)
 
 
 # -- between the runs over a row -----------------------------------------------------------------------------
@@ -108,6 +123,8 @@ def _between_runs(step: Loops, producers: ProducerAnalysis) -> None:
     step.materialised = _needed_thrice(step, producers)
     step.stored = [value for value in step.values if value in step.stored or value in step.materialised]
     step.reloaded = _reloaded(step, producers)
+
+
 def _reloaded(step: Loops, producers: ProducerAnalysis) -> list[Value]:
     """The values that a later run loads: all that is stored anyway, and where lanes share rows what is not cheap."""
     costs = _costs(step, producers)
