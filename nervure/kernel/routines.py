@@ -142,6 +142,12 @@ class Side(NamedTuple):
         loads = [entry for entry in self.statements if isinstance(entry, Load)]
         return loads[0].address.step(index) if len(loads) == 1 and is_affine(loads[0], index) else None
 
+    def follows(self, index: LoopIndex, other: LoopIndex) -> bool:
+        """Whether more of what it reads lies along memory with an index than with another one."""
+        loads = [entry.address for entry in self.statements if isinstance(entry, Load)]
+        along, across = [sum([address.step(entry) == 1 for address in loads]) for entry in (index, other)]
+        return along > across
+
     def element(self, *indices: LoopIndex) -> Load | None:
         """The load that it is, if it is one of a place that is affine in some indices: nothing has to be computed."""
         load = self.statements[0] if len(self.statements) == 1 else None

@@ -57,6 +57,13 @@ RECOMPUTED_DEPTH = 8
 STORE = 2
 """Loads that storing a value is worth, beside the one of each reader: its lines are read before they are written."""
 
+PACKING = 1
+"""The cost of an element that is packed for a product, beside what it takes to compute it: a store to the cache."""
+
+UNKNOWN_REPETITIONS = 2
+"""Times for which an element of the right side of a product counts whose rows are not known: for each time that it is
+packed there are rows enough."""
+
 # -- scatters --------------------------------------------------------------------------------------------------
 
 STRIPE = 64

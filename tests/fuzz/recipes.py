@@ -343,8 +343,24 @@ def product(growth: Growth) -> None:
     extents = {**dict(enumerate(x.shape)), **dict(zip(y_indices, lengths))}
     if growth.fits(lengths) and growth.fits([extents[entry] for entry in indices]):
         y = growth.like(x.dtype, lengths) if growth.batch is None else growth.weights(x.dtype, lengths)
+        x, y = _near_product(growth, x), _near_product(growth, y) if growth.batch is None else y
         made = growth.add(ops.Contract(x, y, x_indices, y_indices, indices))
-        growth.add(growth.random.choice((ops.Tanh, ops.Relu))(made) if made.dtype.is_float else made + made)
+        if growth.batch is None and growth.random.random() < 0.3:
+            made = growth.add(ops.Permute(made, growth.random.sample(range(made.rank), made.rank)))
+        _near_product(growth, made)
+
+
+def _near_product(growth: Growth, x: Value) -> Value:
+    """What may stand before a product or behind it: nothing, or a cheap op or two."""
+    chosen = growth.random.choice(("nothing", "nothing", "sum", "scale", "activation"))
+    if chosen == "nothing":
+        return x
+    if chosen == "activation" and x.dtype.is_float:
+        return growth.add(growth.random.choice((ops.Tanh, ops.Relu))(x))
+    if chosen == "scale" and x.rank and growth.batch is None:
+        scale = growth.like(x.dtype, x.shape[-1:])
+        return growth.add(x * ops.Broadcast(scale, x.shape, range(x.rank - 1)))
+    return growth.add(x + x)
 
 
 ROWWISE: list[tuple[Callable[[Growth], None], float]] = [

@@ -4,7 +4,8 @@ Roots get memory, and what is read outside of the step that makes it. A value th
 memory is rematerialised by its readers instead, if that moves less than storing and loading it would.
 
 What is computed of a product at each element of its result is treated like that, too: a layer normalisation's backward
-pass reads the gradient again rather than three multiples of it.
+pass reads the gradient again rather than three multiples of it. A product computes what it reads as it packs it, where
+it does not pack it too often (:mod:`prologues`).
 
 Where a row's elements are in the lanes of vectors, one thread has one row at a time, and its values wait in scratch
 memory of the row's length. Where each lane has a row of its own there is no such place: a value that three runs need is
@@ -23,14 +24,16 @@ Exp, Divide
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.cluster.prologues import is_widened, repetitions
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import CHEAP, RECOMPUTED_DEPTH, STORE
+from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
 
 
 def materialise(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
@@ -43,28 +46,57 @@ def materialise(function: Function, steps: Sequence[Step], producers: ProducerAn
                 _between_runs(step, producers)
 
 
+class _Reader(NamedTuple):
+    """A step that reads a value of another one; ``times`` is how often it would compute each element, None where it
+    cannot. A product packs what it computes.
+    """
+
+    step: Step
+    read: Read
+    times: int | None
+    is_product: bool
+
+
 class _Materialisation:
     def __init__(self, function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
         self._steps, self._producers = steps, producers
         self._maker = {value: step for step in steps for op in step.ops for value in op.outputs}
         self._stored = {dense_base(root) for root in function.roots}.intersection(self._maker)
-        self._outside: dict[Value, list[tuple[Step, Read]]] = {}
+        self._outside: dict[Value, list[_Reader]] = {}
 
     def stored(self) -> set[Value]:
-        """The values with memory, readers before what they read: what is computed again reads its operands."""
+        """The values with memory, readers before what they read: what is computed again reads its operands. What surely
+        has memory is known before that: others may be computed from it.
+        """
         for step in self._steps:
-            for _, read in step.reads(self._producers):
-                self._note(step, read)
+            for reader in self._readers(step):
+                self._note(reader)
         self._stored.update([value for value in self._outside if not self._can_be_again(value)])
+        self._stored.update([value for value, outside in self._outside.items()
+                             if any([reader.is_product for reader in outside]) and not self._is_cheap(value, outside)])
         for step in reversed(self._steps):
             for op in reversed(step.ops):
                 for value in reversed(op.outputs):
                     self._decide(value)
         return self._stored
 
-    def _note(self, step: Step, read: Read) -> None:
-        if self._maker.get(read.value, step) is not step:
-            self._outside.setdefault(read.value, []).append((step, read))
+    def _readers(self, step: Step) -> Iterator[_Reader]:
+        """What a step reads, and how often."""
+        ops = self._producers.ops
+        if isinstance(step, Loops) and step.has_contraction:
+            for op in step.ops:
+                counts = repetitions(op, ops) if ops.is_contraction(op) else ()
+                for operand, times in zip(op.operands, counts, strict=False):
+                    for read in self._producers.reads_of_values((operand,), True):
+                        yield _Reader(step, read, 1 if is_widened(read.value) else times, True)
+        for op, read in step.reads(self._producers):
+            if not ops.is_contraction(op):
+                yield _Reader(step, read, 1 if step.computes_again else None, False)
+
+    def _note(self, reader: _Reader) -> None:
+        value = reader.read.value
+        if self._maker.get(value, reader.step) is not reader.step:
+            self._outside.setdefault(value, []).append(reader)
 
     def _decide(self, value: Value) -> None:
         outside = self._outside.get(value)
@@ -73,25 +105,30 @@ class _Materialisation:
         if not self._is_cheap(value, outside):
             self._stored.add(value)
             return
-        for step, read in outside:
+        for reader in outside:
             for below in self._producers.reads(value.op):
-                self._note(step, Read(below.value, (*read.views, *below.views), below.aligned))
+                read = Read(below.value, (*reader.read.views, *below.views), below.aligned)
+                self._note(reader._replace(read=read))
 
-    def _is_cheap(self, value: Value, outside: list[tuple[Step, Read]]) -> bool:
-        """Whether all readers outside should compute a value again."""
+    def _is_cheap(self, value: Value, outside: list[_Reader]) -> bool:
+        """Whether all readers outside should compute a value again: the first time is for free, since nobody else does
+        it.
+        """
         if not self._can_be_again(value):
             return False
         cost, loads = self._again(value, 0)
-        readers = len({id(step) for step, _ in outside})
-        return cost <= CHEAP and readers * loads <= STORE + readers
+        readers = len({id(reader.step) for reader in outside})
+        packed = [reader.times or 0 for reader in outside if reader.is_product]
+        more = sum([(times - 1) * (cost + loads) + times * PACKING for times in packed])
+        return cost <= CHEAP and readers * loads <= STORE + readers and more <= CHEAP
 
     def _can_be_again(self, value: Value) -> bool:
         """Whether all readers outside can compute a value at the points where they need it."""
         is_pointwise = self._producers.ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1
         return is_pointwise and self._is_of_each_point(value) and all(
-            [step.computes_again and read.aligned and all(
-                [self._producers.ops.traits(view).is_injective for view in read.views])
-             for step, read in self._outside[value]])
+            [reader.times is not None and reader.read.aligned and all(
+                [self._producers.ops.traits(view).is_injective for view in reader.read.views])
+             for reader in self._outside[value]])
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
         """What computing a value again costs, and how many tensors of its size it loads."""

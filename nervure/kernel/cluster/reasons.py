@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
+from nervure.kernel.analysis import OpKind
+from nervure.kernel.cluster.prologues import repetitions
 from nervure.kernel.cluster.steps import Step
 from nervure.kernel.producers import ProducerAnalysis, dense_base
 
@@ -46,7 +48,9 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
     """The reasons behind the steps of a function."""
     producers = ProducerAnalysis(function)
     made = {value: number for number, step in enumerate(steps) for op in step.ops for value in op.outputs}
-    again = made.keys() - {value for step in steps for value in step.stored}
+    stored = {value for step in steps for value in step.stored}
+    pointwise = [op for op in function.operations if producers.ops.kind(op) is OpKind.POINTWISE]
+    again = {value for op in pointwise for value in op.outputs} - stored
     roots = set(map(dense_base, function.roots))
     found = Reasons({}, {})
     for number, step in enumerate(steps):
@@ -56,6 +60,7 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
                 found.apart[reader] = step.why_apart(reader)
             for value in values:
                 why = step.why_apart(reader) if made.get(value) == last else _LATER
+                why = _why_not_packed(reader, value, producers) or why
                 for needed in _in_memory(value, producers, again, step):
                     if made.get(needed, number) != number:
                         reason = Reason(f"{type(reader).__name__} reads it: {why}", step)
@@ -69,6 +74,15 @@ def reasons(function: Function, steps: Sequence[Step]) -> Reasons:
         if dense_base(root) in made:
             found.stored.setdefault(dense_base(root), []).append(Reason(root_name(function, number)))
     return found
+
+
+def _why_not_packed(reader: Op, value: Value, producers: ProducerAnalysis) -> str | None:
+    """Why a product does not compute a value as it packs it, if it is only because it would do so too often."""
+    if not producers.ops.is_contraction(reader) or producers.ops.kind(value.op) is not OpKind.POINTWISE:
+        return None
+    counts = zip(reader.operands, repetitions(reader, producers.ops), strict=True)
+    most = max([times or 0 for operand, times in counts if producers.base(operand)[0] is value], default=0)
+    return f"it would compute it {most} times" if most > 1 else None
 
 
 def root_name(function: Function, number: int) -> str:

@@ -45,6 +45,7 @@ from dataclasses import replace
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Address,
+    Apply,
     Body,
     Buffer,
     Contract,
@@ -111,6 +112,7 @@ class _Blocks:
     _panel: Buffer | None
     _left_panel: Buffer | None
     _tile: Buffer | None
+    _waiting: Buffer | None
 
     def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, rows: For | None,
                  threads: int) -> None:
@@ -124,7 +126,7 @@ class _Blocks:
         self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 4), 1, ())
         self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
         self._cut()
-        self._panel = self._left_panel = self._tile = None
+        self._panel = self._left_panel = self._tile = self._waiting = None
         if self._is_packed():
             depth = _at_most(self._points, CONTRACT_BLOCK)
             self._panel = Buffer("panel", self._dtype, depth * self._width, "scratch")
@@ -176,12 +178,15 @@ class _Blocks:
             return True
         apart = self._right.step(self._point)
         if self._right.step(self._columns.index) != 1:
-            is_few = isinstance(rows, int) and rows <= FEW_ROWS and apart == 1
-            return not is_few
+            return not (self._are_few_rows() and apart == 1)
         if isinstance(rows, int) and rows <= DIRECT_ROWS:
             return False
         points = dim_min(self._points, CONTRACT_BLOCK)
         return not (isinstance(apart, int) and isinstance(points, int) and apart * points * self._size <= DIRECT_BYTES)
+
+    def _are_few_rows(self) -> bool:
+        """Whether the points of the right side may follow each other."""
+        return isinstance(self._rows.extent, int) and self._rows.extent <= FEW_ROWS
 
     def _is_left_packed(self) -> bool:
         """Whether the left side is computed, or lies across memory, its points so far apart that they meet in the
@@ -212,8 +217,8 @@ class _Blocks:
             body.append(For(self._block, dim_max(blocks - 1, 0), more))
         if self._tile is not None:
             body.append(self._epilogue(self._tile))
-        scratch = [buffer for buffer in (self._tile, self._panel, self._left_panel) if buffer is not None]
-        return replace(kernel, buffers=(*kernel.buffers, *scratch),
+        scratch = (self._tile, self._panel, self._left_panel, self._waiting)
+        return replace(kernel, buffers=(*kernel.buffers, *[buffer for buffer in scratch if buffer is not None]),
                        body=(For(self._task, self._tasks, tuple(body), parallel=True),))
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
@@ -245,31 +250,40 @@ class _Blocks:
             assert isinstance(load, Load)
             return load, ()
         runs = in_runs(side, self._point, self._points, self._run)
-        is_in_order = panel is self._left_panel and (runs.side if runs else side).step(self._point) == 1
-        if is_in_order:
+        may_be_in_order = panel is self._left_panel or self._are_few_rows() and self._left_panel is None
+        if may_be_in_order and (runs.side if runs else side).follows(self._point, along[0]):
             place = Address(0, ((along[0], _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
         else:
             place = Address(0, ((self._point, self._width if panel is self._panel else PANEL_ROWS), (along[0], 1)))
         load = Load(Variable(self._dtype), panel, place)
         if runs is None:
             moved = {**moved, self._point: start + self._point.dim}
-            return load, (self._packing(side, load, points, along, is_in_order, moved),)
+            return load, self._packing(side, load, points, along, moved)
         moved = {**moved, self._run: start // runs.length + self._run.dim}
         inside = replace(load, address=place.substitute({self._point: self._run.dim * runs.length + self._point.dim}))
-        return load, (For(self._run, points // runs.length, (
-            self._packing(runs.side, inside, runs.length, along, is_in_order, moved),)),)
+        packing = self._packing(runs.side, inside, runs.length, along, moved)
+        return load, (For(self._run, points // runs.length, packing),)
 
-    def _packing(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike], is_in_order: bool,
-                 moved: Mapping[LoopIndex, DimLike]) -> For:
-        """What stores a side to where it is loaded from: along memory, if it is read in order of points."""
+    def _packing(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
+                 moved: Mapping[LoopIndex, DimLike]) -> Body:
+        """What stores a side to where it is loaded from. It is read along memory; where that crosses the panel, it is
+        transposed, and waits in between if it has to be computed.
+        """
         body, (value,) = fresh_copy(side.statements, (side.value,), moved)
-        point = self._point, points
-        outer, inner = (along, point) if is_in_order else (point, along)
-        crosses = (side.element(along[0], self._point) is not None and side.step(self._point) == 1
-                   and side.step(along[0]) != 1)
+        rows, columns = (self._point, points), along
+        follows_points, turned = side.follows(self._point, along[0]), load.address.step(self._point) == 1
+        is_crossing = follows_points and not turned
+        if is_crossing and side.element(along[0], self._point) is None:
+            self._waiting = self._waiting or Buffer("waiting", self._dtype, load.buffer.size, "scratch")
+            place = Address(0, ((along[0], _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
+            wait = For(*along, (For(*rows, (*body, Store(self._waiting, place, value)), vector=True),))
+            again = Load(Variable(self._dtype), self._waiting, place)
+            store = Store(load.buffer, load.address, again.result)
+            return wait, For(*rows, (For(*columns, (again, store), vector=True),), routine="transpose")
+        if turned:
+            rows, columns = columns, rows
         copy = (*body, Store(load.buffer, load.address, value))
-        return For(*outer, (For(*inner, copy, vector=True),),
-                   routine="transpose" if crosses and not is_in_order else None)
+        return (For(*rows, (For(*columns, copy, vector=True),), routine="transpose" if is_crossing else None),)
 
     def _store(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         if self._tile is not None:
@@ -344,7 +358,8 @@ def _packing(kernel: Kernel, load: Load) -> str:
         if store.buffer is load.buffer:
             source = inner.body[0]
             if len(inner.body) > 2 or not isinstance(source, Load):
-                return "it is computed"
+                functions = [entry.function for entry in inner.body if isinstance(entry, Apply)]
+                return f"it is computed ({', '.join(functions)})"
             if outer.routine is not None or source.address.step(inner.index) != 1:
                 return "it lies across memory"
             return f"its rows are {source.address.step(outer.index) * source.buffer.dtype.itemsize} bytes apart"

@@ -1,0 +1,47 @@
+"""Prologues: how often a product computes an element of an operand, if it computes what it reads as it packs it.
+
+A product of blocks packs its right side once for each group of rows, its left side once for each group of columns
+(:mod:`nervure.kernel.schedule.matrix_products`). One that has no blocks, or of another type, takes each element anew
+for every row and column.
+
+>>> import nervure as nv
+>>> from nervure.kernel.analysis import OpAnalysis
+>>> x, y = nv.Parameter(nv.float32, (240, 64)), nv.Parameter(nv.float32, (64, 512))
+>>> repetitions(nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)), OpAnalysis())
+[4, 1]
+"""
+
+from __future__ import annotations
+
+from nervure.ir.op import Op, Value
+from nervure.kernel.analysis import OpAnalysis
+from nervure.kernel.routines import TYPES
+from nervure.kernel.tuning import BLOCK_COLUMN_BYTES, PACKED_ROWS, UNKNOWN_REPETITIONS
+from nervure.ops.conversion import Convert
+from nervure.types.dim import DimLike, index, product
+
+
+def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
+    """How often a contraction computes each element of its two operands; None where that depends on sizes."""
+    structure = ops.structure(op)
+    axes = [set(access.coordinates) for access in structure.reads if access is not None]
+    kept = [d for d in structure.written if structure.domain[d] != 1]
+    others = [product([structure.domain[d] for d in kept if index(d) not in own]) for own in axes]
+    dtype = structure.accumulate or op.outputs[0].dtype.compute
+    sides = [index(kept[-1]) in own for own in axes] if kept else [True, True]
+    if dtype not in TYPES or all(sides):
+        return [count if isinstance(count, int) else None for count in others]
+    columns = BLOCK_COLUMN_BYTES // dtype.itemsize
+    return [_blocks(count, PACKED_ROWS, UNKNOWN_REPETITIONS) if is_right else _blocks(count, columns, None)
+            for count, is_right in zip(others, sides, strict=True)]
+
+
+def is_widened(value: Value) -> bool:
+    """Whether a value is made of shorter integers, which are read as fast as it is."""
+    op = value.op
+    return (isinstance(op, Convert) and value.dtype.is_integer and op.operands[0].dtype.is_integer
+            and op.operands[0].dtype.itemsize < value.dtype.itemsize)
+
+
+def _blocks(count: DimLike, most: int, unknown: int | None) -> int | None:
+    return -(-count // most) if isinstance(count, int) else unknown
