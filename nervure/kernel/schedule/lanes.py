@@ -1,7 +1,9 @@
-"""Reductions across memory: the lanes of vectors go along memory, not along the row that is reduced.
+"""Reductions and memory: the lanes of vectors go along memory, be that along the row that is reduced or across it.
 
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
-each element. So the loop over its neighbours runs in lanes, each of which has a row of its own.
+each element. So the loop over its neighbours runs in lanes, each of which has a row of its own. A row that lies along
+memory, as in the sum over the first axis of a transposed matrix, runs in lanes itself; but a few elements fill no
+vector, while a vector of each of them serves many rows.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -20,26 +22,42 @@ each element. So the loop over its neighbours runs in lanes, each of which has a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from nervure.kernel.ir import Fold, For, Kernel, Reduce
+from nervure.kernel.ir import Access, Fold, For, Kernel, Reduce
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
+from nervure.kernel.schedule.reduction_strategy import is_unrolled
+from nervure.kernel.tuning import UNROLLED_SCALARS
 
 
 def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:
-    """The kernel with the loop in lanes that goes along more of what is reduced than the reduction itself does."""
+    """The kernel whose lanes go along more of what is reduced than other lanes would."""
     return rewritten(kernel, _with_lanes)
 
 
 def _with_lanes(nest: Nest) -> For | None:
     loops, body = nest
     reductions = [entry for entry in body if isinstance(entry, Reduce)]
-    if not reductions or any([isinstance(entry, For | Fold) for entry in body]) or any([loop.vector for loop in loops]):
+    if not reductions or any([isinstance(entry, For | Fold) for entry in body]):
         return None
     loads = [(load, reduce.indices[-1][0]) for reduce in reductions for load in accesses(reduce.body)]
     along = {loop.index: sum([is_row(load, loop.index) for load, _ in loads]) for loop in loops}
-    best = max(loops, key=lambda loop: along[loop.index])
-    if along[best.index] <= sum([is_row(load, index) for load, index in loads]) or not nest.is_free:
+    along_row = sum([is_row(load, index) for load, index in loads])
+    if all([is_unrolled(entry, in_lanes=False) for entry in reductions]):
+        along_row = -1 if _are_near(loads, loops[-1].index) else along_row
+    best = max(reversed(loops), key=lambda loop: along[loop.index])
+    if any([loop.vector for loop in loops]):
+        in_rows = along_row > along[loops[-1].index]
+        return nested([replace(loop, vector=False) for loop in loops], body) if in_rows else None
+    if along[best.index] <= along_row or not nest.is_free:
         return None
     return nested([*[loop for loop in loops if loop is not best], replace(best, vector=True)], body)
+
+
+def _are_near(loads: Sequence[tuple[Access, LoopIndex]], index: LoopIndex) -> bool:
+    """Whether what is loaded in an iteration is next to what the one before it loads."""
+    steps = [load.address.step(index) for load, _ in loads]
+    return all([isinstance(step, int) and 0 < step <= UNROLLED_SCALARS for step in steps])
