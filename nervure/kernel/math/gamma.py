@@ -5,7 +5,7 @@ Of x < 3.3125, lgamma(x) is lgamma(2 + w), where w is x less an integer and in [
 product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x**2) / x, where S is not the asymptotic
 series but the polynomial of least error, so that 3.3125 is far enough. Likewise digamma (M. Abramowitz and I. Stegun,
 "Handbook of mathematical functions", 6.1 and 6.3). The logarithm is kept as a sum of two parts: where its factor is
-large, its own rounding would show. Negative arguments are computed one by one, in double, which is enough for a float
+large, its own rounding would show. Negative arguments are computed apart, in double, which is enough for a float
 even where the terms cancel; a double is off by a few units of the terms.
 
 >>> from nervure.kernel.math.arrays import evaluate
@@ -22,7 +22,7 @@ from nervure.kernel.math.exponential import LOG_2
 from nervure.kernel.math.logarithm import log, split
 from nervure.kernel.math.minimax import Coefficients, polynomial
 from nervure.kernel.math.namespace import Namespace, V, split_constant, with_sign_of
-from nervure.kernel.math.trigonometric import sine_polynomial, tan_of_moderate_angle
+from nervure.kernel.math.trigonometric import sine_over_angle, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # lgamma(2 + w) / w in powers of w, on [-11/16, 5/16]: 2**-25.1 and 2**-54.4.
@@ -99,8 +99,8 @@ def _lgamma_of_negative(s: Namespace[V], x: V) -> V:
     # gamma(x) gamma(1 - x) = pi / sin(pi x); the sine is taken as a multiple of its argument, which may be denormal.
     d, wide = s.double, s.widened(x)
     fraction = wide - d.round(wide)
-    angle = fraction * math.pi
-    value = -log(d, d.absolute(fraction) * (sine_polynomial(d, angle) / angle)) - _lgamma_of_positive(d, 1.0 - wide)
+    sine = d.absolute(fraction) * sine_over_angle(d, fraction * math.pi)
+    value = -log(d, sine) - _lgamma_of_positive(d, 1.0 - wide)
     return s.narrowed(d.where(d.absolute(fraction) > 0.0, value, math.inf))
 
 

@@ -155,7 +155,7 @@ class Namespace(Protocol[V]):
         """The 8 bytes of a table from the integer ``start`` on, the uppermost first, as an integer."""
 
     def rarely(self, needs: Function, slow: Function, x: V, usual: V) -> V:
-        """``usual``, but ``slow(s, x)`` in the lanes where ``needs(s, x)`` holds, computed one by one and only if there
+        """``usual``, but ``slow(s, x)`` in the lanes where ``needs(s, x)`` holds, computed apart and only if there
         are any. What a lane gives depends on that lane alone. Two functions ``slow`` have two names.
         """
 

@@ -9,7 +9,8 @@ Huge angles are reduced without loss (M. Payne and R. Hanek, "Radian reduction f
 Newsletter 18, 1983). An angle is M * 2**E with a 53-bit integer M. Of 2/pi = 0.101000101... in binary the bits of
 weight 2**(2 - E) and more make multiples of 4 quarter turns, which do not matter; the 192 bits below are enough for the
 product to be exact to 128 bits behind the point of whole turns, of which at most 63 are lost by cancellation: no double
-is closer to a multiple of pi/2 than 2**-61. Hence three words of a table of bytes and three integer multiplications.
+is closer to a multiple of pi/2 than 2**-61. Hence three words of a table of bytes and three products of words;
+of a float two will do.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(sin, np.array([-0.0, 3.0, 1e300])), bytes_of_two_over_pi()[8:14].hex()
@@ -111,7 +112,7 @@ def _subtract_multiple(s: Namespace[V], x: V, n: V, parts: Sequence[float]) -> V
     return x
 
 
-# -- huge angles, one lane -------------------------------------------------------------------------------------------
+# -- huge angles -----------------------------------------------------------------------------------------------------
 
 
 def _sin_of_huge_angle(s: Namespace[V], x: V) -> V:
@@ -152,30 +153,56 @@ def bytes_of_two_over_pi() -> bytes:
 def _reduce_huge_angle(s: Namespace[V], x: V, parts: int, quarters: int = 0) -> tuple[V, V]:
     """(r, n) with \\|x\\| + ``quarters`` pi/2 = n pi / ``parts`` + r modulo a whole turn, and r as small as can be.
 
-    \\|x\\| is at least 2**-10. r is off by two units in its last place at most, and is NaN of an infinity; n is an
-    integer of 64 bits in 0 ... 2 * ``parts``.
+    r is off by two units in its last place at most, and is NaN of an infinity; n is an integer of 64 bits in
+    0 ... 2 * ``parts``. Where x is not huge, both may be anything.
     """
     d, wide = s.double, s.widened(x)
-    bits = d.bits(wide)
-    exponent = d.shift_right(bits, _MANTISSA) & 0x7FF
-    mantissa = bits & ((1 << _MANTISSA) - 1) | (1 << _MANTISSA)
-    place = exponent + (8 * _ZEROS - _BIAS - 2) % 2**64  # in bits of the table
-    mantissa = d.shift_left(mantissa, place & 7)
-    content = bytes_of_two_over_pi()
-    high, middle, low = [d.resized(d.table_word("two_over_pi", content, d.shift_right(place, 3) + 8 * word), 128)
-                         for word in range(3)]
-    factor = d.resized(mantissa, 128)
-    turns = d.shift_left(factor * high, 64) + factor * middle + d.shift_right(factor * low, 64)
-    turns = turns + (quarters << 126)
-    # Of the 128 bits behind the point of whole turns, the first few count the parts, the rest, signed, is r.
+    turns = _turns_of_huge_angle(s, d.bits(s.double.where(_is_huge(s, x), wide, math.inf)))
+    turns[0] = turns[0] + (quarters << 62)
+    # Of the bits behind the point of whole turns, the first few count the parts, the rest, signed, is r.
     counted = (2 * parts).bit_length() - 1
-    rest = d.shift_left(turns, counted)
-    number = d.shift_right(turns, 128 - counted) + d.shift_right(rest, 127)
-    head = d.from_integer(d.resized(d.shift_right(rest, 64), 64))
-    tail = d.from_integer(d.shift_right(d.resized(rest, 64), 11))
-    r = d.fma(tail, 2.0 ** -53, head) * (math.pi / parts * 2.0 ** -64)
+    rest = [d.shift_left(word, counted) for word in turns]
+    rest[0] = rest[0] | d.shift_right(turns[1], 64 - counted) if turns[1:] else rest[0]
+    number = d.shift_right(turns[0], 64 - counted) + d.shift_right(rest[0], 63)
+    head = d.from_integer(rest[0])
+    tails = [d.from_integer(d.shift_right(word, 11)) for word in rest[1:]]
+    r = (d.fma(tails[0], 2.0 ** -53, head) if tails else head) * (math.pi / parts * 2.0 ** -64)
     r = r + (wide - wide)  # 0, or NaN of an infinity
-    return s.narrowed(r), d.resized(number, 64)
+    return s.narrowed(r), number
+
+
+def _turns_of_huge_angle(s: Namespace[V], bits: V) -> list[V]:
+    """The first words behind the point of whole turns, of the bits of an angle as a double: of a float one is enough,
+    since it has 24 bits, of which at most 33 are lost.
+    """
+    d, is_float = s.double, s.format.name == "float"
+    zeros = _MANTISSA + 1 - 24 if is_float else 0  # at the end of the mantissa
+    exponent = d.shift_right(bits, _MANTISSA) & 0x7FF
+    mantissa = d.shift_right(bits & ((1 << _MANTISSA) - 1) | (1 << _MANTISSA), zeros)
+    place = exponent + (8 * _ZEROS - _BIAS - 2 + zeros) % 2**64  # in bits of the table
+    mantissa = d.shift_left(mantissa, place & 7)
+    content, start = bytes_of_two_over_pi(), d.shift_right(place, 3)
+    starts = [start, start + 8, *([] if is_float else [start + 16])]
+    high, middle, *low = [d.table_word("two_over_pi", content, entry) for entry in starts]
+    above, below = _product(d, mantissa, middle)
+    turns = mantissa * high + above
+    if not low:
+        return [turns]
+    added, _ = _product(d, mantissa, low[0])
+    total = below + added
+    carry = d.shift_right((below & added) | ((below | added) & ~total), 63)
+    return [turns + carry, total]
+
+
+def _product(d: Namespace[V], x: V, y: V) -> tuple[V, V]:
+    """The upper and the lower word of the product of two words, from the four of their halves."""
+    half = (1 << 32) - 1
+    x_high, x_low, y_high, y_low = d.shift_right(x, 32), x & half, d.shift_right(y, 32), y & half
+    low = x_low * y_low
+    cross = x_high * y_low + d.shift_right(low, 32)
+    other = x_low * y_high + (cross & half)
+    high = x_high * y_high + d.shift_right(cross, 32) + d.shift_right(other, 32)
+    return high, d.shift_left(other, 32) | (low & half)
 
 
 # -- shared ----------------------------------------------------------------------------------------------------------
@@ -185,6 +212,12 @@ def sine_polynomial(s: Namespace[V], r: V) -> V:
     """sin(r) of |r| <= pi/2."""
     square = r * r
     return s.fma(r * square, polynomial(s, square, _SINE), r)
+
+
+def sine_over_angle(s: Namespace[V], r: V) -> V:
+    """sin(r) / r of |r| <= pi/2."""
+    square = r * r
+    return s.fma(square, polynomial(s, square, _SINE), 1.0)
 
 
 def _tangent(s: Namespace[V], r: V, odd: V, sign: V) -> V:

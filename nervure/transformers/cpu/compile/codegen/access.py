@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.element import Element, memory_types, register_types
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I1, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.types.dtype import DType
 
 
@@ -196,16 +196,12 @@ def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Stre
 
 
 def _gather(pointer: Register, offsets: Register, dtype: DType, mask: Register | None) -> Element:
-    b, width, parts = pointer.builder, offsets.type.lanes, []
-    allowed = mask or b.constant(I1.vector(width), True)
+    b, parts = pointer.builder, []
     for number, scalar in enumerate(memory_types(dtype)):
         start = b.offset(pointer, number, scalar) if number else pointer
-        places, type = address_of(start, offsets, dtype.itemsize), scalar.vector(width)
-        name = f"llvm.masked.gather.{type.suffix}.{PTR.vector(width).suffix}"
-        b.declarations[name] = f"declare {type} @{name}({places.type}, i32, {allowed.type}, {type})"
-        parts.append(b.emit(type, f"call {type} @{name}({places.type} {places.text}, i32 {scalar.bits // 8}, "
-                                  f"{allowed.type} {allowed.text}, {type} zeroinitializer)"))
-    return Element(dtype, tuple([_from_memory(part, dtype) for part in parts]))
+        part = b.gather(address_of(start, offsets, dtype.itemsize), scalar, scalar.bits // 8, mask)
+        parts.append(_from_memory(part, dtype))
+    return Element(dtype, tuple(parts))
 
 
 def _lane_address(pointer: Register, offsets: Register, lane: int, dtype: DType) -> Register:

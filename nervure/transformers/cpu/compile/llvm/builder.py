@@ -198,7 +198,8 @@ class Builder:
     def offset(self, pointer: Register, index: Operand, element: Type) -> Register:
         """The address ``index`` elements further."""
         index = self.word(index)
-        return self.emit(PTR, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
+        type = PTR.vector(index.type.lanes)
+        return self.emit(type, f"getelementptr inbounds {element}, ptr {pointer.text}, {index.type} {index.text}")
 
     def load(self, pointer: Register, type: Type, align: int | None = None) -> Register:
         """What lies at an address; by default aligned to its element."""
@@ -225,6 +226,16 @@ class Builder:
         self.declarations[name] = f"declare {type} @{name}(ptr, i32, {mask.type}, {type})"
         return self.emit(type, f"call {type} @{name}(ptr {pointer.text}, i32 {size}, {mask.type} {mask.text}, "
                                f"{type} zeroinitializer)")
+
+    def gather(self, places: Register, element: Type, align: int = 1, mask: Register | None = None) -> Register:
+        """What lies at each of some addresses, zeros in the lanes outside of a mask."""
+        if places.type.lanes == 1 and mask is None:
+            return self.load(places, element, align)
+        type, allowed = element.vector(places.type.lanes), mask or self.constant(I1.vector(places.type.lanes), True)
+        name = f"llvm.masked.gather.{type.suffix}.{places.type.suffix}"
+        self.declarations[name] = f"declare {type} @{name}({places.type}, i32, {allowed.type}, {type})"
+        return self.emit(type, f"call {type} @{name}({places.type} {places.text}, i32 {align}, "
+                               f"{allowed.type} {allowed.text}, {type} zeroinitializer)")
 
     def store_masked(self, x: Register, pointer: Register, mask: Register) -> None:
         """Writes the lanes of a mask to an address."""

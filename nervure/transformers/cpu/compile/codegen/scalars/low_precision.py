@@ -118,9 +118,8 @@ def _encode_byte(x: Register, format: Format) -> Register:
 
 def _encode_bfloat16(x: Register) -> Register:
     bits = x.bits()
-    upper = bits.shift_right(16)
-    rounded = (bits + (upper & 1) + 0x7FFF).shift_right(16)
-    return x.builder.where(x.is_nan(), upper | 0x40, rounded)
+    rounded = bits + (bits.shift_right(16) & 1) + 0x7FFF
+    return x.builder.where(x.is_nan(), bits | 1 << 22, rounded).shift_right(16)
 
 
 def _decode_exponent(x: Register) -> Register:

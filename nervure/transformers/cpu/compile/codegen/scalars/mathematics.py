@@ -4,10 +4,10 @@
 >>> b = Builder("f", [("x", F32.vector(8))], F32.vector(8))
 >>> b.ret(FUNCTIONS["sin"](*b.arguments))
 >>> b.text().count("call <8 x float> @llvm.fma"), b.text().count("fmul"), sorted(b.declarations)[-2:]
-(8, 2, ['sin_of_huge_angle.float', 'two_over_pi'])
+(8, 2, ['sin_of_huge_angle.v8f32', 'two_over_pi'])
 
-Rare arguments are computed lane by lane in a function of their own, which is called only if some lane asks for it: the
-hundreds of bits of pi that a huge angle needs must not stand in every loop that computes a sine.
+Rare arguments are computed in a function of their own, a few lanes at once, which is called only if some lane asks for
+it: the hundreds of bits of pi that a huge angle needs must not stand in every loop that computes a sine.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from nervure.kernel.math import FUNCTIONS as _FUNCTIONS
 from nervure.kernel.math.namespace import DOUBLE, FLOAT, AnyFunction, Function
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import F64, I8, I64, PTR, Type, make_type
+
+GROUP = 8
+"""Lanes of rare arguments that are computed at once: of doubles, which most of them need, a register or two."""
 
 
 class Registers:
@@ -77,31 +80,33 @@ class Registers:
 
     def table_word(self, name: str, content: bytes, start: Register) -> Register:
         b = self.builder
-        return b.intrinsic("bswap", b.load(b.offset(b.table(name, content), start, I8), I64, align=1))
+        return b.intrinsic("bswap", b.gather(b.offset(b.table(name, content), start, I8), I64))
 
     def rarely(self, needs: Function, slow: Function, x: Register, usual: Register) -> Register:
-        b, name = self.builder, f"{slow.__name__.strip('_')}.{x.type.element}"
+        b, group = self.builder, x.type.element.vector(min(x.type.lanes, GROUP))
+        name = f"{slow.__name__.strip('_')}.{group.suffix}"
 
         def repaired() -> Register:
             arguments, results = b.allocate(x.type), b.allocate(x.type)
             b.store(x, arguments)
             b.store(usual, results)
             b.call(name, None, arguments, results, b.constant(I64, x.type.lanes))
-            b.define(_lane_by_lane(name, x.type.element, needs, slow))
+            b.define(_group_by_group(name, group, needs, slow))
             return b.load(results, x.type)
 
         return b.choose(b.any_lane(needs(self, x)), repaired, lambda: usual, unlikely=True)
 
 
-def _lane_by_lane(name: str, element: Type, needs: Function, slow: Function) -> Builder:
-    # optnone: compiled in two thirds of the time, hardly slower.
-    b = Builder(name, [("arguments", PTR), ("results", PTR), ("lanes", I64)], attributes="noinline optnone cold",
+def _group_by_group(name: str, group: Type, needs: Function, slow: Function) -> Builder:
+    b = Builder(name, [("arguments", PTR), ("results", PTR), ("lanes", I64)], attributes="noinline cold",
                 linkage="internal")
-    (arguments, results, lanes), s = b.arguments, Registers(b, element)
-    with b.loop(0, lanes) as loop:
-        x = b.load(b.offset(arguments, loop.index, element), element)
-        with b.if_(needs(s, x)):
-            b.store(slow(s, x), b.offset(results, loop.index, element))
+    (arguments, results, lanes), s = b.arguments, Registers(b, group)
+    with b.loop(0, lanes, group.lanes) as loop:
+        x = b.load(b.offset(arguments, loop.index, group.element), group)
+        needed = needs(s, x)
+        with b.if_(b.any_lane(needed)):
+            place = b.offset(results, loop.index, group.element)
+            b.store(b.where(needed, slow(s, x), b.load(place, group)), place)
     b.ret()
     return b
 
