@@ -18,8 +18,8 @@ from nervure.elsewhere import explains_keywords
 from nervure.front import alignment
 from nervure.front.apply import described, operate, operate_real, truth
 from nervure.front.tensor import Operand, Tensor
-from nervure.ir.kinds import BOOL, INTEGERS
 from nervure.ir.op import Op
+from nervure.types.element_groups import BOOL, INTEGERS
 
 
 def _plain(name: str, core: type[Op]) -> Callable[..., Tensor]:

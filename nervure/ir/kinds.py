@@ -28,7 +28,8 @@ from nervure.ir.notation import Number
 from nervure.ir.op import Inferred, Op, Operand, Value, as_value, same_types
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, index, symbols
-from nervure.types.dtype import DType, all_dtypes
+from nervure.types.dtype import DType
+from nervure.types.element_groups import ANY, describe_types
 from nervure.types.frozen import frozen_dataclass
 from nervure.types.view import ComplexView, SimpleView
 
@@ -37,17 +38,6 @@ Scalar = TypeVar("Scalar")
 
 ScalarExpression = Callable[..., Any]
 """A function of a scalar namespace and scalars (or tuples of them), which gives a scalar or a tuple of them."""
-
-ALL = frozenset(all_dtypes)
-# 4-bit integers and the exponent-only float8_e8m0fnu are stored and converted; no arithmetic is defined on them.
-ANY = frozenset(entry for entry in all_dtypes if entry.bits > 4 and entry.name != "float8_e8m0fnu")
-FLOATS = frozenset(entry for entry in ANY if entry.kind == "float")
-COMPLEX = frozenset(entry for entry in ANY if entry.kind == "complex")
-INTEGERS = frozenset(entry for entry in ANY if entry.kind in ("int", "uint"))
-BOOL = frozenset(entry for entry in ANY if entry.kind == "bool")
-REALS = FLOATS | INTEGERS
-NUMBERS = REALS | COMPLEX
-ORDERED = REALS | BOOL
 
 
 class Pointwise(Op, abstract=True):
@@ -271,14 +261,6 @@ def require_admitted(op: Op, type: BasicTensorDescription, admits: frozenset[DTy
     if type.dtype not in admits:
         raise op.fail(DtypeMismatch, f"{type.dtype.name} elements are not supported", got=type,
                       operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
-
-
-def describe_types(admits: frozenset[DType]) -> str:
-    """Element types as people say them: "floats, integers"."""
-    groups = [("booleans", BOOL), ("integers", INTEGERS), ("floats", FLOATS), ("complex numbers", COMPLEX)]
-    named = [name for name, group in groups if group <= admits]
-    rest = admits - frozenset().union(*[group for _, group in groups if group <= admits])
-    return ", ".join(named + sorted(entry.name for entry in rest))
 
 
 def merge_labels(operands: Sequence[Value]) -> Labels | None:

@@ -35,11 +35,9 @@ class Parameter(Leaf):
     f32[n, 3]
     """
 
+    signature = "-> x:dtype[~shape]"
     dtype = field.dtype()
     shape = field.shape()
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return BasicTensorDescription(self.dtype, self.shape)
 
 
 class Constant(Leaf):
@@ -54,15 +52,13 @@ class Constant(Leaf):
 class Full(Leaf):
     """One number everywhere. The number is a Python scalar of the element type's kind; an integer must fit."""
 
+    signature = "-> x:dtype[~shape]"
     number = field.number()
     dtype = field.dtype()
     shape = field.shape()
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"number": fit_number(self.number, self.dtype)}
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return BasicTensorDescription(self.dtype, self.shape)
 
 
 class ReadVariable(Leaf):

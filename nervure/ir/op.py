@@ -234,10 +234,15 @@ class OpMeta(type):
         super().__init__(name, bases, namespace)
 
 
+_STANDS_FOR = {field.integer: "count", field.dimension: "length", field.shape: "shape", field.index_map: "shape",
+               field.dtype: "dtype"}
+"""What attributes mean in a where string."""
+
+
 def _declare_signature(cls: Any, namespace: dict[str, object]) -> None:
     """Compiles the where string of a class: its type rule, unless it has ``infer``, and the names of its operands."""
-    integers = [name for name, entry in cls.fields.items() if entry.kind in (field.integer, field.dimension)]
-    cls.type_rule = rule = Signature.parse(cls.signature, integers)
+    attributes = {name: _STANDS_FOR[entry.kind] for name, entry in cls.fields.items() if entry.kind in _STANDS_FOR}
+    cls.type_rule = rule = Signature.parse(cls.signature, attributes)
     if "operand_names" not in namespace:
         cls.operand_names, cls.variadic = rule.operand_names, rule.variadic
     elif (len(cls.operand_names), cls.variadic) != (len(rule.operands), rule.variadic):
@@ -396,7 +401,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
         if self.type_rule is None:
             return None
         before = [entry.labels for entry in self.operands]
-        return self.type_rule.infer_labels([entry.type for entry in self.operands], before, types)
+        return self.type_rule.infer_labels(self, [entry.type for entry in self.operands], before)
 
     def vjp(self, gradient: Gradient, *operands: Value) -> Gradients:
         """One gradient an operand (None: zero), from the gradient of the output (a tuple where there are several)."""

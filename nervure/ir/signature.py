@@ -2,16 +2,21 @@
 
 ``A[~ i j] B[~ j k] -> C[~ i k]`` says it all for a matrix product: an operand or a result a bracket, a name a
 dimension. A name stands for one length wherever it occurs, a number for itself, and ``~`` for any dimensions (also
-none), the same wherever it occurs. Relations follow ``where``; in them, and in the brackets, an ``int`` attribute
-of the op stands for its value. A division by 0 gives 0, as in all dimensions.
+none), the same wherever it occurs; ``~at`` is another such run. Relations follow ``where``. A division by 0 gives 0,
+as in all dimensions.
 
 >>> rule = Signature.parse("A[~ i j] B[~ j k] -> C[~ i m] where m = k*2")
 >>> from nervure.types.dtype import float32
 >>> rule.infer(None, [BasicTensorDescription(float32, (7, 2, 3)), BasicTensorDescription(float32, (7, 3, 5))])
 (f32[7, 2, 10],)
 
-``C:bool[~]`` fixes an element type, ``A:S[~]`` names a type variable; all without either share the variable T.
-``*A[i j]``, alone on the left, is any number of operands. The text is compiled once, when the class is declared.
+``C:bool[~]`` fixes an element type, ``C:integers[~]`` a group of them, ``A:S[~]`` names a type variable; all without
+either share the variable T. ``*A[i j]``, alone on the left, is any number of operands.
+
+Attributes of the op take part by their names: an int or a dimension as a length, in relations too; a shape (or an index
+map, by its shape) as a run; an element type as a type. A run that is called as an int attribute has that many
+dimensions: ``x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]`` gathers along an axis, and ``-> y:dtype[~shape]``
+fills a tensor. The text is read once, when the class is declared.
 """
 
 from __future__ import annotations
@@ -22,10 +27,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, Parts, ShapeMismatch, WrongKind
-from nervure.ir.where_string import Pattern, Reading, read
+from nervure.ir.where_string import DEFAULT, Attributes, Pattern, Reading, is_run, read, spelled
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import Dim, DimLike, equal, substitute, symbols
-from nervure.types.dtype import DType
+from nervure.types.dtype import DType, bool_
+from nervure.types.index_map import IndexMap
 
 if TYPE_CHECKING:
     from nervure.ir.op import Op
@@ -33,37 +39,42 @@ if TYPE_CHECKING:
 ASSUME = "where they are equal in every call, ops.AssumeShape says so"
 
 
-class Bindings:
-    """What names, type variables and ``~`` stand for in one use of a signature."""
+class Known:
+    """What is bound in one use of a signature: lengths by ``n``, runs by ``~run``, element types by ``:T``."""
 
-    __slots__ = ("lengths", "dtypes", "rest")
+    __slots__ = ("lengths", "runs", "dtypes")
 
-    def __init__(self, lengths: dict[str, DimLike]) -> None:
-        self.lengths = lengths
+    def __init__(self) -> None:
+        self.lengths: dict[str, DimLike] = {}
+        self.runs: dict[str | int, tuple[DimLike, ...]] = {}
         self.dtypes: dict[str, DType] = {}
-        self.rest: tuple[DimLike, ...] | None = None
+
+
+Place = tuple["str | int", int, "int | None"]
+"""Where an entry stands in a shape: the entry, its position, and of a run where it ends."""
 
 
 class Signature:
     """A compiled where string. ``infer`` gives the types of the results from those of the operands."""
 
-    __slots__ = ("text", "operands", "results", "relations", "variadic", "attributes", "_made")
+    __slots__ = ("text", "operands", "results", "relations", "variadic", "_attributes", "_given_runs", "_made")
 
-    def __init__(self, text: str, reading: Reading, attributes: frozenset[str]) -> None:
+    def __init__(self, text: str, reading: Reading) -> None:
         self.text = text
-        self.operands, self.results, self.relations, self.variadic = reading
-        self.attributes = attributes & reading.names
+        self.operands, self.results, self.relations, self.variadic, self._attributes = reading
+        runs = {entry for pattern in self.operands + self.results for entry in pattern.entries if is_run(entry)}
+        self._given_runs = [(f"~{name}", name) for name in self._attributes if f"~{name}" in runs]
         self._made = [self._known_result(pattern) for pattern in self.results]
 
     @staticmethod
-    def parse(text: str, attributes: Iterable[str] = ()) -> Signature:
-        """The signature that a where string says; ``attributes`` are the names of the op's int attributes.
+    def parse(text: str, attributes: Attributes | None = None) -> Signature:
+        """The signature that a where string says; ``attributes`` says by name what attributes of the op stand for.
 
         InvalidArgument for anything malformed, and for a name in a result or a relation that nothing binds.
         """
         if not isinstance(text, str):
             raise WrongKind("a signature is a string", op="signature", got=type(text).__name__, expected="str")
-        return _compiled(text, frozenset(attributes))
+        return _compiled(text, tuple((attributes or {}).items()))
 
     @property
     def operand_names(self) -> tuple[str, ...]:
@@ -75,72 +86,96 @@ class Signature:
 
         ``op`` supplies attributes and names the error; None will do where neither is needed.
         """
-        patterns = self._patterns(op, types)
-        bindings = Bindings({name: _attribute(op, name) for name in self.attributes})
-        for pattern, type in zip(patterns, types, strict=True):
-            if not _bind(pattern, type, bindings):
-                raise self._mismatch(op, patterns, types)
+        known = self._bound_by_attributes(op)
+        layout = self._layout(op, types, known)
+        if layout is None or not _fit(layout[0], types, known):
+            raise self._mismatch(op, types)
         if self.relations:
-            self._relate(op, bindings)
-        results: list[BasicTensorDescription] = []
-        for pattern, made in zip(self.results, self._made, strict=True):
-            results.append(types[0] if made == "as the first operand" and types[0].layout is None
-                           else made if isinstance(made, BasicTensorDescription)
-                           else _result(pattern, bindings, types[0].dtype if types else None))
-        return tuple(results)
+            self._relate(op, known.lengths)
+        return tuple([_result(made, placed, known, types) for made, placed in zip(self._made, layout[1])])
 
-    def _known_result(self, pattern: Pattern) -> BasicTensorDescription | str | None:
-        """What a result is, as far as that is known before any operand: types take long to make."""
-        if isinstance(pattern.dtype, DType) and not pattern.entries and not pattern.has_rest:
+    def _known_result(self, pattern: Pattern) -> BasicTensorDescription | int | None:
+        """A result's type, which takes long to make, or the operand that has it, as far as either is known."""
+        if isinstance(pattern.dtype, DType) and not pattern.entries:
             return BasicTensorDescription(pattern.dtype, ())
-        is_first = self.operands and pattern[1:] == self.operands[0][1:] and not self.attributes
-        return "as the first operand" if is_first else None
+        return next((at for at, operand in enumerate(self.operands) if operand[1:] == pattern[1:]), None)
 
-    def infer_labels(self, types: Sequence[BasicTensorDescription], labels: Sequence[Labels | None],
-                     results: Sequence[BasicTensorDescription]) -> tuple[Labels | None, ...]:
-        """The labels of the results: a name keeps the first label that one of its dimensions has, so does ``~``."""
-        known: dict[object, str | None] = {}
-        for pattern, type, given in zip(self._patterns(None, types), types, labels, strict=True):
-            for key, label in zip(_keys(pattern, type.rank), given or (None,) * type.rank, strict=True):
-                known[key] = known.get(key) or label
-        found = [tuple([known.get(key) for key in _keys(pattern, type.rank)])
-                 for pattern, type in zip(self.results, results, strict=True)]
-        return tuple([entry if any(entry) else None for entry in found])
+    def infer_labels(self, op: Op | None, types: Sequence[BasicTensorDescription],
+                     labels: Sequence[Labels | None]) -> tuple[Labels | None, ...]:
+        """The labels of the results: a name keeps the first label that one of its dimensions has, so does a run."""
+        layout = self._layout(op, types, self._bound_by_attributes(op))
+        assert layout is not None  # the types of the results are known
+        found: dict[object, str | None] = {}
+        for (_, places), given in zip(layout[0], labels, strict=True):
+            for dimension, label in zip(_dimensions(places), given or (), strict=False):
+                found[dimension] = found.get(dimension) or label
+        named = [tuple([None if isinstance(dimension, int) else found.get(dimension)
+                        for dimension in _dimensions(places)]) for _, places in layout[1]]
+        return tuple([entry if any(entry) else None for entry in named])
 
-    def _patterns(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> tuple[Pattern, ...]:
-        patterns = self.operands * len(types) if self.variadic else self.operands
-        if len(patterns) != len(types):
+    def patterns(self, count: int) -> tuple[Pattern, ...]:
+        """The pattern of each of so many operands."""
+        return self.operands * count if self.variadic else self.operands
+
+    def _bound_by_attributes(self, op: Op | None) -> Known:
+        known = Known()
+        for name, kind in self._attributes.items():
+            value = getattr(op, name)
+            if isinstance(value, DType) and kind == "dtype":
+                known.dtypes[f":{name}"] = value
+            elif isinstance(value, (tuple, IndexMap)) and kind == "shape":
+                known.runs[f"~{name}"] = value.shape if isinstance(value, IndexMap) else value
+            elif isinstance(value, (int, Dim)):
+                known.lengths[name] = value
+            else:
+                raise _error(op, InvalidArgument, f"attribute {name} is needed for the types", operand=name, got=value,
+                             expected={"dtype": "an element type", "shape": "a shape"}.get(kind, "an int"))
+        return known
+
+    def _layout(self, op: Op | None, types: Sequence[BasicTensorDescription], known: Known) -> Layout | None:
+        if len(types) != len(self.operands) and not self.variadic:
             raise _error(op, InvalidArgument, "wrong number of operands", got=len(types), expected=self.text)
-        return patterns
+        ranks = tuple([len(type.shape) for type in types])
+        return _layout(self, ranks, self._lengths(op, known) if self._given_runs else ())
 
-    def _relate(self, op: Op | None, bindings: Bindings) -> None:
-        lengths = bindings.lengths
+    def _lengths(self, op: Op | None, known: Known) -> tuple[tuple[str, int], ...]:
+        """How many dimensions the runs have of which attributes tell."""
+        found = []
+        for run, name in self._given_runs:
+            count = len(known.runs[run]) if run in known.runs else known.lengths[name]
+            if not isinstance(count, int) or count < 0:
+                raise _error(op, InvalidArgument, f"attribute {name} counts dimensions", operand=name, got=count,
+                             expected="0 or more", help="normalise(self, *types) can count an axis from the front")
+            found.append((run, count))
+        return tuple(found)
+
+    def _relate(self, op: Op | None, known: dict[str, DimLike]) -> None:
         for relation in self.relations:
-            right = substitute(relation.right, lengths)
+            right = substitute(relation.right, known)
             if relation.defines is not None:
-                lengths[relation.defines] = right
+                known[relation.defines] = right
                 continue
-            left = substitute(relation.left, lengths)
+            left = substitute(relation.left, known)
             if left != right and equal(left, right) is not True:
-                known = ", ".join(f"{name} = {lengths[name]}" for name in sorted(symbols(relation.left)
-                                                                                | symbols(relation.right)))
-                raise _error(op, ShapeMismatch, f"{relation} does not hold", got=known, expected=relation,
+                names = sorted(symbols(relation.left) | symbols(relation.right))
+                raise _error(op, ShapeMismatch, f"{relation} does not hold", expected=relation,
+                             got=", ".join([f"{name} = {known[name]}" for name in names]),
                              help=None if equal(left, right) is False else ASSUME)
 
-    def _mismatch(self, op: Op | None, patterns: Sequence[Pattern],
-                  types: Sequence[BasicTensorDescription]) -> NervureError:
+    def _mismatch(self, op: Op | None, types: Sequence[BasicTensorDescription]) -> NervureError:
         """The error with everything that does not fit, found by binding once more without stopping."""
-        bindings = Bindings({name: _attribute(op, name) for name in self.attributes})
+        patterns, known = self.patterns(len(types)), self._bound_by_attributes(op)
+        lengths = dict(self._lengths(op, known))
         problems: dict[str, list[Problem]] = {}
         for position, (pattern, type) in enumerate(zip(patterns, types, strict=True)):
-            found = [*dtype_problems(pattern, type, bindings), *shape_problems(pattern, type, bindings)]
+            found = [*dtype_problems(pattern, type, known), *shape_problems(pattern, type, known, lengths)]
             if found:
                 problems[op.operand_label(position) if op is not None else f"{position + 1} ({pattern.name})"] = found
         every = [problem for found in problems.values() for problem in found]
         kind = ShapeMismatch if any(problem.is_shape for problem in every) else DtypeMismatch
         return _error(op, kind, f"the operands do not fit {self.text}", operand=", ".join(problems),
                       got=_listed(patterns, types),
-                      expected=_listed(patterns, [expectation(pattern, bindings) for pattern in patterns]),
+                      expected=_listed(patterns, [expectation(pattern, known) for pattern in patterns]),
                       help="; ".join([problem.text for problem in every]))
 
     def __repr__(self) -> str:
@@ -151,73 +186,111 @@ def _error(op: Op | None, kind: type[NervureError], message: str, **parts: Unpac
     return kind(message, op="signature", **parts) if op is None else op.fail(kind, message, **parts)
 
 
-def _attribute(op: Op | None, name: str) -> DimLike:
-    value = getattr(op, name)
-    if not isinstance(value, (int, Dim)):
-        raise _error(op, InvalidArgument, f"attribute {name} is needed for the shapes", operand=name, got=value,
-                     expected="an int")
-    return value
-
-
-def _bind(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) -> bool:
-    """Binds what the pattern names; whether the type fits for certain. It stops at the first difference."""
-    dtype = pattern.dtype
-    if isinstance(dtype, str):
-        dtype = bindings.dtypes.setdefault(dtype, type.dtype)
-    if dtype is not type.dtype:
-        return False
-    shape, first, last = type.shape, len(pattern.before), len(pattern.after)
-    if not (shape or first or last):
-        return not pattern.has_rest or _is_bound(bindings, ())
-    extra = len(shape) - first - last
-    if extra < 0 or (extra and not pattern.has_rest):
-        return False
-    if pattern.has_rest:
-        if not _is_bound(bindings, shape[first:first + extra]):
-            return False
-        shape = shape[:first] + shape[first + extra:]
-    lengths = bindings.lengths
-    for entry, length in zip(pattern.before + pattern.after, shape, strict=True):
-        known = lengths.setdefault(entry, length) if isinstance(entry, str) else entry
-        if known is not length and known != length and equal(known, length) is not True:
-            return False
-    return True
-
-
-def _is_bound(bindings: Bindings, rest: tuple[DimLike, ...]) -> bool:
-    """Whether ``~`` is these dimensions; binds it if it is free."""
-    if bindings.rest is None:
-        bindings.rest = rest
-    return bindings.rest is rest or bindings.rest == rest or _all_equal(bindings.rest, rest)
-
-
-def _all_equal(left: Sequence[DimLike], right: Sequence[DimLike]) -> bool:
-    return len(left) == len(right) and all([equal(a, b) is True for a, b in zip(left, right, strict=True)])
-
-
-def _result(pattern: Pattern, bindings: Bindings, first: DType | None) -> BasicTensorDescription:
-    dtype = bindings.dtypes.get(pattern.dtype, first) if isinstance(pattern.dtype, str) else pattern.dtype
-    before, after = [[bindings.lengths[entry] if isinstance(entry, str) else entry for entry in part]
-                     for part in (pattern.before, pattern.after)]
-    rest = bindings.rest or () if pattern.has_rest else ()
-    return BasicTensorDescription(dtype, (*before, *rest, *after))
-
-
-def _keys(pattern: Pattern, rank: int) -> list[object]:
-    """What stands for each dimension: a name, a position within ``~``, or nothing that could carry a label."""
-    rest = [("~", position) for position in range(rank - len(pattern.entries))]
-    before, after = [[entry if isinstance(entry, str) else object() for entry in part]
-                     for part in (pattern.before, pattern.after)]
-    return [*before, *rest, *after]
-
-
 def _listed(patterns: Sequence[Pattern], types: Iterable[object]) -> str:
     return ", ".join([f"{pattern.name}: {type}" for pattern, type in zip(patterns, types, strict=True)])
 
 
 @lru_cache(maxsize=1024)
-def _compiled(text: str, attributes: frozenset[str]) -> Signature:
-    return Signature(text, read(text, attributes), attributes)
+def _compiled(text: str, attributes: tuple[tuple[str, str], ...]) -> Signature:
+    return Signature(text, read(text, dict(attributes)))
+
+
+# -- matching: where the entries stand depends on the ranks alone, and is found once ----------------------------------
+
+Placed = tuple["DType | frozenset[DType] | str", list[Place]]
+"""The element type of a pattern, and where its entries stand."""
+
+Layout = tuple[list[Placed], list[Placed]]
+"""The operands and the results of a signature, at certain ranks."""
+
+
+@lru_cache(maxsize=4096)
+def _layout(signature: Signature, ranks: tuple[int, ...], lengths: tuple[tuple[str, int], ...]) -> Layout | None:
+    """Where the entries stand in operands of these ranks, with the lengths of some runs; None where they do not fit."""
+    known = dict(lengths)
+    operands: list[Placed] = []
+    for pattern, rank in zip(signature.patterns(len(ranks)), ranks, strict=True):
+        places = _placed(pattern, rank, known)
+        if places is None:
+            return None
+        operands.append((pattern.dtype, places))
+    return operands, [(pattern.dtype, _placed(pattern, _least_rank(pattern, known), known) or [])
+                      for pattern in signature.results]
+
+
+def _least_rank(pattern: Pattern, lengths: dict[str, int]) -> int:
+    """How many dimensions there are without runs of unknown length."""
+    return sum([lengths.get(entry, 0) if is_run(entry) else 1 for entry in pattern.entries])
+
+
+def _placed(pattern: Pattern, rank: int, lengths: dict[str, int]) -> list[Place] | None:
+    """Where the entries of a pattern stand; a run of unknown length takes what the others leave."""
+    rest = rank - _least_rank(pattern, lengths)
+    if rest < 0 or (rest and not _is_open(pattern, lengths)):
+        return None
+    places: list[Place] = []
+    start = 0
+    for entry in pattern.entries:
+        stop = start + (lengths.setdefault(entry, rest) if is_run(entry) else 1)
+        places.append((entry, start, stop if is_run(entry) else None))
+        start = stop
+    return places
+
+
+def _is_open(pattern: Pattern, lengths: dict[str, int]) -> bool:
+    """Whether a run may have any length."""
+    return any([is_run(entry) and entry not in lengths for entry in pattern.entries])
+
+
+def _dimensions(places: Iterable[Place]) -> Iterator[object]:
+    """What stands for each dimension: a name, a number, or a run and a position in it."""
+    for entry, start, stop in places:
+        yield from [entry] if stop is None else [(entry, k) for k in range(stop - start)]
+
+
+def _fit(operands: Sequence[Placed], types: Sequence[BasicTensorDescription], known: Known) -> bool:
+    """Binds what the operands name; whether their types fit for certain. It stops at the first difference."""
+    lengths, runs = known.lengths, known.runs
+    for (dtype, places), type in zip(operands, types, strict=True):
+        if isinstance(dtype, str):
+            dtype = known.dtypes.setdefault(dtype, type.dtype)
+        if dtype is not type.dtype and not _is_one_of(type.dtype, dtype):
+            return False
+        shape = type.shape
+        for entry, start, stop in places:
+            if stop is None:
+                length = shape[start]
+                own = entry if isinstance(entry, int) else lengths.setdefault(entry, length)
+                if own is not length and own != length and equal(own, length) is not True:
+                    return False
+            else:
+                run = shape[start:stop]
+                known_run = runs.setdefault(entry, run)
+                if known_run != run and not all([equal(a, b) is True for a, b in zip(known_run, run, strict=True)]):
+                    return False
+    if types:
+        known.dtypes.setdefault(DEFAULT, types[0].dtype)
+    return True
+
+
+def _is_one_of(dtype: DType, group: DType | frozenset[DType] | str) -> bool:
+    return isinstance(group, frozenset) and dtype in group
+
+
+def _result(made: BasicTensorDescription | int | None, placed: Placed, known: Known,
+            types: Sequence[BasicTensorDescription]) -> BasicTensorDescription:
+    if isinstance(made, int):
+        return types[made] if types[made].layout is None else types[made].with_(layout=None)
+    if made is not None:
+        return made
+    dtype, places = placed
+    shape: list[DimLike] = []
+    for entry, _, stop in places:
+        if stop is not None:
+            shape += known.runs[entry]
+        else:
+            shape.append(entry if isinstance(entry, int) else known.lengths[entry])
+    return BasicTensorDescription(known.dtypes[dtype] if isinstance(dtype, str) else dtype, shape)
 
 
 # -- what to say where operands do not fit: each problem of each operand, with what would repair it ------------------
@@ -230,65 +303,74 @@ class Problem(NamedTuple):
     is_shape: bool
 
 
-def dtype_problems(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) -> Iterator[Problem]:
+def dtype_problems(pattern: Pattern, type: BasicTensorDescription, known: Known) -> Iterator[Problem]:
     """At most one problem; binds the type variable if it is free."""
     wanted = pattern.dtype
     if isinstance(wanted, str):
-        wanted = bindings.dtypes.setdefault(wanted, type.dtype)
-    if wanted is not type.dtype:
-        yield Problem(f"{pattern.name} has {type.dtype.name} elements, not {wanted.name}: insert ops.Convert", False)
+        wanted = known.dtypes.setdefault(wanted, type.dtype)
+    if wanted is type.dtype or _is_one_of(type.dtype, wanted):
+        return
+    name = pattern.name
+    repair = f"compare it, as in ops.NotEqual({name}, {name}.full(0))" if wanted is bool_ else "insert ops.Convert"
+    yield Problem(f"{name} has {type.dtype.name} elements, not {spelled(wanted)}: {repair}", False)
 
 
-def shape_problems(pattern: Pattern, type: BasicTensorDescription, bindings: Bindings) -> Iterator[Problem]:
+def shape_problems(pattern: Pattern, type: BasicTensorDescription, known: Known,
+                   lengths: dict[str, int]) -> Iterator[Problem]:
     """All problems of the shape; binds what is free, so that later operands are compared with it."""
-    shape, name = type.shape, pattern.name
-    needed = len(pattern.entries) + (len(bindings.rest or ()) if pattern.has_rest else 0)
-    is_open = pattern.has_rest and bindings.rest is None
-    if len(shape) < needed:
-        where = _missing_at(_wanted(pattern, bindings), shape)
-        yield Problem(f"add a broadcastable axis to {name} at position {where} (ops.Reshape, ops.Broadcast): it has "
-                      f"{len(shape)} dimensions, not {needed}{' or more' if is_open else ''}", True)
-        return
-    if len(shape) > needed and not is_open:
+    shape, name, needed = type.shape, pattern.name, _least_rank(pattern, lengths)
+    more = " or more" if _is_open(pattern, lengths) else ""
+    places = _placed(pattern, len(shape), lengths)
+    if places is None and len(shape) < needed:
+        wanted = _wanted(_placed(pattern, needed, dict(lengths)) or (), known)
+        yield Problem(f"add a broadcastable axis to {name} at position {_missing_at(wanted, shape)} (ops.Reshape, "
+                      f"ops.Broadcast): it has {len(shape)} dimensions, not {needed}{more}", True)
+    elif places is None:
         yield Problem(f"{name} has {len(shape)} dimensions, not {needed}", True)
-        return
-    first = len(pattern.before)
-    if is_open:
-        bindings.rest = shape[first:first + len(shape) - needed]
-    wanted = _wanted(pattern, bindings)
+    else:
+        yield from _length_problems(places, type, name, known)
+
+
+def _length_problems(places: list[Place], type: BasicTensorDescription, name: str, known: Known) -> Iterator[Problem]:
+    """All problems of a shape that has the right number of dimensions."""
+    shape = type.shape
+    for entry, start, stop in places:
+        if stop is not None:
+            known.runs.setdefault(entry, shape[start:stop])
+    wanted = _wanted(places, known)
     swapped = _swapped(wanted, shape)
     if swapped is not None:
         yield Problem(f"swap dimensions {swapped[0]} and {swapped[1]} of {name} (ops.Permute): it is {type}", True)
         return
-    rest = ["~"] * len(bindings.rest or ()) if pattern.has_rest else []
-    names = [*pattern.before, *rest, *pattern.after]
-    for position, (entry, length) in enumerate(zip(names, shape, strict=True)):
-        known = wanted[position]
-        if isinstance(entry, str) and entry != "~":
-            known = bindings.lengths.setdefault(entry, length)
-        relation = known is None or known == length or equal(known, length)
-        if known is not None and relation is not True:
-            yield Problem(_repair(f"dimension {position} of {name}", entry, length, known, relation), True)
+    for position, (meant, length, own) in enumerate(zip(_dimensions(places), shape, wanted, strict=True)):
+        if isinstance(meant, str):
+            own = known.lengths.setdefault(meant, length)
+        relation = own is None or own == length or equal(own, length)
+        if own is not None and relation is not True:
+            yield Problem(_repair(f"dimension {position} of {name}", meant, length, own, relation), True)
 
 
-def expectation(pattern: Pattern, bindings: Bindings) -> str:
+def expectation(pattern: Pattern, known: Known) -> str:
     """The type an operand should have, as far as it is known: ``f32[3, k]``."""
-    dtype = bindings.dtypes.get(pattern.dtype, pattern.dtype) if isinstance(pattern.dtype, str) else pattern.dtype
-    before, after = [[str(entry if isinstance(entry, int) else bindings.lengths.get(entry, entry)) for entry in part]
-                     for part in (pattern.before, pattern.after)]
-    rest = ["~"] if bindings.rest is None else [str(length) for length in bindings.rest]
-    entries = ", ".join([*before, *(rest if pattern.has_rest else []), *after])
-    return f"{dtype.short if isinstance(dtype, DType) else dtype}[{entries}]"
+    dtype = known.dtypes.get(pattern.dtype, pattern.dtype) if isinstance(pattern.dtype, str) else pattern.dtype
+    entries: list[object] = []
+    for entry in pattern.entries:
+        entries += known.runs.get(entry, [entry]) if is_run(entry) else [known.lengths.get(str(entry), entry)]
+    return f"{dtype.short if isinstance(dtype, DType) else spelled(dtype)}[{', '.join(map(str, entries))}]"
 
 
-def _wanted(pattern: Pattern, bindings: Bindings) -> list[DimLike | None]:
+def _wanted(places: Iterable[Place], known: Known) -> list[DimLike | None]:
     """The lengths that a pattern asks for; None where any will do."""
-    before, after = [[bindings.lengths.get(entry) if isinstance(entry, str) else entry for entry in part]
-                     for part in (pattern.before, pattern.after)]
-    return [*before, *(bindings.rest or () if pattern.has_rest else ()), *after]
+    wanted: list[DimLike | None] = []
+    for entry, start, stop in places:
+        if stop is not None:
+            wanted.extend(known.runs.get(entry) or [None] * (stop - start))
+        else:
+            wanted.append(entry if isinstance(entry, int) else known.lengths.get(entry))
+    return wanted
 
 
-def _fits(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> bool:
+def _agree(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> bool:
     return all([known is None or equal(known, length) is True for known, length in zip(wanted, shape, strict=True)])
 
 
@@ -296,25 +378,25 @@ def _missing_at(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> i
     """Where an axis is missing: the position that makes all others fit, else the front, as NumPy aligns shapes."""
     if len(wanted) == len(shape) + 1:
         for position in range(len(wanted)):
-            if _fits([*wanted[:position], *wanted[position + 1:]], shape):
+            if _agree([*wanted[:position], *wanted[position + 1:]], shape):
                 return position
     return 0
 
 
 def _swapped(wanted: Sequence[DimLike | None], shape: Sequence[DimLike]) -> tuple[int, int] | None:
     """Two dimensions that make the shape fit when they are swapped, if it does not fit already."""
-    if _fits(wanted, shape):
+    if _agree(wanted, shape):
         return None
     for left, right in combinations(range(len(shape)), 2):
         changed = list(shape)
         changed[left], changed[right] = changed[right], changed[left]
-        if _fits(wanted, changed):
+        if _agree(wanted, changed):
             return left, right
     return None
 
 
-def _repair(place: str, entry: str | int, length: DimLike, known: DimLike, relation: bool | None) -> str:
-    meant = f" ({entry})" if isinstance(entry, str) and entry != "~" else ""
+def _repair(place: str, entry: object, length: DimLike, known: DimLike, relation: bool | None) -> str:
+    meant = f" ({entry})" if isinstance(entry, str) else ""
     if relation is None:
         return f"{place}{meant} is {length}, not known to be {known}: {ASSUME}"
     if length == 1:

@@ -1,45 +1,56 @@
 """Reading where strings: the text of a signature to its patterns and relations.
 
 >>> read("*A[n ~] -> B:bool[m] where m = n*2")
-Reading(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic=True)
+Reading(operands=(A[n ~],), results=(B:bool[m],), relations=(m = 2*n,), variadic=True, attributes={})
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeGuard
 
 from nervure.errors import InvalidArgument, did_you_mean
 from nervure.types.axes_reading import split_at_commas
 from nervure.types.dim import DimLike, dim, parse_dim, symbols
 from nervure.types.dtype import DType, as_dtype
+from nervure.types.element_groups import GROUPS, describe_types
 
 _PATTERN = re.compile(r"\s*(?P<several>\*?)(?P<name>[A-Za-z_]\w*)(?::(?P<dtype>\w+))?\[(?P<entries>[^\]]*)\]")
-_ENTRY = re.compile(r"[A-Za-z_]\w*|[0-9]{1,18}|~", re.ASCII)
+_ENTRY = re.compile(r"~?[A-Za-z_]\w*|[0-9]{1,18}|~", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _FUNCTIONS = ("min", "max", "product")
-DEFAULT = "T"  # the type variable of whatever names none
+DEFAULT = ":T"  # the type variable of whatever names none
+
+Attributes = Mapping[str, str]
+"""What attributes of an op stand for: a "count" (an int), a "length" (an int or Dim), a "shape", or a "dtype"."""
 
 
 class Pattern(NamedTuple):
-    """One bracket: its name, its element type (or type variable), the entries before ``~`` and those after it."""
+    """One bracket: its name, its element type (or a group of them, or ``:T``, a variable), and its entries.
+
+    An entry is a length, the name of one, or a run of dimensions: ``~``, ``~batch``.
+    """
 
     name: str
-    dtype: DType | str
-    before: tuple[str | int, ...]
-    after: tuple[str | int, ...]
-    has_rest: bool
-
-    @property
-    def entries(self) -> tuple[str | int, ...]:
-        """The entries without ``~``."""
-        return self.before + self.after
+    dtype: DType | frozenset[DType] | str
+    entries: tuple[str | int, ...]
 
     def __repr__(self) -> str:
-        dtype = self.dtype.name if isinstance(self.dtype, DType) else self.dtype
-        entries = [*map(str, self.before), *(["~"] if self.has_rest else []), *map(str, self.after)]
-        return f"{self.name}{'' if dtype == DEFAULT else f':{dtype}'}[{' '.join(entries)}]"
+        dtype = "" if self.dtype == DEFAULT else f":{spelled(self.dtype)}"
+        return f"{self.name}{dtype}[{' '.join(map(str, self.entries))}]"
+
+
+def is_run(entry: str | int) -> TypeGuard[str]:
+    """Whether an entry stands for any number of dimensions."""
+    return isinstance(entry, str) and entry[0] == "~"
+
+
+def spelled(dtype: DType | frozenset[DType] | str) -> str:
+    """An element type as a where string has it."""
+    if isinstance(dtype, DType):
+        return dtype.name
+    return dtype.removeprefix(":") if isinstance(dtype, str) else describe_types(dtype)
 
 
 class Relation(NamedTuple):
@@ -54,62 +65,79 @@ class Relation(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a where string says. ``variadic``: its only operand stands for any number of them."""
+    """What a where string says. ``variadic``: its only operand stands for any number of them.
+
+    ``attributes`` are those that it uses.
+    """
 
     operands: tuple[Pattern, ...]
     results: tuple[Pattern, ...]
     relations: tuple[Relation, ...]
     variadic: bool
-
-    @property
-    def names(self) -> frozenset[str]:
-        """All names of dimensions that occur."""
-        names = {entry for pattern in (*self.operands, *self.results) for entry in pattern.entries}
-        sides = [side for relation in self.relations for side in (relation.left, relation.right)]
-        return frozenset(entry for entry in names if isinstance(entry, str)).union(*map(symbols, sides))
+    attributes: dict[str, str]
 
 
-def read(text: str, attributes: frozenset[str] = frozenset()) -> Reading:
+def read(text: str, attributes: Attributes | None = None) -> Reading:
     """The parts of a where string. InvalidArgument if it is malformed, or uses a name that nothing binds."""
+    attributes = attributes or {}
     sides, _, where = text.partition(" where ")
     left, arrow, right = sides.partition("->")
     if not arrow:
         raise _malformed(text, "a signature needs an arrow", got=sides)
-    operands, variadic = _patterns(text, left)
-    results, several = _patterns(text, right)
+    operands, variadic = _patterns(text, left, attributes)
+    results, several = _patterns(text, right, attributes)
     if several or (variadic and len(operands) > 1):
         raise _malformed(text, "* stands before the only operand", expected="*A[...] -> ...")
     if not results:
         raise _malformed(text, "a signature needs a result", got=right.strip())
-    bound = {entry for pattern in operands for entry in pattern.entries if isinstance(entry, str)} | attributes
+    bound = _bound(text, operands, attributes)
     relations = tuple([_relation(text, part, bound) for part in split_at_commas(where)]) if where else ()
     _check_results(text, operands, results, bound)
-    return Reading(operands, results, relations, variadic)
+    used = {name: attributes[name] for name in _NAME.findall(text) if name in attributes}
+    return Reading(operands, results, relations, variadic, used)
 
 
-def _patterns(text: str, side: str) -> tuple[tuple[Pattern, ...], bool]:
+def _patterns(text: str, side: str, attributes: Attributes) -> tuple[tuple[Pattern, ...], bool]:
     patterns, position, several = [], 0, False
     while side[position:].strip():
         match = _PATTERN.match(side, position)
         if match is None:
             raise _malformed(text, "this is no operand or result", got=side[position:].strip(), expected="A[~ i j]")
         position, several = match.end(), several or bool(match["several"])
-        patterns.append(_pattern(text, match))
+        patterns.append(_pattern(text, match, attributes))
     return tuple(patterns), several
 
 
-def _pattern(text: str, match: re.Match[str]) -> Pattern:
+def _pattern(text: str, match: re.Match[str], attributes: Attributes) -> Pattern:
     entries = match["entries"].replace(",", " ").split()
     for entry in entries:
         if not _ENTRY.fullmatch(entry):
             raise _malformed(text, f"{match['name']} has a dimension that is no name, number or ~", got=entry)
-    if entries.count("~") > 1:
-        raise _malformed(text, f"{match['name']} has more than one ~", got=match[0].strip())
-    at = entries.index("~") if "~" in entries else len(entries)
-    before, after = [tuple([int(entry) if entry.isdigit() else entry for entry in part])
-                     for part in (entries[:at], entries[at + 1:])]
-    dtype = match["dtype"] or DEFAULT
-    return Pattern(match["name"], dtype if dtype[0].isupper() else as_dtype(dtype), before, after, "~" in entries)
+    return Pattern(match["name"], _dtype(match["dtype"], attributes),
+                   tuple([int(entry) if entry.isdigit() else entry for entry in entries]))
+
+
+def _dtype(word: str | None, attributes: Attributes) -> DType | frozenset[DType] | str:
+    if word is None:
+        return DEFAULT
+    if word[0].isupper() or attributes.get(word) == "dtype":
+        return f":{word}"
+    return GROUPS[word] if word in GROUPS else as_dtype(word)
+
+
+def _bound(text: str, operands: Sequence[Pattern], attributes: Attributes) -> set[str]:
+    """What the operands and attributes bind: names, runs, type variables.
+
+    An operand has at most one run whose length neither an attribute nor an operand before it tells.
+    """
+    prefix = {"count": "", "length": "", "shape": "~", "dtype": ":"}
+    bound = {prefix[kind] + name for name, kind in attributes.items()}
+    for pattern in operands:
+        runs = [entry for entry in pattern.entries if is_run(entry)]
+        if len([run for run in runs if run not in bound and attributes.get(run[1:]) != "count"]) > 1:
+            raise _malformed(text, f"{pattern.name} has more than one ~ of unknown length", got=pattern)
+        bound.update([entry for entry in (DEFAULT, pattern.dtype, *pattern.entries) if isinstance(entry, str)])
+    return bound
 
 
 def _relation(text: str, part: str, bound: set[str]) -> Relation:
@@ -122,7 +150,7 @@ def _relation(text: str, part: str, bound: set[str]) -> Relation:
     defines = sides[0] if sides[0] in unbounded and sides[0] not in bound else None
     for name in sorted((symbols(left) | symbols(right)) - bound):
         if name != defines or name in symbols(right):
-            raise _malformed(text, f"nothing binds {name}", got=part.strip(), expected=", ".join(sorted(bound)),
+            raise _malformed(text, f"nothing binds {name}", got=part.strip(), expected=_listed(bound),
                              help=did_you_mean(name, bound))
     if defines is not None:
         bound.add(defines)
@@ -130,16 +158,17 @@ def _relation(text: str, part: str, bound: set[str]) -> Relation:
 
 
 def _check_results(text: str, operands: Sequence[Pattern], results: Sequence[Pattern], bound: set[str]) -> None:
-    dtypes = {pattern.dtype for pattern in operands} | ({DEFAULT} if operands else set())
     for pattern in results:
         for entry in pattern.entries:
             if isinstance(entry, str) and entry not in bound:
-                raise _malformed(text, f"nothing binds {entry} of {pattern.name}", got=pattern,
-                                 expected=", ".join(sorted(bound)), help=did_you_mean(entry, bound))
-        if pattern.has_rest and not any(operand.has_rest for operand in operands):
-            raise _malformed(text, f"nothing binds the ~ of {pattern.name}", got=pattern)
-        if isinstance(pattern.dtype, str) and pattern.dtype not in dtypes:
+                raise _malformed(text, f"nothing binds {'the ' if entry == '~' else ''}{entry} of {pattern.name}",
+                                 got=pattern, expected=_listed(bound), help=did_you_mean(entry, bound))
+        if not isinstance(pattern.dtype, DType) and pattern.dtype not in bound:
             raise _malformed(text, f"nothing binds the element type of {pattern.name}", got=pattern)
+
+
+def _listed(bound: set[str]) -> str:
+    return ", ".join(sorted([entry for entry in bound if entry[0] != ":"]))
 
 
 def _malformed(text: str, problem: str, got: object = None, expected: str = "A[~ i j] B[~ j k] -> C[~ i k]",

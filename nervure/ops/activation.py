@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from nervure.ir import field
-from nervure.ir.kinds import REALS, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.comparison import Greater
 from nervure.ops.composite import ElementwiseComposite
@@ -23,6 +23,7 @@ from nervure.ops.scalar_op import elementwise
 from nervure.ops.selection import Clip, where
 from nervure.ops.special import Erfc
 from nervure.ops.trigonometric import Tanh
+from nervure.types.element_groups import REALS
 
 Sigmoid = elementwise("sigmoid", surface="sigmoid(1.0) -> 0.7311",
                       vjp=lambda self, gradient, x: gradient * (self * (1 - self)))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from nervure.errors import InvalidArgument
-from nervure.ir.kinds import COMPLEX, FLOATS, NUMBERS, REALS
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ir.provenance import is_on_behalf
@@ -22,6 +21,7 @@ from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Log
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
+from nervure.types.element_groups import COMPLEX, FLOATS, NUMBERS, REALS
 
 Add = elementwise("add", surface="add(np.array([1, 2]), 10) -> [11, 12]",
                   vjp=lambda self, gradient, x, y: (gradient, gradient))

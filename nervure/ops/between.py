@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
-from nervure.ir.kinds import FLOATS, Composite, Pointwise
+from nervure.ir.kinds import Composite, Pointwise
 from nervure.ir.op import Gradients, Value
 from nervure.ops.comparison import Equal, Greater, GreaterEqual, Less
 from nervure.ops.conversion import Bitcast, converted
 from nervure.ops.selection import where
 from nervure.types.dtype import DType, uint16, uint32, uint64
+from nervure.types.element_groups import FLOATS
 
 _WORDS: dict[int, DType] = {16: uint16, 32: uint32, 64: uint64}
 

@@ -13,11 +13,11 @@ from typing import Unpack
 
 from nervure.errors import DtypeMismatch, InvalidArgument, Parts, ShapeMismatch
 from nervure.ir.function import Assumption
-from nervure.ir.kinds import INTEGERS, describe_types
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, bounds, dim_max, equal, less_equal
 from nervure.types.dtype import DType
+from nervure.types.element_groups import INTEGERS, describe_types
 
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
 

@@ -8,10 +8,11 @@ bool[3] LogicalOr(IsNan, Less)
 
 from __future__ import annotations
 
-from nervure.ir.kinds import BOOL, NUMBERS, ORDERED, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import elementwise
 from nervure.types.dtype import bool_
+from nervure.types.element_groups import BOOL, NUMBERS, ORDERED
 
 Equal = elementwise("equal", surface="equal(np.array([1, 2]), 2) -> [False, True]")
 

@@ -16,9 +16,10 @@ f16[3] Convert(Cube)
 
 from __future__ import annotations
 
-from nervure.ir.kinds import FLOATS, Composite, Pointwise
+from nervure.ir.kinds import Composite, Pointwise
 from nervure.ir.op import Operand, Value
 from nervure.ops.conversion import converted
+from nervure.types.element_groups import FLOATS
 
 
 class InComputeType(Composite, abstract=True):

@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import ANY, Access, Structure, Structured, multiply_body
+from nervure.ir.kinds import Access, Structure, Structured, multiply_body
 from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import require_admitted, require_equal, require_same_dtype
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
+from nervure.types.element_groups import ANY
 
 Indices = tuple[int, ...]
 

@@ -7,13 +7,16 @@ i8[3] Convert(Parameter)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nervure.errors import DtypeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import ALL, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Gradients, Value
 from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType
+from nervure.types.element_groups import ALL
 
 
 class Convert(Elementwise):
@@ -24,14 +27,11 @@ class Convert(Elementwise):
     the imaginary part.
     """
 
-    operand_names = "x"
+    signature = "x[~] -> y:dtype[~]"
     admits = ALL
     cost = 1
     dtype = field.dtype()
     mode = field.choice("saturate", "wrap", default="saturate")
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return types[0].with_(dtype=self.dtype)
 
     def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return (s.convert if self.mode == "saturate" else s.wrap)(x, self.dtype)
@@ -43,18 +43,18 @@ class Convert(Elementwise):
 class Bitcast(Elementwise):
     """The bits of x as another type of the same width. Its derivative is zero."""
 
-    operand_names = "x"
+    signature = "x[~] -> y:dtype[~]"
     admits = ALL
     cost = 0
     dtype = field.dtype()
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if types[0].dtype.bits != self.dtype.bits:
             raise self.fail(DtypeMismatch, "the two types differ in width", operand=self.operand_label(0),
                             got=f"{types[0]}, {types[0].dtype.bits} bits",
                             expected=f"{self.dtype.bits} bits, as {self.dtype.name} has",
                             help="ops.Convert changes the width, and keeps the value rather than the bits")
-        return types[0].with_(dtype=self.dtype)
+        return {}
 
     def evaluate(self, s: ScalarNamespace[Scalar], x: Scalar) -> Scalar:
         return s.bitcast(x, self.dtype)

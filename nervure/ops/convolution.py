@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
-from nervure.ir.kinds import ANY, Access, Composite, Structure, Structured, multiply_body
+from nervure.ir.kinds import Access, Composite, Structure, Structured, multiply_body
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
@@ -34,6 +34,7 @@ from nervure.ops.checking import (
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
+from nervure.types.element_groups import ANY
 from nervure.types.index_map import indices
 
 DATA, FILTER, RESULT = 0, 1, 2

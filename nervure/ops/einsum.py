@@ -19,7 +19,6 @@ from math import prod
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import ANY
 from nervure.ir.op import Operand, Value
 from nervure.ops.checking import checked_axis, require_admitted, require_rank, require_same_dtype
 from nervure.ops.composite import InComputeType
@@ -29,6 +28,7 @@ from nervure.ops.update import IndexView
 from nervure.ops.views import Permute, Reshape
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
+from nervure.types.element_groups import ANY
 from nervure.types.index_map import IndexMap
 
 REPEATED = -1

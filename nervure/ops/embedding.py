@@ -17,10 +17,10 @@ from nervure.ir import field
 from nervure.ir.kinds import Access, Composite, Element, Structure, Structured
 from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Operand, Value
-from nervure.ops.checking import checked_axis, require_index, require_rank
+from nervure.ops.checking import checked_axis
 from nervure.ops.indexing import Gather, Scatter
 from nervure.ops.update import UpdateView
-from nervure.types.description import BasicTensorDescription, Labels
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap, indices
 
@@ -31,22 +31,13 @@ class OneHot(Structured):
     A negative index counts from the end, once; out of range is an IndexError when the graph runs.
     """
 
-    operand_names = "index"
+    signature = "index:integers[~axis ~] -> y:dtype[~axis depth ~]"
     depth = field.dimension()
     dtype = field.dtype()
     axis = field.integer(0)
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axis": checked_axis(self, self.axis, len(types[0].shape) + 1)}
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        require_index(self, 0, types[0])
-        axis, shape = self.axis, types[0].shape
-        return BasicTensorDescription(self.dtype, (*shape[:axis], self.depth, *shape[axis:]))
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        labels = self.operands[0].labels or ()
-        return ((*labels[:self.axis], None, *labels[self.axis:]),)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         here = tuple([index(d) for d in range(len(types[0].shape))])
@@ -66,24 +57,16 @@ class LookupTable(Composite):
     The row ``pad_idx``, if given, has gradient zero, however often it is looked up.
     """
 
-    operand_names = "table index"
+    signature = "table[rows ~row] index:integers[~] -> found[~ ~row]"
     pad_idx = field.integer(None, optional=True)
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        table, indices = types
-        require_rank(self, 0, table, 1)
-        require_index(self, 1, indices)
-        rows = table.shape[0]
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        rows = types[0].shape[0] if types[0].shape else None
         if self.pad_idx is not None and isinstance(rows, int) and not -rows <= self.pad_idx < rows:
             raise self.fail(InvalidArgument, "attribute pad_idx is no row of the table", operand="pad_idx",
                             got=self.pad_idx, expected=f"{-rows} to {rows - 1}",
                             help="pad_idx=None for a table without such a row")
-        return table.with_(shape=indices.shape + table.shape[1:], layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        table, indices = self.operands
-        labels = (*(indices.labels or (None,) * indices.rank), *(table.labels or (None,) * table.rank)[1:])
-        return (labels if any(labels) else None,)
+        return {}
 
     def decompose(self, table: Value, index: Value) -> Operand:
         return Gather(table, index, 0)

@@ -24,16 +24,7 @@ from typing import NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import (
-    ANY,
-    REALS,
-    Access,
-    Element,
-    Structure,
-    Structured,
-    identity_access,
-    identity_body,
-)
+from nervure.ir.kinds import Access, Element, Structure, Structured, identity_access, identity_body
 from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import (
@@ -52,6 +43,7 @@ from nervure.ops.selection import Maximum, Where
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import int64
+from nervure.types.element_groups import ANY, REALS
 
 
 class Places(NamedTuple):
@@ -84,11 +76,7 @@ def _along_axis(op: AlongAxis, x: BasicTensorDescription, indices: BasicTensorDe
 
 
 def _of_elements(op: AlongAxis, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
-    axis, shape = op.axis, list(x.shape)
-    if len(indices.shape) == len(shape):
-        shape[axis] = indices.shape[axis]
-    require_shape(op, 1, indices, shape, "the index must have x's shape but along the axis")
-    here = tuple([index(d) for d in range(len(shape))])
+    axis, here = op.axis, tuple([index(d) for d in range(len(x.shape))])
     return Places(indices.shape, (*here[:axis], Element(1, here, x.shape[axis]), *here[axis + 1:]))
 
 
@@ -135,14 +123,6 @@ class Gathering(Structured, abstract=True):
         """x with updates added where this op reads."""
         raise NotImplementedError
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        require_index(self, 1, types[1])
-        return types[0].with_(shape=self.places(*types).domain, layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        x, indices = self.operands
-        return (self.places(x.type, indices.type).labels(x.labels, indices.labels),)
-
     def structure(self, *types: BasicTensorDescription) -> Structure:
         places = self.places(*types)
         return Structure(domain=places.domain, reads=(Access(places.coordinates), None),
@@ -155,7 +135,7 @@ class Gathering(Structured, abstract=True):
 class Gather(AlongAxis, Gathering):
     """x with the positions along an axis chosen by index: x.shape[:axis] + index.shape + x.shape[axis + 1:]."""
 
-    operand_names = "x index"
+    signature = "x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]"
     places = _along_axis
 
     def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
@@ -165,7 +145,7 @@ class Gather(AlongAxis, Gathering):
 class GatherElements(AlongAxis, Gathering):
     """For each element of index, the element of x at that position along the axis and at the same place otherwise."""
 
-    operand_names = "x index"
+    signature = "x[~axis n ~] index:integers[~axis m ~] -> y[~axis m ~]"
     places = _of_elements
 
     def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
@@ -178,6 +158,14 @@ class GatherNd(Gathering):
     operand_names = "x index"
     batch = field.integer(0)
     places = _at_positions
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        require_index(self, 1, types[1])
+        return types[0].with_(shape=self.places(*types).domain, layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        x, indices = self.operands
+        return (self.places(x.type, indices.type).labels(x.labels, indices.labels),)
 
     def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
         return ScatterNd(x, indices, updates, "add", self.batch).output
@@ -205,18 +193,10 @@ class Scattering(Structured, abstract=True):
         """The same op on other operands."""
         raise NotImplementedError
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        x, indices, updates = types
-        require_index(self, 1, indices)
-        require_same_dtype(self, types, (0, 2))
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if self.mode != "set":
-            require_admitted(self, 0, x, ANY if self.mode in ("add", "multiply") else REALS)
-        places = self.places(x, indices)
-        require_shape(self, 2, updates, places.domain, "the updates must have the shape that a gather at the index has")
-        return x.with_(layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        return (self.operands[0].labels,)
+            require_admitted(self, 0, types[0], ANY if self.mode in ("add", "multiply") else REALS)
+        return super().normalise(*types)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         places = self.places(*types[:2])
@@ -257,10 +237,10 @@ class Scattering(Structured, abstract=True):
 _MODES = ("set", "add", "multiply", "minimum", "maximum")
 
 
-class Scatter(AlongAxis, Scattering):
+class Scatter(Scattering, AlongAxis):
     """x with updates written at positions along an axis: the counterpart of ``Gather``, in shapes too."""
 
-    operand_names = "x index updates"
+    signature = "x[~axis n ~] index:integers[~at] updates[~axis ~at ~] -> y[~axis n ~]"
     mode = field.choice(*_MODES, default="set")
     places = _along_axis
 
@@ -271,10 +251,10 @@ class Scatter(AlongAxis, Scattering):
         return Scatter(x, indices, updates, self.axis, mode).output
 
 
-class ScatterElements(AlongAxis, Scattering):
+class ScatterElements(Scattering, AlongAxis):
     """x with each update written at its own position along the axis: the counterpart of ``GatherElements``."""
 
-    operand_names = "x index updates"
+    signature = "x[~axis n ~] index:integers[~axis m ~] updates[~axis m ~] -> y[~axis n ~]"
     mode = field.choice(*_MODES, default="set")
     places = _of_elements
 
@@ -292,6 +272,17 @@ class ScatterNd(Scattering):
     mode = field.choice(*_MODES, default="set")
     batch = field.integer(0)
     places = _at_positions
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        x, indices, updates = types
+        require_index(self, 1, indices)
+        require_same_dtype(self, types, (0, 2))
+        places = self.places(x, indices)
+        require_shape(self, 2, updates, places.domain, "the updates must have the shape that a gather at the index has")
+        return x.with_(layout=None)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (self.operands[0].labels,)
 
     def gathered(self, x: Value, indices: Value) -> Value:
         return GatherNd(x, indices, self.batch).output

@@ -27,16 +27,13 @@ from nervure.types.dtype import int64
 class Iota(Structured):
     """Each element is its position along ``axis``, or in row-major order where axis is None. Integers wrap."""
 
-    operand_names = ""
+    signature = "-> x:dtype[~shape]"
     shape = field.shape()
     axis = field.integer(None, optional=True)
     dtype = field.dtype(int64)
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {} if self.axis is None else {"axis": checked_axis(self, self.axis, len(self.shape))}
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return BasicTensorDescription(self.dtype, self.shape)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         expression, dtype = self._position(), self.dtype
@@ -58,16 +55,16 @@ class Iota(Structured):
 class Eye(Composite):
     """A matrix with ones on a diagonal (``offset`` > 0: above the main one) and zeros elsewhere."""
 
-    operand_names = ""
+    signature = "-> x:dtype[~shape]"
     shape = field.shape()
     offset = field.integer(0)
     dtype = field.dtype()
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if len(self.shape) != 2:
             raise self.fail(InvalidArgument, "a matrix has two dimensions", operand="shape", got=self.shape,
                             expected="two lengths", help="ops.Broadcast repeats a matrix")
-        return BasicTensorDescription(self.dtype, self.shape)
+        return {}
 
     def decompose(self) -> Operand:
         rows, columns = _row_and_column(self.shape, self.offset)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.ir import field
-from nervure.ir.kinds import FLOATS
 from nervure.ir.op import Gradients, Value
 from nervure.ops.arithmetic import Square
 from nervure.ops.checking import checked_axes
@@ -19,6 +18,7 @@ from nervure.ops.exponential import Rsqrt
 from nervure.ops.reductions import spread
 from nervure.ops.statistics import Mean
 from nervure.types.description import BasicTensorDescription
+from nervure.types.element_groups import FLOATS
 
 
 class Normalization(ElementwiseComposite, abstract=True):

@@ -22,7 +22,7 @@ import numpy as np
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.function import Assumption
-from nervure.ir.kinds import FLOATS, REALS, Composite
+from nervure.ir.kinds import Composite
 from nervure.ir.leaves import Full
 from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value
@@ -42,6 +42,7 @@ from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType
+from nervure.types.element_groups import FLOATS, REALS
 from nervure.types.index_map import IndexMap, indices
 
 

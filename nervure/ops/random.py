@@ -21,9 +21,9 @@ from collections.abc import Mapping
 
 import ml_dtypes
 
-from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import DtypeMismatch, InvalidArgument
 from nervure.ir import field
-from nervure.ir.kinds import FLOATS, Access, Composite, Structure, Structured, describe_types, identity_access
+from nervure.ir.kinds import Access, Composite, Structure, Structured, identity_access
 from nervure.ir.op import Op, Operand, Value
 from nervure.ops.arithmetic import Add, BitwiseOr, ShiftLeft, ShiftRight
 from nervure.ops.comparison import Less
@@ -34,7 +34,8 @@ from nervure.ops.trigonometric import Cos, Sin
 from nervure.ops.views import Concatenate, Reshape, Slice
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, index, product
-from nervure.types.dtype import DType, bool_, float32, float64, uint32, uint64
+from nervure.types.dtype import DType, float32, float64, uint32, uint64
+from nervure.types.element_groups import FLOATS, describe_types
 
 Words = tuple[Scalar, Scalar]
 """Two scalars of type uint32, the low word first."""
@@ -101,29 +102,14 @@ class RandomBlocks(Structured):
         return Structure(domain=(self.count,), reads=(Access(()),) * 2, writes=(identity_access(1),) * 2, body=body)
 
 
-_SEED, _STEP = BasicTensorDescription(uint32, (2,)), BasicTensorDescription(uint64, ())
-
-
 class Random(Composite, abstract=True):
-    """A tensor of random numbers; ``dtype`` is that of the result."""
+    """A tensor of random numbers."""
 
-    operand_names = "seed step"
     stream = field.integer()
     shape = field.shape()
-    admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        for position, (got, wanted) in enumerate(zip(types, (_SEED, _STEP), strict=True)):
-            if got.dtype is not wanted.dtype or got.shape != wanted.shape:
-                kind = DtypeMismatch if got.dtype is not wanted.dtype else ShapeMismatch
-                raise self.fail(kind, "the operand has another type", operand=self.operand_label(position), got=got,
-                                expected=wanted, help="the seed is two words (uint32), the step a uint64")
-        _checked_stream(self, self.stream)
-        dtype: DType = self.dtype
-        if dtype not in self.admits:
-            raise self.fail(DtypeMismatch, f"no random numbers of type {dtype.name}", operand="dtype", got=dtype.name,
-                            expected=describe_types(self.admits), help="insert ops.Convert")
-        return BasicTensorDescription(dtype, self.shape)
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        return {"stream": _checked_stream(self, self.stream)}
 
     def blocks(self, seed: Value, step: Value, count: DimLike) -> tuple[Value, ...]:
         """The noise of this op's stream, as two tensors of words."""
@@ -131,24 +117,35 @@ class Random(Composite, abstract=True):
         return RandomBlocks(*RandomKey(low, high, step, self.stream).outputs, count).outputs
 
 
+class RandomFloats(Random, abstract=True):
+    """Random numbers of one of the float types of at least 16 bits, ``dtype``."""
+
+    signature = "seed:uint32[2] step:uint64[] -> x:dtype[~shape]"
+    admits = frozenset([dtype for dtype in FLOATS if dtype.bits >= 16])
+    dtype = field.dtype(float32)
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        if self.dtype not in self.admits:
+            raise self.fail(DtypeMismatch, f"no random numbers of type {self.dtype.name}", operand="dtype",
+                            got=self.dtype.name, expected=describe_types(self.admits), help="insert ops.Convert")
+        return super().normalise(*types)
+
+
 class RandomBits(Random):
     """Random words, uint32: element i is word i % 2 of block i // 2."""
 
-    dtype = uint32
-    admits = frozenset([uint32])
+    signature = "seed:uint32[2] step:uint64[] -> words:uint32[~shape]"
 
     def decompose(self, seed: Value, step: Value) -> Value:
         count = product(self.shape)
         return _interleaved(self.blocks(seed, step, (count + 1) // 2), self.shape)
 
 
-class RandomUniform(Random):
+class RandomUniform(RandomFloats):
     """Random numbers from [0, 1): multiples of 2**-p, all equally likely, where p is the precision of the type.
 
     Up to float32, element i is made of the upper bits of word i % 2 of block i // 2, in float64 of both of block i.
     """
-
-    dtype = field.dtype(float32)
 
     def decompose(self, seed: Value, step: Value) -> Operand:
         count = product(self.shape)
@@ -158,15 +155,13 @@ class RandomUniform(Random):
         return _interleaved(tuple([_fraction(_draws(entry, self.dtype), self.dtype) for entry in words]), self.shape)
 
 
-class RandomNormal(Random):
+class RandomNormal(RandomFloats):
     """Random numbers from the normal distribution with mean 0 and variance 1, by the formula of Box and Muller (1958).
 
     Elements 2k and 2k + 1 are r cos(a) and r sin(a), where r = sqrt(-2 log u) and a = 2 pi v. The integers that u and v
     are made of are those of elements 2k and 2k + 1 of RandomUniform; u is one step larger, in (0, 1]. Types below
     float32 are rounded from it.
     """
-
-    dtype = field.dtype(float32)
 
     def decompose(self, seed: Value, step: Value) -> Value:
         dtype, count = self.dtype.compute, product(self.shape)
@@ -189,15 +184,14 @@ class RandomNormal(Random):
 class RandomBernoulli(Random):
     """True with a probability: where a uniform float32 number is below it."""
 
+    signature = "seed:uint32[2] step:uint64[] -> x:bool[~shape]"
     probability = field.real()
-    dtype = bool_
-    admits = frozenset([bool_])
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if not 0 <= self.probability <= 1:
             raise self.fail(InvalidArgument, "a probability is a number from 0 to 1", operand="probability",
                             got=self.probability, expected="0 to 1", help="compare a RandomUniform for anything else")
-        return super().infer(*types)
+        return super().normalise(*types)
 
     def decompose(self, seed: Value, step: Value) -> Operand:
         uniform = RandomUniform(seed, step, self.stream, self.shape).output

@@ -17,9 +17,6 @@ from typing import ClassVar
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.kinds import (
-    BOOL,
-    NUMBERS,
-    ORDERED,
     Access,
     ScalarExpression,
     Structure,
@@ -39,6 +36,7 @@ from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType, int64
+from nervure.types.element_groups import BOOL, NUMBERS, ORDERED
 
 
 class Reduction(Op, abstract=True):

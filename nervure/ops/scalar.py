@@ -26,11 +26,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic
 
-from nervure.ir.kinds import ALL, ANY, BOOL, COMPLEX, FLOATS, INTEGERS, NUMBERS, ORDERED, REALS, Scalar
+from nervure.ir.kinds import Scalar
 from nervure.ir.notation import Number
 from nervure.ops.scalar_function import SCALAR_FUNCTIONS, ScalarFunction, carried, function, pair, part, truth
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
+from nervure.types.element_groups import ALL, ANY, BOOL, COMPLEX, FLOATS, INTEGERS, NUMBERS, ORDERED, REALS
 
 __all__ = ["SCALAR_FUNCTIONS", "Scalar", "ScalarFunction", "ScalarNamespace"]
 

@@ -3,7 +3,7 @@
 A function is a method of :class:`nervure.ops.scalar.ScalarNamespace`: its name, its operands and its meaning are the
 method's, and the facts stand above it.
 
->>> from nervure.ir.kinds import FLOATS
+>>> from nervure.types.element_groups import FLOATS
 >>> class Namespace:
 ...     @function(FLOATS, ulps=4, sample="unit")
 ...     def haversine(self, angle):

@@ -10,15 +10,13 @@ The gradient goes to the value that was chosen; equal candidates of Maximum and 
 
 from __future__ import annotations
 
-from nervure.errors import DtypeMismatch, ShapeMismatch
-from nervure.ir.kinds import ALL, ORDERED, Elementwise
-from nervure.ir.op import Gradients, Operand, Value, ValueLike, same_types
+from nervure.ir.kinds import Elementwise
+from nervure.ir.op import Gradients, Operand, Value, ValueLike
 from nervure.ops.comparison import Greater, Less, LogicalOr
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import elementwise
-from nervure.types.description import BasicTensorDescription
-from nervure.types.dtype import bool_
+from nervure.types.element_groups import ALL, ORDERED
 
 
 class Where(Elementwise):
@@ -28,21 +26,9 @@ class Where(Elementwise):
     a derivative that must be safe also replaces what the untaken side reads.
     """
 
-    operand_names = "condition x y"
+    signature = "condition:bool[~] x[~] y[~] -> z[~]"
     admits = ALL
     cost = 1
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        condition, x, y = types
-        result = same_types(self, (x, x, y))  # three, so that an error counts y as the third operand
-        if condition.dtype is not bool_:
-            raise self.fail(DtypeMismatch, "the condition must be bool", operand=self.operand_label(0), got=condition,
-                            expected=condition.with_(dtype=bool_), help="compare it: ops.NotEqual(x, x.full(0))")
-        if condition.shape != x.shape:
-            raise self.fail(ShapeMismatch, "the condition has another shape", operand=self.operand_label(0),
-                            got=condition, expected=condition.with_(shape=x.shape),
-                            help="insert ops.Broadcast or a reshape; the core never broadcasts")
-        return result
 
     def evaluate(self, s: ScalarNamespace[Scalar], condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
         return s.where(condition, x, y)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from nervure.ir import field
-from nervure.ir.kinds import ANY, COMPLEX, FLOATS, REALS, Composite, Structure, Structured, identity_access
+from nervure.ir.kinds import Composite, Structure, Structured, identity_access
 from nervure.ir.op import Gradients, Operand, Value
 from nervure.ops.arithmetic import Absolute, Square
 from nervure.ops.comparison import Equal, IsFinite, NotEqual
@@ -21,17 +21,16 @@ from nervure.ops.selection import where
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, product
 from nervure.types.dtype import int64
+from nervure.types.element_groups import ANY, COMPLEX, FLOATS, REALS
 
 
 class Extent(Structured):
     """A number that is known when the symbols are: an expression over them, everywhere, in an element type."""
 
+    signature = "-> x:dtype[~shape]"
     length = field.dimension()
     dtype = field.dtype()
     shape = field.shape()
-
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return BasicTensorDescription(self.dtype, self.shape)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         length, dtype = self.length, self.dtype

@@ -7,13 +7,14 @@ f32[3] Sin(Parameter)
 
 from __future__ import annotations
 
-from nervure.ir.kinds import FLOATS, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Gradients, Value
 from nervure.ops.comparison import Equal
 from nervure.ops.exponential import Rsqrt
 from nervure.ops.scalar import Scalar, ScalarNamespace
 from nervure.ops.scalar_op import ScalarOp, elementwise
 from nervure.ops.selection import where
+from nervure.types.element_groups import FLOATS
 
 Sin = elementwise("sin", surface="sin(np.pi / 6) -> 0.5", vjp=lambda self, gradient, x: gradient * Cos(x))
 

@@ -14,16 +14,17 @@ f32[4, 3] UpdateView(Parameter, Parameter)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import ANY, Access, Structure, Structured, View, identity_access, identity_body
+from nervure.ir.kinds import Access, Structure, Structured, View, identity_access, identity_body
 from nervure.ir.op import Gradients, Op, Value
-from nervure.ops.checking import require_admitted, require_same_dtype, require_shape
+from nervure.ops.checking import require_admitted
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, bounds
+from nervure.types.element_groups import ANY
 from nervure.types.index_map import IndexMap, affine_form, indices
 
 
@@ -53,15 +54,14 @@ class IndexView(MappedView):
 class AccumulateView(Structured):
     """Zeros of ``shape`` to which x is added: result[map(i)] += x[i]; the transpose of ``IndexView``."""
 
-    operand_names = "x"
+    signature = "x[~map] -> y[~shape]"
     map = field.index_map()
     shape = field.shape()
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         require_admitted(self, 0, types[0], ANY)
-        require_shape(self, 0, types[0], self.map.shape, "what is added must have the shape of the index map")
         _require_inside(self, self.map, self.shape)
-        return types[0].with_(shape=self.shape, layout=None)
+        return {}
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         coordinates = self.map.coordinates
@@ -86,22 +86,16 @@ class UpdateView(Structured):
     A map that certainly visits an element twice is refused; where that depends on symbols, the maker has seen to it.
     """
 
-    operand_names = "x y"
+    signature = "x[~] y[~map] -> z[~]"
     map = field.index_map()
 
-    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        x, y = types
-        require_same_dtype(self, types, (0, 1))
-        require_shape(self, 1, y, self.map.shape, "what is written must have the shape of the index map")
-        _require_inside(self, self.map, x.shape)
-        if self.map.is_injective(x.shape) is False:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        _require_inside(self, self.map, types[0].shape)
+        if self.map.is_injective(types[0].shape) is False:
             raise self.fail(InvalidArgument, "the index map visits an element twice", operand="map", got=self.map,
                             expected="a map that visits each element at most once",
                             help="ops.AccumulateView adds up what reaches one element")
-        return x.with_(layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        return (self.operands[0].labels,)
+        return {}
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         y = types[1]

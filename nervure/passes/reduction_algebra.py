@@ -14,13 +14,13 @@ only one answer.
 
 from __future__ import annotations
 
-from nervure.ir.kinds import BOOL, INTEGERS
 from nervure.ir.op import Op, Value
 from nervure.ops.reductions import All, Max, Min, Prod, Reduction, Sum
 from nervure.ops.reductions import Any as AnyHolds
 from nervure.ops.views import Broadcast
 from nervure.passes.rewrite import Local, Rule
 from nervure.types.dim import less_equal, product
+from nervure.types.element_groups import BOOL, INTEGERS
 
 _FOLDS = (Sum, Prod, Max, Min, AnyHolds, All)
 

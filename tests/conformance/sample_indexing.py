@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nervure.ir.kinds import ANY, REALS
 from nervure.types.dtype import DType, all_dtypes, int8, int32, int64, uint8
+from nervure.types.element_groups import ANY, REALS
 from tests.conformance.sampling import A, B, Index, K, M, N, Operand, Sample, of
 
 FORMS = {

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import nervure as nv
-from nervure.ir.kinds import ANY
 from nervure.types.dtype import DType
+from nervure.types.element_groups import ANY
 from tests.conformance.sampling import A, B, K, M, N, Operand, Sample, of
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nervure.ir.kinds import ANY
 from nervure.types.dim import index
 from nervure.types.dtype import DType, all_dtypes
+from nervure.types.element_groups import ANY
 from nervure.types.index_map import IndexMap
 from tests.conformance.sampling import A, B, K, M, N, Operand, Sample, of
 

@@ -10,10 +10,11 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.ir.kinds import FLOATS, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.ir.op import Value
 from nervure.types.dim import evaluate
 from nervure.types.dtype import bfloat16, float16, float32, float64
+from nervure.types.element_groups import FLOATS
 from tests.conformance.differences import check_derivatives, derivatives
 from tests.conformance.running import TRANSFORMERS, repeats, run, some
 from tests.conformance.samples import NAMES, golden_table, samples_of, types_of

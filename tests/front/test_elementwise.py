@@ -8,8 +8,8 @@ from scipy import special
 
 import nervure as nv
 from nervure.front import elementwise, op_functions
-from nervure.ir.kinds import FLOATS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
+from nervure.types.element_groups import FLOATS
 from tests.conformance.meaning import meaning
 
 X = np.array([-2.5, -1.0, -0.3, -0.0, 0.0, 0.4, 1.0, 2.0, 3.7])

@@ -54,6 +54,9 @@ class Tiled(Op):
     ("A[n] B[m] -> C[k] where k = n + m, k = m + n", [tensor(N), tensor(3)], [tensor(N + 3)]),
     ("A[n] -> B[k p] where k = n // 2, p = min(n, 8) % 3", [tensor(7)], [tensor(3, 1)]),
     ("*A[i j] -> B[i j]", [tensor(2, N)] * 4, [tensor(2, N)]),
+    ("A[n ~row] I:integers[~] -> B[~ ~row]", [tensor(9, 2, N), tensor(5, 4, dtype=int32)], [tensor(5, 4, 2, N)]),
+    ("A[~a] B[~a ~b] -> C[~b ~a ~b]", [tensor(2, 3), tensor(2, 3, N)], [tensor(N, 2, 3, N)]),
+    ("A:floats[~] -> B[~]", [tensor(2, dtype=float64)], [tensor(2, dtype=float64)]),
 ])
 def test_infer(text, types, expected):
     assert list(infer(text, *types)) == expected
@@ -69,8 +72,46 @@ def test_an_attribute_takes_part_in_relations():
 
 
 def test_an_attribute_may_stand_in_brackets():
-    assert Signature.parse("A[~] -> B[~ depth]", ["depth"]).infer(
+    assert Signature.parse("A[~] -> B[~ depth]", {"depth": "length"}).infer(
         type("Holder", (), {"depth": 9})(), [tensor(2)]) == (tensor(2, 9),)
+
+
+class Chosen(Op):
+    """Runs, a type and a length that attributes give."""
+
+    signature = "x[~axis n ~] index:integers[~at] -> y:dtype[~axis ~at ~ depth ~shape]"
+    axis = field.integer()
+    depth = field.dimension()
+    dtype = field.dtype()
+    shape = field.shape()
+
+
+def test_attributes_give_runs_and_types():
+    x, index = Parameter(float32, (2, N, 4)), Parameter(int32, (5, 6))
+    assert Chosen(x, index, 1, M, int64, (7,)).output.type == tensor(2, 5, 6, 4, M, 7, dtype=int64)
+    assert Chosen(x, index, 0, 3, bool_, ()).output.type == tensor(5, 6, N, 4, 3, dtype=bool_)
+    with pytest.raises(ShapeMismatch, match="add a broadcastable axis to x at position 0"):
+        Chosen(x, index, 3, 1, bool_, ())
+    with pytest.raises(InvalidArgument, match="attribute axis counts dimensions"):
+        Chosen(x, index, -1, 1, bool_, ())
+
+
+def test_labels_follow_runs():
+    x, index = Parameter(float32, (2, N, 4)).output, Parameter(int32, (5,)).output
+    x.labels, index.labels = ("A", "B", "C"), ("I",)
+    assert Chosen(x, index, 1, 3, bool_, (6,)).output.labels == ("A", "I", "C", None, None)
+
+
+def test_a_run_that_differs_is_named():
+    error = failure(ShapeMismatch, "A[~a] B[~a ~b] -> C[~b]", tensor(2, 3), tensor(2, 4, 5))
+    assert (error.expected, error.help) == ("A: f32[2, 3], B: f32[2, 3, 5]", "dimension 1 of B is 4, not 3")
+
+
+def test_an_element_type_outside_of_its_group():
+    error = failure(DtypeMismatch, "A:integers[~] C:bool[~] -> B[~]", tensor(2), tensor(2))
+    assert error.expected == "A: integers[2], C: bool[2]"
+    assert error.help == ("A has float32 elements, not integers: insert ops.Convert; C has float32 elements, not bool: "
+                          "compare it, as in ops.NotEqual(C, C.full(0))")
 
 
 def test_operand_names_come_from_the_signature():
@@ -162,9 +203,12 @@ def test_an_op_names_itself_and_the_line():
     ("A[i] ->", "a signature needs a result"),
     ("A[i -> B[i]", "this is no operand or result"),
     ("A[i+1] -> B[i]", "A has a dimension that is no name, number or ~"),
-    ("A[~ i ~] -> B[i]", "A has more than one ~"),
+    ("A[~ i ~] -> B[i]", "A has more than one ~ of unknown length"),
     ("A[i] -> B[k]", "nothing binds k of B"),
     ("A[i] -> B[~]", "nothing binds the ~ of B"),
+    ("A[~a ~b] -> B[~a]", "A has more than one ~ of unknown length"),
+    ("A[~a] -> B[~b]", "nothing binds ~b of B"),
+    ("A:integers[] -> B:floats[]", "nothing binds the element type of B"),
     ("A:S[i] -> B:R[i]", "nothing binds the element type of B"),
     ("A[i] *B[i] -> C[i]", "* stands before the only operand"),
     ("A[n] -> B[k] where k = m", "nothing binds m"),
@@ -189,11 +233,14 @@ def test_operand_names_must_agree():
         type(Op)("Disagreeing", (Op,), {"signature": "A[i] -> B[i]", "operand_names": "x y"})
 
 
-@pytest.mark.parametrize("name", ["Tril", "Triu", "PrintOp", "RandomKey", "RandomBlocks"])
+@pytest.mark.parametrize("name", [
+    "AccumulateView", "Bitcast", "Convert", "Extent", "Eye", "Full", "Gather", "GatherElements", "Iota", "LookupTable",
+    "OneHot", "Parameter", "PrintOp", "RandomBernoulli", "RandomBits", "RandomBlocks", "RandomKey", "RandomNormal",
+    "RandomUniform", "Scatter", "ScatterElements", "Tril", "Triu", "UpdateView", "Where"])
 def test_ops_of_the_package_declare_their_type_rule_by_a_where_string(name):
     op_class = getattr(ops, name)
     assert op_class.signature and op_class.type_rule.operand_names == op_class.operand_names
-    assert op_class.infer is Op.infer and op_class.infer_labels is Op.infer_labels
+    assert op_class.infer is Op.infer
 
 
 def test_a_vector_has_no_triangle():

@@ -10,9 +10,9 @@ import pytest
 import nervure as nv
 from nervure.autodiff.reverse import gradients
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
-from nervure.ir.kinds import FLOATS, INTEGERS
 from nervure.ops import AveragePool, MaxPool, Parameter, Windows
 from nervure.types.dim import dim
+from nervure.types.element_groups import FLOATS, INTEGERS
 from tests.ops.evaluation import check_derivatives, compute, evaluate
 
 RNG = np.random.default_rng(13)

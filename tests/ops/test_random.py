@@ -105,7 +105,8 @@ def test_symbolic_shapes() -> None:
 def test_errors() -> None:
     with pytest.raises(ShapeMismatch) as caught:
         ops.RandomUniform(nv.Parameter(nv.uint32, (3,)), STEP, 0, (2,))
-    assert (caught.value.operand, caught.value.got, caught.value.expected) == ("1 (seed)", "u32[3]", "u32[2]")
+    assert (caught.value.operand, caught.value.got, caught.value.expected) == (
+        "1 (seed)", "seed: u32[3], step: u64[]", "seed: u32[2], step: u64[]")
     with pytest.raises(DtypeMismatch) as caught:
         ops.RandomBits(SEED, nv.Parameter(nv.int64, ()), 0, (2,))
     assert caught.value.operand == "2 (step)" and caught.value.location.file == __file__

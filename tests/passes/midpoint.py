@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nervure.ir.kinds import FLOATS, Elementwise
+from nervure.ir.kinds import Elementwise
+from nervure.types.element_groups import FLOATS
 
 
 class Midpoint(Elementwise):

@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from nervure.ir.kinds import FLOATS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.types import dtype as types
+from nervure.types.element_groups import FLOATS
 from tests.conformance.meaning import formula
 from tests.conformance.tolerance import EXACT, differs, scalar_tolerance
 

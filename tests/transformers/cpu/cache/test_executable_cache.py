@@ -16,12 +16,13 @@ import pytest
 import nervure as nv
 from nervure import flags
 from nervure.errors import IndexOutOfRange, InvalidArgument, NumericError
-from nervure.ir.kinds import FLOATS, Elementwise
+from nervure.ir.kinds import Elementwise
 from nervure.passes import pipelines
 from nervure.transformers.cpu.cache import executable_cache, library_cache
 from nervure.transformers.cpu.cache.code_cache import user_cache
 from nervure.transformers.cpu.compile import compilation, compiler
 from nervure.transformers.cpu.target import Target
+from nervure.types.element_groups import FLOATS
 
 N = nv.dim("N", min=1)
 ROOT = Path(__file__).parents[4]
