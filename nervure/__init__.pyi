@@ -73,7 +73,6 @@ from nervure.front.elementwise import atan2 as atan2
 from nervure.front.elementwise import bitcast as bitcast
 from nervure.front.elementwise import clip as clip
 from nervure.front.elementwise import convert as convert
-from nervure.front.elementwise import divide as divide
 from nervure.front.elementwise import divmod as divmod
 from nervure.front.elementwise import elu as elu
 from nervure.front.elementwise import gelu as gelu
@@ -84,7 +83,6 @@ from nervure.front.elementwise import prelu as prelu
 from nervure.front.elementwise import round as round
 from nervure.front.elementwise import safelog as safelog
 from nervure.front.elementwise import stop_gradient as stop_gradient
-from nervure.front.elementwise import subtract as subtract
 from nervure.front.elementwise import where as where
 from nervure.front.filled import arange as arange
 from nervure.front.filled import eye as eye
@@ -133,6 +131,7 @@ from nervure.front.op_functions import ceil as ceil
 from nervure.front.op_functions import cos as cos
 from nervure.front.op_functions import cosh as cosh
 from nervure.front.op_functions import digamma as digamma
+from nervure.front.op_functions import divide as divide
 from nervure.front.op_functions import equal as equal
 from nervure.front.op_functions import erf as erf
 from nervure.front.op_functions import erf_inv as erf_inv
@@ -183,6 +182,7 @@ from nervure.front.op_functions import softplus as softplus
 from nervure.front.op_functions import sqrt as sqrt
 from nervure.front.op_functions import square as square
 from nervure.front.op_functions import squared_difference as squared_difference
+from nervure.front.op_functions import subtract as subtract
 from nervure.front.op_functions import tan as tan
 from nervure.front.op_functions import tanh as tanh
 from nervure.front.op_functions import trunc as trunc

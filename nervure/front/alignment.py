@@ -95,9 +95,7 @@ def arranged(tensor: Tensor, axes: Axes, op: str, operand: str | int) -> Tensor:
                            expected=f"{axes}, in any order",
                            help="nv.map_roles(x, {old: new}) renames axes, nv.cast_axes(x, axes) goes by position")
     order = [pairs[at] for at in range(len(axes))]
-    if order == list(range(len(order))):
-        return tensor
-    return Tensor(Permute(tensor.value, order), Axes([tensor.axes[at] for at in order]))
+    return Tensor(reordered(tensor.value, order), Axes([tensor.axes[at] for at in order]))
 
 
 def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
@@ -106,14 +104,17 @@ def move_to(value: Value, own: Axes, axes: Axes, op: str) -> Value:
         return value
     pairs = pairing(own, axes)
     where = [pairs[at] for at in range(len(own))]
-    order = sorted(range(len(where)), key=where.__getitem__)
-    if order != list(range(len(order))):
-        value = Permute(value, order).output
+    value = reordered(value, sorted(range(len(where)), key=where.__getitem__))
     missing = [position for position in range(len(axes)) if position not in set(where)]
     target = axes.lengths
     present = tuple([target[position] for position in sorted(where)])
     value = assume_shape(value, present, op)
     return Broadcast(value, target, missing).output if missing else value
+
+
+def reordered(value: Value, order: Sequence[int]) -> Value:
+    """A core value with its dimensions in another order; itself where that is its own."""
+    return value if list(order) == list(range(value.rank)) else Permute(value, order).output
 
 
 def pairing(left: Axes, right: Axes) -> dict[int, int]:

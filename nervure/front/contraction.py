@@ -279,8 +279,7 @@ def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, 
                                got=str(tensor.axes[at]), expected=str(known),
                                help="slice or pad one of them, or rename it with nv.map_roles")
         shape.append(known.length)
-    moved = value if order == tuple(range(len(order))) else ops.Permute(value, order).output
-    return alignment.assume_shape(moved, tuple(shape), "einsum")
+    return alignment.assume_shape(alignment.reordered(value, order), tuple(shape), "einsum")
 
 
 __all__ = ["dot", "einsum", "matmul", "outer"]

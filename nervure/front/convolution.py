@@ -20,10 +20,11 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
+from nervure.front.alignment import reordered
 from nervure.front.apply import promoted_pair
 from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.tensor import Operand, Tensor
-from nervure.front.views import renamed, reordered
+from nervure.front.views import renamed
 from nervure.front.windows import setting, step, window_settings, with_length
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike

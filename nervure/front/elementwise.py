@@ -16,13 +16,13 @@ from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, truth
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
-from nervure.front.op_functions import floordivide, is_finite, log, mod, multiply
+from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
 from nervure.types.dtype import DType, DTypeLike, as_dtype
 
-__all__ = ["atan2", "bitcast", "clip", "convert", "divide", "divmod", "elu", "gelu", "leaky_relu", "logical_not",
-           "power", "prelu", "round", "safelog", "stop_gradient", "subtract", "where"]
+__all__ = ["atan2", "bitcast", "clip", "convert", "divmod", "elu", "gelu", "leaky_relu", "logical_not",
+           "power", "prelu", "round", "safelog", "stop_gradient", "where"]
 
 
 
@@ -143,15 +143,6 @@ def safelog(x: Operand, limit: float = -50.0) -> Tensor:
     return log(operate_real("safelog", ops.Maximum, x, floor))
 
 
-def divide(x: Operand, y: Operand) -> Tensor:
-    """x / y; integers give float32.
-
-    >>> nv.divide(np.array([1, 3]), 2).tolist()
-    [0.5, 1.5]
-    """
-    return operate_real("divide", ops.Divide, x, y)
-
-
 def power(x: Operand, y: Operand) -> Tensor:
     """x ** y. 0 ** 0 is 1; an integer to a constant negative power is an error.
 
@@ -224,15 +215,6 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     whole = operate("round", ops.Round, (scaled,))
     rounded = divide(whole, scale) if places > 0 else multiply(whole, scale)
     return convert(where(is_finite(scaled), rounded, wide), dtype)
-
-
-def subtract(x: Operand, y: Operand) -> Tensor:
-    """x - y; not defined for two bool tensors.
-
-    >>> nv.subtract(np.array([5, 7]), 2).tolist()
-    [3, 5]
-    """
-    return operate("subtract", ops.Subtract, (x, y))
 
 
 def stop_gradient(x: Operand) -> Tensor:

@@ -22,13 +22,14 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
+from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
 from nervure.front.creation import as_tensor, numpy_array, received
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import TracedNumber
-from nervure.front.views import inverse, permuted, renamed, reordered
+from nervure.front.views import inverse, permuted, renamed
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis

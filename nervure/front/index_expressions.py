@@ -20,13 +20,14 @@ import numpy as np
 from nervure import ops
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
 from nervure.front import alignment
+from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import as_integer, integer, position_of
 from nervure.front.creation import as_tensor, numpy_array
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import TracedNumber
-from nervure.front.views import inverse, reordered
+from nervure.front.views import inverse
 from nervure.ir.op import Value
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis, make_axis

@@ -35,8 +35,8 @@ from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
 OPERATORS: dict[str, Callable[..., object]] = {
-    "add": op_functions.add, "sub": elementwise.subtract, "mul": op_functions.multiply,
-    "truediv": elementwise.divide, "floordiv": op_functions.floordivide, "mod": op_functions.mod,
+    "add": op_functions.add, "sub": op_functions.subtract, "mul": op_functions.multiply,
+    "truediv": op_functions.divide, "floordiv": op_functions.floordivide, "mod": op_functions.mod,
     "pow": elementwise.power, "and": op_functions.bitwise_and, "or": op_functions.bitwise_or,
     "xor": op_functions.bitwise_xor, "lshift": op_functions.left_shift, "rshift": op_functions.right_shift,
     "matmul": contraction.matmul_operator, "divmod": elementwise.divmod,

@@ -19,16 +19,16 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument
 from nervure.front import alignment
+from nervure.front.alignment import reordered
 from nervure.front.apply import common_dtype, converted_to, is_weak
 from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
-from nervure.front.elementwise import convert, safelog, subtract
-from nervure.front.op_functions import add, multiply, rsqrt, square
+from nervure.front.elementwise import convert, safelog
+from nervure.front.op_functions import add, multiply, rsqrt, square, subtract
 from nervure.front.promotion import floating
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor
-from nervure.front.views import reordered
 from nervure.ir.op import Op, Value
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dtype import DType

@@ -148,21 +148,9 @@ def _norm(x: Operand, ord: object = None, axis: AxesLike | None = None, keepdims
 # -- products and choices --------------------------------------------------------------------------
 
 
-def _where(condition: Operand, x: Operand, y: Operand, /) -> Tensor:
-    return elementwise.where(condition, x, y)
-
-
 def _clip(a: Operand, a_min: Operand | None = None, a_max: Operand | None = None, *, min: Operand | None = None,
           max: Operand | None = None) -> Tensor:
     return elementwise.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
-
-
-def _round(a: Operand, decimals: int = 0) -> Tensor:
-    return elementwise.round(a, decimals)
-
-
-def _dot(a: Operand, b: Operand) -> Tensor:
-    return contraction.dot(a, b)
 
 
 def _outer(a: Operand, b: Operand) -> Tensor:
@@ -170,16 +158,8 @@ def _outer(a: Operand, b: Operand) -> Tensor:
                                for entry in (as_tensor(a, "outer"), as_tensor(b, "outer", 2))])
 
 
-def _einsum(subscripts: str, *operands: Operand) -> Tensor:
-    return contraction.einsum(subscripts, *operands)
-
-
 def _take(a: Operand, indices: Operand, axis: AxisLike | None = None) -> Tensor:
     return gathering.gather(views.flatten(a) if axis is None else a, indices, 0 if axis is None else axis)
-
-
-def _take_along_axis(arr: Operand, indices: Operand, axis: AxisLike = -1) -> Tensor:
-    return gathering.gather_elements(arr, indices, axis)
 
 
 # -- moves -----------------------------------------------------------------------------------------
@@ -191,14 +171,6 @@ def _concatenate(arrays: Sequence[Operand], /, axis: AxisLike = 0, *, dtype: DTy
     return joined if dtype is None else elementwise.convert(joined, dtype)
 
 
-def _stack(arrays: Sequence[Operand], axis: int = 0) -> Tensor:
-    return joining.stack(list(arrays), pos=axis)
-
-
-def _split(ary: Operand, indices_or_sections: object, axis: AxisLike = 0) -> list[Tensor]:
-    return joining.split(ary, indices_or_sections, axis)
-
-
 def _reshape(a: Operand, /, shape: AxesLike, order: str = "C") -> Tensor:
     if order != "C":
         raise InvalidArgument("tensors are reshaped in row-major order", op="np.reshape", operand="order",
@@ -206,17 +178,9 @@ def _reshape(a: Operand, /, shape: AxesLike, order: str = "C") -> Tensor:
     return views.reshape(a, shape)
 
 
-def _ravel(a: Operand) -> Tensor:
-    return views.flatten(a)
-
-
 def _transpose(a: Operand, axes: AxesLike | None = None) -> Tensor:
     own = as_tensor(a, "transpose")
     return views.transpose_method(own) if axes is None else views.axes_with_order(own, axes)
-
-
-def _swapaxes(a: Operand, axis1: AxisLike, axis2: AxisLike) -> Tensor:
-    return _moveaxis(a, [axis1, axis2], [axis2, axis1])
 
 
 def _moveaxis(a: Operand, source: AxesLike, destination: AxesLike) -> Tensor:
@@ -224,22 +188,6 @@ def _moveaxis(a: Operand, source: AxesLike, destination: AxesLike) -> Tensor:
     places = dict(zip(positions_of(own, destination, "moveaxis"), positions_of(own, source, "moveaxis"), strict=False))
     rest = iter([at for at in range(own.ndim) if at not in places.values()])
     return views.permuted(own, [places[at] if at in places else next(rest) for at in range(own.ndim)])
-
-
-def _expand_dims(a: Operand, axis: int) -> Tensor:
-    return views.expand_dims(a, axis)
-
-
-def _squeeze(a: Operand, axis: AxesLike | None = None) -> Tensor:
-    return views.squeeze(a, axis)
-
-
-def _broadcast_to(array: Operand, shape: AxesLike) -> Tensor:
-    return views.broadcast(array, shape)
-
-
-def _flip(m: Operand, axis: AxesLike | None = None) -> Tensor:
-    return views.reverse(m, axis)
 
 
 def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: str = "constant", *,
@@ -257,37 +205,7 @@ def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: st
     return views.pad(own, [tuple(pair) for pair in pairs], None, mode, constant_values)
 
 
-def _triangle(name: str) -> Callable[..., Tensor]:
-    def triangle(m: Operand, k: int = 0) -> Tensor:
-        result: Tensor = getattr(filled, name)(m, k)
-        return result
-    return triangle
-
-
-def _astype(x: Operand, dtype: DTypeLike, /) -> Tensor:
-    return elementwise.convert(x, dtype)
-
-
-def _like(name: str) -> Callable[..., Tensor]:
-    def like(a: Operand, dtype: DTypeLike | None = None) -> Tensor:
-        result: Tensor = getattr(filled, name)(a, dtype)
-        return result
-    return like
-
-
-def _full_like(a: Operand, fill_value: Number, dtype: DTypeLike | None = None) -> Tensor:
-    return filled.full_like(a, fill_value, dtype)
-
-
 # -- what is known without numbers -----------------------------------------------------------------
-
-
-def _shape(a: Operand) -> object:
-    return as_tensor(a, "shape").shape
-
-
-def _ndim(a: Operand) -> int:
-    return as_tensor(a, "ndim").ndim
 
 
 def _size(a: Operand, axis: AxesLike | None = None) -> object:
@@ -295,28 +213,45 @@ def _size(a: Operand, axis: AxesLike | None = None) -> object:
     return own.size if axis is None else own.shape[position_of(own, axis, "size")]
 
 
-def _result_type(*arrays_and_dtypes: Tensor | ArrayLike) -> np.dtype:
-    return np.result_type(*[entry.dtype.numpy if isinstance(entry, Tensor) else entry for entry in arrays_and_dtypes])
-
-
-def _iscomplexobj(x: Operand) -> bool:
-    return as_tensor(x, "iscomplexobj").dtype.is_complex
-
-
-def _isrealobj(x: Operand) -> bool:
-    return not _iscomplexobj(x)
-
-
 GRAPH: dict[str, Callable[..., object]] = {
     **{name: _total(name) for name in ("sum", "prod", "mean")}, "std": _spread("std"), "var": _spread("variance"),
     **{name: _extremum(name) for name in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero")},
-    "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm, "where": _where, "clip": _clip,
-    "round": _round, "around": _round, "dot": _dot, "outer": _outer, "einsum": _einsum, "take": _take,
-    "take_along_axis": _take_along_axis, "concatenate": _concatenate, "stack": _stack, "split": _split,
-    "reshape": _reshape, "ravel": _ravel, "transpose": _transpose, "permute_dims": _transpose,
-    "matrix_transpose": views.matrix_transposed, "swapaxes": _swapaxes, "moveaxis": _moveaxis,
-    "expand_dims": _expand_dims, "squeeze": _squeeze, "broadcast_to": _broadcast_to, "flip": _flip, "pad": _pad,
-    "tril": _triangle("tril"), "triu": _triangle("triu"), "astype": _astype, "zeros_like": _like("zeros_like"),
-    "ones_like": _like("ones_like"), "full_like": _full_like, "shape": _shape, "ndim": _ndim, "size": _size,
-    "result_type": _result_type, "iscomplexobj": _iscomplexobj, "isrealobj": _isrealobj}
+    "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm,
+    "where": lambda condition, x, y, /: elementwise.where(condition, x, y),
+    "clip": _clip,
+    "round": lambda a, decimals=0: elementwise.round(a, decimals),
+    "around": lambda a, decimals=0: elementwise.round(a, decimals),
+    "dot": lambda a, b: contraction.dot(a, b),
+    "outer": _outer,
+    "einsum": lambda subscripts, *operands: contraction.einsum(subscripts, *operands),
+    "take": _take,
+    "take_along_axis": lambda arr, indices, axis=-1: gathering.gather_elements(arr, indices, axis),
+    "concatenate": _concatenate,
+    "stack": lambda arrays, axis=0: joining.stack(list(arrays), pos=axis),
+    "split": lambda ary, indices_or_sections, axis=0: joining.split(ary, indices_or_sections, axis),
+    "reshape": _reshape,
+    "ravel": lambda a: views.flatten(a),
+    "transpose": _transpose,
+    "permute_dims": _transpose,
+    "matrix_transpose": views.matrix_transposed,
+    "swapaxes": lambda a, axis1, axis2: _moveaxis(a, [axis1, axis2], [axis2, axis1]),
+    "moveaxis": _moveaxis,
+    "expand_dims": lambda a, axis: views.expand_dims(a, axis),
+    "squeeze": lambda a, axis=None: views.squeeze(a, axis),
+    "broadcast_to": lambda array, shape: views.broadcast(array, shape),
+    "flip": lambda m, axis=None: views.reverse(m, axis),
+    "pad": _pad,
+    "tril": lambda m, k=0: filled.tril(m, k),
+    "triu": lambda m, k=0: filled.triu(m, k),
+    "astype": lambda x, dtype, /: elementwise.convert(x, dtype),
+    "zeros_like": lambda a, dtype=None: filled.zeros_like(a, dtype),
+    "ones_like": lambda a, dtype=None: filled.ones_like(a, dtype),
+    "full_like": lambda a, fill_value, dtype=None: filled.full_like(a, fill_value, dtype),
+    "shape": lambda a: as_tensor(a, "shape").shape,
+    "ndim": lambda a: as_tensor(a, "ndim").ndim,
+    "size": _size,
+    "result_type": lambda *given: np.result_type(*[entry.dtype.numpy if isinstance(entry, Tensor) else entry
+                                                    for entry in given]),
+    "iscomplexobj": lambda x: as_tensor(x, "iscomplexobj").dtype.is_complex,
+    "isrealobj": lambda x: not as_tensor(x, "isrealobj").dtype.is_complex}
 """NumPy's functions, by their names, with NumPy's arguments."""

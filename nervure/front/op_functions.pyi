@@ -125,6 +125,13 @@ def digamma(x: Operand) -> Tensor:
     -0.5772
     """
 
+def divide(x: Operand, y: Operand) -> Tensor:
+    """x / y; on the surface integers give float32. x / 0 is a signed infinity, 0 / 0 NaN.
+
+    >>> nv.divide(np.array([1, 3]), 2).tolist()
+    [0.5, 1.5]
+    """
+
 def equal(x: Operand, y: Operand) -> Tensor:
     """x == y; -0.0 equals 0.0.
 
@@ -476,6 +483,13 @@ def squared_difference(x: Operand, y: Operand) -> Tensor:
 
     >>> nv.squared_difference(np.array([1, 2]), 5).tolist()
     [16, 9]
+    """
+
+def subtract(x: Operand, y: Operand) -> Tensor:
+    """x - y, correctly rounded; integers wrap. Not defined for bool.
+
+    >>> nv.subtract(np.array([5, 7]), 2).tolist()
+    [3, 5]
     """
 
 def tan(x: Operand) -> Tensor:

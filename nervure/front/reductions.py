@@ -15,6 +15,7 @@ from collections.abc import Callable
 from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument
+from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to, described
 from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
@@ -62,9 +63,7 @@ def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[i
         if not own.is_named:
             return Tensor(value)
         return Tensor(value, Axes([axis.resized(1) if at in reduced else axis for at, axis in enumerate(own.axes)]))
-    order = [sorted(kept).index(at) for at in kept]
-    if order != list(range(len(order))):
-        value = ops.Permute(value, order).output
+    value = reordered(value, [sorted(kept).index(at) for at in kept])
     return Tensor(value, Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 

@@ -247,12 +247,6 @@ class Tensor(Frozen, Interface, Identity):
         label = repr(self.name) if self.name else ""
         return " ".join(filter(None, [self.type.describe(names), *words, label]))
 
-    def __copy__(self) -> Tensor:
-        return self  # a value does not change, so that a copy would be no other
-
-    def __deepcopy__(self, memo: object) -> Tensor:
-        return self
-
     # -- what there is not -------------------------------------------------------------------------
 
     if not TYPE_CHECKING:  # to a type checker what is missing is missing

@@ -16,6 +16,7 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
+from nervure.front.alignment import reordered
 from nervure.front.argument_parsing import position_of, positions_of
 from nervure.front.creation import as_tensor, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
@@ -70,11 +71,6 @@ def axes_with_order(x: TensorLike, axes: AxesLike) -> Tensor:
                               expected=str(own.axes),
                               help="nv.broadcast adds axes, nv.sum and x[...] take them away")
     return permuted(own, order)
-
-
-def reordered(value: Value, order: Sequence[int]) -> Value:
-    """A core value with its dimensions in another order; itself where that is its own."""
-    return value if list(order) == list(range(value.rank)) else ops.Permute(value, order).output
 
 
 def inverse(order: Sequence[int]) -> list[int]:

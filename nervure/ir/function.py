@@ -47,7 +47,7 @@ class Assumption(NamedTuple):
         refuse_setting(self, name, value)
 
 
-class Function(Frozen, Identity):
+class Function(Identity, Frozen):
     """Parameters, results, updates (variable, new value), effects (ops in the order in which they happen).
 
     Effectful ops that the results need and that ``effects`` does not list follow in the order of the graph. Every

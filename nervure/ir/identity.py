@@ -16,6 +16,7 @@ nervure.errors.WrongKind: copy: a Node is compared by identity and cannot be cop
 from __future__ import annotations
 
 import sys
+from typing import Self
 
 from nervure.errors import WrongKind
 
@@ -25,10 +26,10 @@ class Identity:
 
     __slots__ = ()
 
-    def __copy__(self) -> object:
+    def __copy__(self) -> Self:
         raise _refused(self, "copy", "copied")
 
-    def __deepcopy__(self, memo: object) -> object:
+    def __deepcopy__(self, memo: object) -> Self:
         raise _refused(self, "copy", "copied")
 
     def __reduce_ex__(self, protocol: object) -> str | tuple[object, ...]:

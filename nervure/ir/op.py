@@ -85,7 +85,7 @@ def _operator(name: str, swap: bool = False) -> Callable[[Operand, ValueLike], V
     return method
 
 
-class Operand(Frozen, Identity):
+class Operand(Identity, Frozen):
     """What values and ops with one output share: a type, and strict operators.
 
     The operators demand equal element types and shapes; a number becomes a constant of the other's type. Nodes are

@@ -25,7 +25,7 @@ from nervure.types.frozen import Frozen, put
 from nervure.types.shape import check_room
 
 
-class Variable(Frozen, Identity):
+class Variable(Identity, Frozen):
     """A persistent (or, with ``persistent=False``, a scratch) tensor, compared by identity.
 
     ``initial`` is None (zeros), a number, an array, or a callable without arguments that gives one of them; it is

@@ -26,16 +26,18 @@ from nervure.types.element_groups import COMPLEX, FLOATS, NUMBERS, REALS
 Add = elementwise("add", surface="add(np.array([1, 2]), 10) -> [11, 12]",
                   vjp=lambda self, gradient, x, y: (gradient, gradient))
 
-Subtract = elementwise("subtract", vjp=lambda self, gradient, x, y: (gradient, -gradient))
+Subtract = elementwise("subtract", surface="subtract(np.array([5, 7]), 2) -> [3, 5]", note="Not defined for bool.",
+                       vjp=lambda self, gradient, x, y: (gradient, -gradient))
 
 Multiply = elementwise("multiply", surface="multiply(np.array([1, 2]), 3) -> [3, 6]",
                        vjp=lambda self, gradient, x, y: (gradient * y, gradient * x))
 
 
 class Divide(ScalarOp):
-    """x / y of floats or complex numbers; x / 0 is a signed infinity, 0 / 0 NaN. For integers see FloorDivide."""
+    """x / y; on the surface integers give float32. x / 0 is a signed infinity, 0 / 0 NaN."""
 
     function = "divide"
+    surface = "divide(np.array([1, 3]), 2) -> [0.5, 1.5]"
 
     def vjp(self, gradient: Value, x: Value, y: Value) -> Gradients:
         share = gradient / y

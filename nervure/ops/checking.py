@@ -16,7 +16,6 @@ from nervure.ir.function import Assumption
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, bounds, dim_max, equal, less_equal
-from nervure.types.dtype import DType
 from nervure.types.element_groups import INTEGERS, describe_types
 
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
@@ -52,13 +51,6 @@ def require_same_dtype(op: Op, types: Sequence[BasicTensorDescription], position
             raise op.fail(DtypeMismatch, "the operands differ in element type", operand=op.operand_label(position),
                           got=types[position], expected=f"{first.dtype.name} elements, as {first}",
                           help="insert ops.Convert; the core never promotes")
-
-
-def require_admitted(op: Op, position: int, got: BasicTensorDescription, admits: frozenset[DType]) -> None:
-    """DtypeMismatch unless the operand has one of these element types."""
-    if got.dtype not in admits:
-        raise op.fail(DtypeMismatch, f"{got.dtype.name} elements are not supported", got=got,
-                      operand=op.operand_label(position), expected=describe_types(admits), help="insert ops.Convert")
 
 
 def require_rank(op: Op, position: int, got: BasicTensorDescription, minimum: int) -> None:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import Access, Structure, Structured, multiply_body
+from nervure.ir.kinds import Access, Structure, Structured, multiply_body, require_admitted
 from nervure.ir.op import Gradients, Op, Value
-from nervure.ops.checking import require_admitted, require_equal, require_same_dtype
+from nervure.ops.checking import require_equal, require_same_dtype
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.element_groups import ANY
@@ -42,7 +42,7 @@ class Contract(Structured):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         require_same_dtype(self, types, (0, 1))
-        require_admitted(self, 0, types[0], ANY)
+        require_admitted(self, types[0], ANY)
         self._check_indices(types)
         extents = contraction_extents(self, (self.x_indices, self.y_indices), types)
         return types[0].with_(shape=tuple([extents[entry] for entry in self.indices]), layout=None)

@@ -21,11 +21,10 @@ from typing import ClassVar, NamedTuple
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
 from nervure.ir.function import Assumption
-from nervure.ir.kinds import Access, Composite, Structure, Structured, multiply_body
+from nervure.ir.kinds import Access, Composite, Structure, Structured, multiply_body, require_admitted
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
-    require_admitted,
     require_equal,
     require_same_dtype,
     window_attributes,
@@ -86,6 +85,7 @@ class ConvolutionForm(Op, abstract=True):
     """
 
     known: ClassVar[tuple[int, int]]
+    lengths: tuple[DimLike, ...]
 
     strides = field.ints(())
     dilations = field.ints(())
@@ -114,7 +114,7 @@ class ConvolutionForm(Op, abstract=True):
     def _check(self, types: Sequence[BasicTensorDescription]) -> int:
         """Checks element types and groups; returns the number of spatial dimensions."""
         require_same_dtype(self, types, (0, 1))
-        require_admitted(self, 0, types[0], ANY)
+        require_admitted(self, types[0], ANY)
         if self.groups < 1:
             raise self.fail(InvalidArgument, "groups must be positive", operand="groups", got=self.groups,
                             expected="1 or more", help="1 connects all channels; C makes a depthwise convolution")
@@ -141,14 +141,18 @@ class ConvolutionForm(Op, abstract=True):
                           operand=self.operand_label(position), expected=got.with_(shape=expected),
                           help=f"by the other operand and the attributes; {LAYOUTS[RESULT]}")
 
+    def _check_lengths(self, member: str) -> None:
+        """InvalidArgument unless the lengths of the unknown member are as many as there are spatial dimensions."""
+        if len(self.lengths) != len(self.strides):
+            raise self.fail(InvalidArgument, f"attribute lengths needs the {member}'s spatial lengths",
+                            operand="lengths", got=self.lengths, expected=f"{len(self.strides)} lengths",
+                            help=f"give the shape of the {member} from dimension 2")
+
     def assumptions(self) -> list[Assumption]:
         """That every window fits, which a call checks for symbols."""
         unknown, = {DATA, FILTER, RESULT}.difference(self.known)
         members = {**dict(zip(self.known, self.operands, strict=True)), unknown: self.outputs[0]}
         return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
-
-    def _attributes(self) -> Geometry:
-        return self.geometry
 
 
 def _labels(first: Labels | None, second: Labels | None, rest: Labels | None,
@@ -183,8 +187,8 @@ class Convolution(ConvolutionForm, Structured):
         return self.geometry.structure(f.shape, self._result_shape(x, f, 1), self.known, x.dtype.compute)
 
     def vjp(self, gradient: Value, x: Value, f: Value) -> Gradients:
-        return (ConvolutionDataGradient(gradient, f, *self._attributes(), x.shape[2:]),
-                ConvolutionFilterGradient(x, gradient, *self._attributes(), f.shape[2:]))
+        return (ConvolutionDataGradient(gradient, f, *self.geometry, x.shape[2:]),
+                ConvolutionFilterGradient(x, gradient, *self.geometry, f.shape[2:]))
 
 
 class ConvolutionDataGradient(ConvolutionForm, Structured):
@@ -199,11 +203,8 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         result, kernel = types
-        spatial = self._check(types)
-        if len(self.lengths) != spatial:
-            raise self.fail(InvalidArgument, "attribute lengths needs the data's spatial lengths", operand="lengths",
-                            got=self.lengths, expected=f"{spatial} lengths",
-                            help="give the shape of the data from dimension 2")
+        self._check(types)
+        self._check_lengths("data")
         data = result.with_(shape=(result.shape[0], kernel.shape[1] * self.groups, *self.lengths), layout=None)
         self._check_result(0, result, self._result_shape(data, kernel, 1))
         return data
@@ -216,8 +217,8 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
         return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
 
     def vjp(self, gradient: Value, r: Value, f: Value) -> Gradients:
-        return (Convolution(gradient, f, *self._attributes()),
-                ConvolutionFilterGradient(gradient, r, *self._attributes(), f.shape[2:]))
+        return (Convolution(gradient, f, *self.geometry),
+                ConvolutionFilterGradient(gradient, r, *self.geometry, f.shape[2:]))
 
 
 class ConvolutionFilterGradient(ConvolutionForm, Structured):
@@ -232,11 +233,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         data, result = types
-        spatial = self._check(types)
-        if len(self.lengths) != spatial:
-            raise self.fail(InvalidArgument, "attribute lengths needs the filter's spatial lengths", operand="lengths",
-                            got=self.lengths, expected=f"{spatial} lengths",
-                            help="give the shape of the filter from dimension 2")
+        self._check(types)
+        self._check_lengths("filter")
         kernel = data.with_(shape=(result.shape[1], data.shape[1] // self.groups, *self.lengths), layout=None)
         self._check_result(1, result, self._result_shape(data, kernel, 0))
         return kernel
@@ -251,8 +249,8 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         return self.geometry.structure(kernel, types[1].shape, self.known, types[0].dtype.compute)
 
     def vjp(self, gradient: Value, x: Value, r: Value) -> Gradients:
-        return (ConvolutionDataGradient(r, gradient, *self._attributes(), x.shape[2:]),
-                Convolution(x, gradient, *self._attributes()))
+        return (ConvolutionDataGradient(r, gradient, *self.geometry, x.shape[2:]),
+                Convolution(x, gradient, *self.geometry))
 
 
 class ConvolutionTranspose(ConvolutionForm, Composite):
@@ -294,4 +292,4 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                       in zip(x[2:], kernel[2:], settings, strict=True)])
 
     def decompose(self, x: Value, f: Value) -> Operand:
-        return ConvolutionDataGradient(x, f, *self._attributes(), self._lengths(x.shape, f.shape))
+        return ConvolutionDataGradient(x, f, *self.geometry, self._lengths(x.shape, f.shape))

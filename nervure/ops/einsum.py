@@ -19,8 +19,9 @@ from math import prod
 
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.ir import field
+from nervure.ir.kinds import require_admitted
 from nervure.ir.op import Operand, Value
-from nervure.ops.checking import checked_axis, require_admitted, require_rank, require_same_dtype
+from nervure.ops.checking import checked_axis, require_rank, require_same_dtype
 from nervure.ops.composite import InComputeType
 from nervure.ops.contraction import Contract, Indices, contraction_extents, labels_by_index
 from nervure.ops.reductions import Sum
@@ -49,7 +50,7 @@ class SumOfProducts(InComputeType, abstract=True):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         terms, result = self.notation([type.shape for type in types])
         require_same_dtype(self, types, range(len(types)))
-        require_admitted(self, 0, types[0], ANY)
+        require_admitted(self, types[0], ANY)
         extents = contraction_extents(self, terms, types, self.spelled)
         return types[0].with_(shape=tuple([extents[entry] for entry in result]), layout=None)
 

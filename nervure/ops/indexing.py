@@ -20,16 +20,23 @@ f32[2, 3, 4] Gather(Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from nervure.errors import NotSupported, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import Access, Element, Structure, Structured, identity_access, identity_body
+from nervure.ir.kinds import (
+    Access,
+    Element,
+    Structure,
+    Structured,
+    identity_access,
+    identity_body,
+    require_admitted,
+)
 from nervure.ir.leaves import Full
 from nervure.ir.op import Gradients, Op, Value
 from nervure.ops.checking import (
     checked_axis,
-    require_admitted,
     require_equal,
     require_index,
     require_rank,
@@ -51,20 +58,6 @@ class Places(NamedTuple):
 
     domain: tuple[DimLike, ...]
     coordinates: tuple[DimLike | Element, ...]
-
-    def labels(self, x: Labels | None, indices: Labels | None) -> Labels | None:
-        """The labels of the domain: of x where an index of the domain is its coordinate, else of the indices."""
-        found: list[str | None] = [None] * len(self.domain)
-        for coordinate, label in zip(self.coordinates, x or (), strict=False):
-            for d in range(len(found)):
-                if not isinstance(coordinate, Element) and coordinate == index(d):
-                    found[d] = label
-        for coordinate in self.coordinates:
-            if isinstance(coordinate, Element):
-                for inner, label in zip(coordinate.coordinates, indices or (), strict=False):
-                    for d in range(len(found)):
-                        found[d] = found[d] or (label if inner == index(d) else None)
-        return tuple(found) if any(found) else None
 
 
 def _along_axis(op: AlongAxis, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
@@ -115,12 +108,10 @@ class AlongAxis(Op, abstract=True):
 class Gathering(Structured, abstract=True):
     """Reads elements at places that data names. The gradient is added up where it was read."""
 
+    counterpart: ClassVar[type[Op]]
+
     def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
         """Where each element of the result is read."""
-        raise NotImplementedError
-
-    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
-        """x with updates added where this op reads."""
         raise NotImplementedError
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
@@ -129,7 +120,7 @@ class Gathering(Structured, abstract=True):
                          writes=(identity_access(len(places.domain)),), body=identity_body)
 
     def vjp(self, gradient: Value, x: Value, index: Value) -> Gradients:
-        return self.transposed(x.full(0), index, gradient), None
+        return self.counterpart(x.full(0), index, gradient, mode="add", **self.attributes), None
 
 
 class Gather(AlongAxis, Gathering):
@@ -138,18 +129,12 @@ class Gather(AlongAxis, Gathering):
     signature = "x[~axis n ~] index:integers[~at] -> y[~axis ~at ~]"
     places = _along_axis
 
-    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
-        return Scatter(x, indices, updates, self.axis, "add").output
-
 
 class GatherElements(AlongAxis, Gathering):
     """For each element of index, the element of x at that position along the axis and at the same place otherwise."""
 
     signature = "x[~axis n ~] index:integers[~axis m ~] -> y[~axis m ~]"
     places = _of_elements
-
-    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
-        return ScatterElements(x, indices, updates, self.axis, "add").output
 
 
 class GatherNd(Gathering):
@@ -164,11 +149,11 @@ class GatherNd(Gathering):
         return types[0].with_(shape=self.places(*types).domain, layout=None)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        x, indices = self.operands
-        return (self.places(x.type, indices.type).labels(x.labels, indices.labels),)
-
-    def transposed(self, x: Value, indices: Value, updates: Value) -> Value:
-        return ScatterNd(x, indices, updates, "add", self.batch).output
+        x, indices = [operand.labels or (None,) * operand.rank for operand in self.operands]
+        batch, rest = self.batch, len(x) + len(indices) - 1 - len(types[0].shape)
+        shared = [mine or theirs for mine, theirs in zip(x[:batch], indices[:batch], strict=True)]
+        labels = (*shared, *indices[batch:-1], *x[rest:])
+        return (labels if any(labels) else None,)
 
 
 class Scattering(Structured, abstract=True):
@@ -179,6 +164,7 @@ class Scattering(Structured, abstract=True):
     are shared equally among ties; multiply has none.
     """
 
+    counterpart: ClassVar[type[Op]]
     mode: str
 
     def places(self, x: BasicTensorDescription, indices: BasicTensorDescription) -> Places:
@@ -187,15 +173,20 @@ class Scattering(Structured, abstract=True):
 
     def gathered(self, x: Value, indices: Value) -> Value:
         """What x has where this op writes."""
-        raise NotImplementedError
+        return self.counterpart(x, indices, **self._address).outputs[0]
 
     def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
         """The same op on other operands."""
-        raise NotImplementedError
+        return type(self)(x, indices, updates, mode=mode, **self._address).outputs[0]
+
+    @property
+    def _address(self) -> dict[str, object]:
+        """The attributes that say how an index addresses x, which the counterpart has too."""
+        return {name: value for name, value in self.attributes.items() if name != "mode"}
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if self.mode != "set":
-            require_admitted(self, 0, types[0], ANY if self.mode in ("add", "multiply") else REALS)
+            require_admitted(self, types[0], ANY if self.mode in ("add", "multiply") else REALS)
         return super().normalise(*types)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
@@ -244,12 +235,6 @@ class Scatter(Scattering, AlongAxis):
     mode = field.choice(*_MODES, default="set")
     places = _along_axis
 
-    def gathered(self, x: Value, indices: Value) -> Value:
-        return Gather(x, indices, self.axis).output
-
-    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
-        return Scatter(x, indices, updates, self.axis, mode).output
-
 
 class ScatterElements(Scattering, AlongAxis):
     """x with each update written at its own position along the axis: the counterpart of ``GatherElements``."""
@@ -257,12 +242,6 @@ class ScatterElements(Scattering, AlongAxis):
     signature = "x[~axis n ~] index:integers[~axis m ~] updates[~axis m ~] -> y[~axis n ~]"
     mode = field.choice(*_MODES, default="set")
     places = _of_elements
-
-    def gathered(self, x: Value, indices: Value) -> Value:
-        return GatherElements(x, indices, self.axis).output
-
-    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
-        return ScatterElements(x, indices, updates, self.axis, mode).output
 
 
 class ScatterNd(Scattering):
@@ -284,8 +263,6 @@ class ScatterNd(Scattering):
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         return (self.operands[0].labels,)
 
-    def gathered(self, x: Value, indices: Value) -> Value:
-        return GatherNd(x, indices, self.batch).output
 
-    def scattered(self, x: Value, indices: Value, updates: Value, mode: str) -> Value:
-        return ScatterNd(x, indices, updates, mode, self.batch).output
+for _gather, _scatter in ((Gather, Scatter), (GatherElements, ScatterElements), (GatherNd, ScatterNd)):
+    _gather.counterpart, _scatter.counterpart = _scatter, _gather

@@ -22,14 +22,13 @@ import numpy as np
 from nervure.errors import InvalidArgument
 from nervure.ir import field
 from nervure.ir.function import Assumption
-from nervure.ir.kinds import Composite
+from nervure.ir.kinds import Composite, require_admitted
 from nervure.ir.leaves import Full
 from nervure.ir.notation import Number
 from nervure.ir.op import Op, Value
 from nervure.ops.checking import (
     checked_axes,
     fitting_windows,
-    require_admitted,
     window_attributes,
     window_extent,
 )
@@ -107,7 +106,7 @@ class Pooling(WindowForm, abstract=True):
     paddings = field.dim_pairs(())
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        require_admitted(self, 0, types[0], self.admits)
+        require_admitted(self, types[0], self.admits)
         return types[0].with_(shape=self.places(types[0]), layout=None)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:

@@ -79,21 +79,28 @@ class Reduction(Op, abstract=True):
                          body=body, combine=combine, accumulate=x.dtype.compute, finish=finish)
 
 
-class Sum(Reduction, Structured):
-    """The sum, in the element type of x; low-precision floats add up in float32, integers wrap."""
+class Fold(Reduction, Structured, abstract=True):
+    """A reduction by one of the combiners of structures."""
+
+    combine: ClassVar[str]
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "add")
+        return self.fold(types[0], self.combine)
+
+
+class Sum(Fold):
+    """The sum, in the element type of x; low-precision floats add up in float32, integers wrap."""
+
+    combine = "add"
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         return (spread(gradient, self.axes, x.shape),)
 
 
-class Prod(Reduction, Structured):
+class Prod(Fold):
     """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros."""
 
-    def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "multiply")
+    combine = "multiply"
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         if 0 in x.shape:
@@ -106,7 +113,7 @@ class Prod(Reduction, Structured):
         return (gradient,)
 
 
-class Extremum(Reduction, Structured, abstract=True):
+class Extremum(Fold, abstract=True):
     """Max and Min: NaN if there is one. All elements that attain the extremum share the gradient equally."""
 
     admits = ORDERED
@@ -123,33 +130,27 @@ class Extremum(Reduction, Structured, abstract=True):
 class Max(Extremum):
     """The largest element; NaN if there is one. Ties share the gradient equally."""
 
-    def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "maximum")
+    combine = "maximum"
 
 
 class Min(Extremum):
     """The smallest element; NaN if there is one. Ties share the gradient equally."""
 
-    def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "minimum")
+    combine = "minimum"
 
 
-class Any(Reduction, Structured):
+class Any(Fold):
     """Whether an element holds."""
 
     admits = BOOL
-
-    def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "or")
+    combine = "or"
 
 
-class All(Reduction, Structured):
+class All(Fold):
     """Whether all elements hold."""
 
     admits = BOOL
-
-    def structure(self, *types: BasicTensorDescription) -> Structure:
-        return self.fold(types[0], "and")
+    combine = "and"
 
 
 class Position(Reduction, Structured, abstract=True):

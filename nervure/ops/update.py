@@ -18,9 +18,16 @@ from collections.abc import Mapping, Sequence
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.kinds import Access, Structure, Structured, View, identity_access, identity_body
+from nervure.ir.kinds import (
+    Access,
+    Structure,
+    Structured,
+    View,
+    identity_access,
+    identity_body,
+    require_admitted,
+)
 from nervure.ir.op import Gradients, Op, Value
-from nervure.ops.checking import require_admitted
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, bounds
@@ -59,7 +66,7 @@ class AccumulateView(Structured):
     shape = field.shape()
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
-        require_admitted(self, 0, types[0], ANY)
+        require_admitted(self, types[0], ANY)
         _require_inside(self, self.map, self.shape)
         return {}
 

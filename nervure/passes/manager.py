@@ -119,9 +119,9 @@ class Checker:
     def _compare(self, before: Function, after: Function) -> None:
         if not isinstance(after, Function):
             raise InternalError(f"it gave {type(after).__name__}, no Function")
-        _require("parameters", before, after, _parameters)
-        _require("results", before, after, _result_types)
-        _require("effects", before, after, _effect_kinds)
+        _require("parameters", before, after, lambda function: list(function.parameters))
+        _require("results", before, after, lambda function: [value.type for value in function.results])
+        _require("effects", before, after, lambda function: [type(op).__name__ for op in function.effects])
         _compare_updates(dict(before.updates), dict(after.updates))
         kept = {(entry.left, entry.right) for entry in after.assumptions}
         lost = [entry for entry in before.assumptions if (entry.left, entry.right) not in kept]
@@ -137,18 +137,6 @@ def _compare_updates(before: dict[Variable, Value], after: dict[Variable, Value]
     for variable, value in before.items():
         if variable not in after and not is_own_value(variable, value):
             raise InternalError(f"the update of {variable} is lost")
-
-
-def _parameters(function: Function) -> list[object]:
-    return list(function.parameters)
-
-
-def _result_types(function: Function) -> list[object]:
-    return [value.type for value in function.results]
-
-
-def _effect_kinds(function: Function) -> list[object]:
-    return [type(op).__name__ for op in function.effects]
 
 
 def _require(what: str, before: Function, after: Function, of: Callable[[Function], list[object]]) -> None:

@@ -15,17 +15,17 @@ Operands are read where they lie: views of stored values become NumPy views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Value
-from nervure.ir.traverse import postorder
+from nervure.ir.function import Function, is_effect
+from nervure.ir.leaves import Parameter
+from nervure.ir.traverse import postorder, rebuild
 from nervure.kernel.plan import HostStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
-from nervure.transformers.interpreter.evaluate import Step, Values, make_step, static_value
+from nervure.transformers.interpreter.step_list import StepList
 from nervure.transformers.memory_estimate import numbers
 
 Arrays = Mapping[Storage, np.ndarray]
@@ -33,33 +33,19 @@ Arrays = Mapping[Storage, np.ndarray]
 
 def host_program(step: HostStep, bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
     """A function from the arrays of stored values to the arrays of the op's outputs, for these sizes."""
-    known = {value.op for value in step.bases}
-    order = [op for op in postorder([step.op], set(known)) if op is not step.op]
-    slots: dict[Value, int] = {}
-    values: Values = []
-    for value in [*step.bases, *[output for op in [*order, step.op] for output in op.outputs]]:
-        slots[value] = len(values)
-        values.append(None)
-    program = []
-    for op in [*order, step.op]:
-        if isinstance(op, (Constant, Full)):
-            values[slots[op.outputs[0]]] = static_value(op, bindings)
-            continue
-        inputs = tuple([slots[value] for value in op.operands])
-        program.append(make_step(op, inputs, tuple([slots[value] for value in op.outputs]), bindings))
-    return _runner(step, slots, values, program, bindings)
-
-
-def _runner(step: HostStep, slots: dict[Value, int], start: Values, program: Sequence[Step],
-            bindings: Bindings) -> Callable[[Arrays], list[np.ndarray]]:
-    shapes = {value: numbers(value.shape, bindings) for value in step.bases}
+    steps = StepList(_alone(step), bindings)
+    shapes = [numbers(value.shape, bindings) for value in step.bases]
 
     def run(arrays: Arrays) -> list[np.ndarray]:
-        values = start.copy()
-        for value, storage in step.bases.items():
-            values[slots[value]] = arrays[storage].reshape(shapes[value])  # a reshape of the value may lie there
-        with np.errstate(all="ignore"):
-            for each in program:
-                each(values)
-        return [values[slots[output]] for output in step.op.outputs]
+        given = zip(step.bases.values(), shapes, strict=True)  # a reshape of the value may lie there
+        return steps.run([arrays[storage].reshape(shape) for storage, shape in given], {})
     return run
+
+
+def _alone(step: HostStep) -> Function:
+    """The op of a step, and the views before it, as a function of the stored values."""
+    table = {value: Parameter(value.dtype, value.shape).output for value in step.bases}
+    parameters = list(table.values())
+    rebuild(postorder([step.op], {value.op for value in step.bases}), table)
+    op = step.op.with_operands([table.get(value, value) for value in step.op.operands])
+    return Function(op.outputs, parameters, effects=[op] if is_effect(op) else [])

@@ -233,12 +233,6 @@ class Axis(Frozen):
         """Axes with this axis if the other has it."""
         return self._beside(other, "&") & other
 
-    def __copy__(self) -> Axis:
-        return self  # a copy would be another axis, and an unset length would no longer be shared
-
-    def __deepcopy__(self, memo: object) -> Axis:
-        return self
-
 
 class FlattenedAxis(Axis):
     """One axis that walks through several, the last fastest. It matches only a flattening of the same parts.

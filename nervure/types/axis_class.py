@@ -59,12 +59,6 @@ class AxisClass(Frozen):
     def __hash__(self) -> int:
         return self._hash
 
-    def __copy__(self) -> AxisClass:
-        return self
-
-    def __deepcopy__(self, memo: object) -> AxisClass:
-        return self
-
     def __reduce__(self) -> tuple[type[AxisClass], tuple[str, object]]:
         return AxisClass, (self.name, self._key)  # the hash of a string is another one in another process
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar, dataclass_transform
+from typing import Any, NoReturn, Self, TypeVar, dataclass_transform
 
 from nervure.errors import Immutable
 
@@ -54,7 +54,9 @@ def _refusal(thing: object, name: str, done: str, got: str | None) -> Immutable:
 
 
 class Frozen:
-    """A base whose instances never change. A class that lets some parts be set says which in a ``__setattr__``."""
+    """A base whose instances never change, so that one is its own copy. A class that lets some parts be set says which
+    in a ``__setattr__``.
+    """
 
     __slots__ = ()
     _plural: str
@@ -66,8 +68,14 @@ class Frozen:
     def __delattr__(self, name: str) -> None:
         refuse_deleting(self, name)
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def __setstate__(self, state: tuple[None, dict[str, object]]) -> None:
-        for name, value in state[1].items():  # of a copy that is being made
+        for name, value in state[1].items():  # of what is read from a pickle
             put(self, name, value)
 
 

@@ -52,26 +52,13 @@ class Arrays:
         x, y, z = np.broadcast_arrays(*[np.asarray(entry, self._type) for entry in (x, y, z)])
         return _fma_of_floats(x, y, z) if self.format is FLOAT else _fma_of_doubles(x, y, z)
 
-    def sqrt(self, x: np.ndarray) -> np.ndarray:
-        return np.sqrt(x)
-
-    def absolute(self, x: np.ndarray) -> np.ndarray:
-        return np.abs(x)
-
-    def floor(self, x: np.ndarray) -> np.ndarray:
-        return np.floor(x)
-
-    def round(self, x: np.ndarray) -> np.ndarray:
-        return np.rint(x)
+    sqrt, absolute, floor, round, is_nan = map(staticmethod, (np.sqrt, np.abs, np.floor, np.rint, np.isnan))
 
     def equal(self, x: np.ndarray, y: np.ndarray | float) -> np.ndarray:
         return np.asarray(x == y)
 
     def not_equal(self, x: np.ndarray, y: np.ndarray | float) -> np.ndarray:
         return np.asarray(x != y)
-
-    def is_nan(self, x: np.ndarray) -> np.ndarray:
-        return np.isnan(x)
 
     def where(self, condition: np.ndarray, x: np.ndarray | float, y: np.ndarray | float) -> np.ndarray:
         return np.where(condition, x if isinstance(x, np.ndarray) else self.constant(x), y)

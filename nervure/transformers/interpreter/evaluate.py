@@ -86,15 +86,7 @@ def _elementwise(op: Elementwise, inputs: Slots, outputs: Slots, bindings: Bindi
     if len(outputs) != 1:
         return partial(_apply_several, op.evaluate, inputs, outputs, results)
     dtype, shape = results[0]
-    if len(inputs) == 1:
-        return partial(_apply_unary, op.evaluate, inputs[0], outputs[0], dtype, dtype.numpy, shape)
     return partial(_apply, op.evaluate, inputs, outputs[0], dtype, dtype.numpy, shape)
-
-
-def _apply_unary(evaluate: ScalarExpression, source: int, target: int, dtype: DType, wanted: np.dtype,
-                 shape: tuple[int, ...], values: Values) -> None:
-    result = evaluate(_SCALARS, values[source])
-    values[target] = result if result.dtype == wanted and result.shape == shape else _settled(result, dtype, shape)
 
 
 def _apply(evaluate: ScalarExpression, inputs: Slots, target: int, dtype: DType, wanted: np.dtype,

@@ -60,10 +60,20 @@ def _rounding(function: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.
     return method
 
 
-def _precise_functions() -> dict[str, Callable[..., np.ndarray]]:
-    """The functions of floats that IEEE 754 does not fix: those of :mod:`special`, else NumPy's of that name."""
-    return {name: _precise(getattr(special, name, None) or getattr(np, name))
-            for name, declared in SCALAR_FUNCTIONS.items() if declared.ulps and name != "power"}
+_EXACT = {name: name for name in (
+    "negative absolute add subtract multiply divide maximum minimum sqrt equal not_equal less less_equal "
+    "bitwise_and bitwise_or bitwise_xor real conjugate").split()} | {
+    "floordivide": "floor_divide", "modulo": "remainder", "is_nan": "isnan", "is_inf": "isinf", "is_finite": "isfinite",
+    "bitwise_not": "invert", "shift_left": "left_shift", "shift_right": "right_shift", "imaginary": "imag"}
+"""The functions that have one right result, and NumPy's names of them."""
+
+
+def _functions() -> dict[str, Callable[..., np.ndarray]]:
+    """The functions that NumPy or :mod:`special` has: exact ones, and those that IEEE 754 does not fix."""
+    exact = {name: _exact(getattr(np, spelled)) for name, spelled in _EXACT.items()}
+    return exact | {name: _precise(getattr(special, name, None) or getattr(np, name))
+                    for name, declared in SCALAR_FUNCTIONS.items()
+                    if declared.ulps and name != "power" and name not in exact}
 
 
 class NumPyScalars(ScalarNamespace[np.ndarray]):
@@ -84,30 +94,16 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
             raise InternalError("an elementwise expression has no domain whose index it could read")
         return np.asarray(self._indices(expression), np.int64)
 
-    def convert(self, x: np.ndarray, dtype: DType) -> np.ndarray:
-        return conversions.convert(x, dtype)
-
-    def wrap(self, x: np.ndarray, dtype: DType) -> np.ndarray:
-        return conversions.wrap(x, dtype)
-
-    def bitcast(self, x: np.ndarray, dtype: DType) -> np.ndarray:
-        return conversions.bitcast(x, dtype)
+    convert = staticmethod(conversions.convert)
+    wrap = staticmethod(conversions.wrap)
+    bitcast = staticmethod(conversions.bitcast)
 
     def where(self, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.where(condition, x, y) if x.dtype == y.dtype else np.where(condition, widen(x), widen(y))
 
     # -- arithmetic --------------------------------------------------------------------------------------
 
-    negative = _exact(np.negative)
-    absolute = _exact(np.abs)
-    add = _exact(np.add)
-    subtract = _exact(np.subtract)
-    multiply = _exact(np.multiply)
-    divide = _exact(np.divide)
-    floordivide = _exact(np.floor_divide)
-    modulo = _exact(np.remainder)
-    maximum = _exact(np.maximum)
-    minimum = _exact(np.minimum)
+    locals().update(_functions())
 
     def sign(self, x: np.ndarray) -> np.ndarray:
         x = widen(x)
@@ -138,35 +134,7 @@ class NumPyScalars(ScalarNamespace[np.ndarray]):
     round = _rounding(np.rint)
     truncate = _rounding(np.trunc)
 
-    # -- functions of floats -------------------------------------------------------------------------------
-
-    sqrt = _exact(np.sqrt)
-    locals().update(_precise_functions())
-
-    # -- comparisons -----------------------------------------------------------------------------------------
-
-    equal = _exact(np.equal)
-    not_equal = _exact(np.not_equal)
-    less = _exact(np.less)
-    less_equal = _exact(np.less_equal)
-    is_nan = _exact(np.isnan)
-    is_inf = _exact(np.isinf)
-    is_finite = _exact(np.isfinite)
-
-    # -- bits ------------------------------------------------------------------------------------------------
-
-    bitwise_and = _exact(np.bitwise_and)
-    bitwise_or = _exact(np.bitwise_or)
-    bitwise_xor = _exact(np.bitwise_xor)
-    bitwise_not = _exact(np.invert)
-    shift_left = _exact(np.left_shift)
-    shift_right = _exact(np.right_shift)
-
     # -- complex ---------------------------------------------------------------------------------------------
-
-    real = _exact(np.real)
-    imaginary = _exact(np.imag)
-    conjugate = _exact(np.conjugate)
 
     def complex(self, re: np.ndarray, im: np.ndarray) -> np.ndarray:
         # Not re + 1j * im: the product would turn an infinite part into NaN.

@@ -109,7 +109,7 @@ class Plan:
                     continue
                 output = outputs[at] = outputs[at] or self._start(at, dtype, initial, operands)
                 output.put(box, reduced)
-        return tuple([self._stored(at, moved[at] if output is None else output.finish())
+        return tuple([self._stored(at, moved[at] if output is None else output.result)
                       for at, output in enumerate(outputs)])
 
     def _open(self, operands: Sequence[np.ndarray]) -> list[Taker]:
@@ -179,7 +179,7 @@ class Plan:
             output = output or write.start(dtype, None, operands)
             output.put(box, elements)
         assert output is not None  # the domain is not empty
-        return (self._stored(0, output.finish()),)
+        return (self._stored(0, output.result),)
 
     # -- custom combiners ------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class Plan:
             lengths = [box.lengths[d] for d in kept]
             for at, (output, value) in enumerate(zip(outputs, values, strict=True)):
                 output.put(box, np.broadcast_to(self._stored(at, value), lengths))
-        return tuple([output.finish() for output in outputs])
+        return tuple([output.result for output in outputs])
 
     def _rows(self, elements: np.ndarray, box: Box, kept: Sequence[int]) -> np.ndarray:
         """The elements with the reduced dimensions in front, flattened in row-major order."""

@@ -8,7 +8,7 @@ dimensions of the domain that its write depends on; what a write does not depend
 >>> add = combiner("add")
 >>> output = plan_write(Access((index(0),)), (2, 3), (2,), add).start(np.dtype(np.float64), None, ())
 >>> output.put(whole_box((2, 3)), add.reduce(np.ones((2, 3)), (1,), np.dtype(np.float64)))
->>> output.finish().tolist()
+>>> output.result.tolist()
 [3.0, 3.0]
 """
 
@@ -92,8 +92,8 @@ def combiner(name: str | None) -> Combiner:
 
 
 class Output(NamedTuple):
-    """A result that is being made: the memory it adds up in, the part of that which is the result, and how
-    a box is added.
+    """A result that is being made: the memory it adds up in, the part of that which is the result (in the type in which
+    it adds up), and how a box is added.
     """
 
     buffer: np.ndarray
@@ -105,10 +105,6 @@ class Output(NamedTuple):
         order.
         """
         self.add(self.buffer, box, elements)
-
-    def finish(self) -> np.ndarray:
-        """The result, in the type in which it added up."""
-        return self.result
 
 
 class Write:
