@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from nervure.autodiff.slices import beside_each_other
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
@@ -51,7 +52,7 @@ def gradients(outputs: Sequence[Operand], wanted: Sequence[Operand],
             walk.add(output, output.full(1) if seed is None else _seed(as_value(seed), output, position))
     with gc_paused():
         walk.run()
-    return [walk.cotangents.get(target) for target in targets]
+    return [walk.cotangent(target) for target in targets]
 
 
 class _Walk:
@@ -65,7 +66,7 @@ class _Walk:
         self.active: set[Value] = set(wanted)
         self.kept: set[Value] = set(wanted)
         self.pending: list[Op] = []
-        self.cotangents: dict[Value, Value] = {}
+        self.contributions: dict[Value, list[Value]] = {}
 
     def enter(self, order: Iterable[Op]) -> None:
         """Marks what is active among ops in postorder and queues those ops."""
@@ -80,8 +81,18 @@ class _Walk:
 
     def add(self, value: Value, cotangent: Value) -> None:
         """One more contribution to a cotangent."""
-        before = self.cotangents.get(value)
-        self.cotangents[value] = cotangent if before is None else Add(before, cotangent).outputs[0]
+        self.contributions.setdefault(value, []).append(cotangent)
+
+    def cotangent(self, value: Value) -> Value | None:
+        """The sum of the contributions so far; None if there is none."""
+        contributions = self.contributions.get(value)
+        if contributions is None:
+            return None
+        first, *more = beside_each_other(contributions)
+        for entry in more:
+            first = Add(first, entry).outputs[0]
+        self.contributions[value] = [first]
+        return first
 
     def run(self) -> None:
         """Visits the pending ops from the last to the first, each on behalf of the user's line that made it."""
@@ -97,9 +108,10 @@ class _Walk:
             set_override(before)
 
     def _take(self, output: Value) -> Value | None:
-        if output in self.kept:
-            return self.cotangents.get(output)
-        return self.cotangents.pop(output, None)
+        found = self.cotangent(output)
+        if output not in self.kept:
+            self.contributions.pop(output, None)
+        return found
 
     def _visit(self, op: Op, received: Sequence[Value | None]) -> None:
         _refuse_complex(op, self.active)
