@@ -24,8 +24,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nervure.kernel.ir import Access, Apply, Body, Contract, For, Index, Load, Scalar, Statement, Store
+from nervure.kernel.ir import (
+    CONTRACT_BLOCK,
+    Access,
+    Apply,
+    Body,
+    Contract,
+    For,
+    Index,
+    Load,
+    Scalar,
+    Statement,
+    Store,
+)
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, float32, float64
 
@@ -125,6 +138,13 @@ def product_of(loop: Statement) -> Product | None:
         return None
     product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store)
     return product if _lies_along_memory(product) else None
+
+
+def block_columns(points: DimLike, dtype: DType) -> int:
+    """The columns of a block of a product."""
+    depth = min(points, CONTRACT_BLOCK) if isinstance(points, int) else CONTRACT_BLOCK
+    least = PANEL_BYTES // (CONTRACT_BLOCK * dtype.itemsize)
+    return max(min(PANEL_BYTES // (max(depth, 1) * dtype.itemsize), WIDEST_BLOCK) // least * least, least)
 
 
 class Side(NamedTuple):

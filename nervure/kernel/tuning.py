@@ -94,8 +94,11 @@ LEAST_TILED_COLUMNS = 256
 
 # -- matrix products -------------------------------------------------------------------------------------------
 
-BLOCK_COLUMN_BYTES = 512
-"""Bytes of a row of a panel: with the points of a block 256 KiB, half of a small second cache."""
+PANEL_BYTES = 1 << 18
+"""Bytes of a panel, half of a small second cache: 128 columns of float32 for all points of a block."""
+
+WIDEST_BLOCK = 512
+"""Columns of a task that has few points: its rows are stretches of memory long enough."""
 
 LONG_ROWS, LONG_ROW_COLUMNS = 12, 2048
 """Rows of a product that is as fast as memory, and the columns of its tasks: long stretches of each row are read."""
@@ -124,8 +127,8 @@ LEAST_PRODUCTS = 1 << 20
 LEAST_ROWS, PACKED_ROWS = 48, 240
 """Rows of a task that other threads may have as many of; and where each of them packs a panel."""
 
-EPILOGUE_ROWS = 512
-"""Rows of a task whose results wait in memory for what is computed of them: 256 KiB, half of a small second cache."""
+EPILOGUE_BYTES = 1 << 18
+"""Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
 
 UNSTOPPED = 20_000_000
 """Nanoseconds that a product may take which writes a variable in place: no interrupt ends it meanwhile."""

@@ -6,7 +6,7 @@ for every row and column.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis
->>> x, y = nv.Parameter(nv.float32, (240, 64)), nv.Parameter(nv.float32, (64, 512))
+>>> x, y = nv.Parameter(nv.float32, (240, 512)), nv.Parameter(nv.float32, (512, 512))
 >>> repetitions(nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)), OpAnalysis())
 [4, 1]
 """
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import OpAnalysis
-from nervure.kernel.routines import TYPES
-from nervure.kernel.tuning import BLOCK_COLUMN_BYTES, PACKED_ROWS, UNKNOWN_REPETITIONS
+from nervure.kernel.routines import TYPES, block_columns
+from nervure.kernel.tuning import PACKED_ROWS, UNKNOWN_REPETITIONS
 from nervure.ops.conversion import Convert
 from nervure.types.dim import DimLike, index, product
 
@@ -31,7 +31,7 @@ def repetitions(op: Op, ops: OpAnalysis) -> list[int | None]:
     sides = [index(kept[-1]) in own for own in axes] if kept else [True, True]
     if dtype not in TYPES or all(sides):
         return [count if isinstance(count, int) else None for count in others]
-    columns = BLOCK_COLUMN_BYTES // dtype.itemsize
+    columns = block_columns(product([structure.domain[d] for d in structure.reduced]), dtype)
     return [_blocks(count, PACKED_ROWS, UNKNOWN_REPETITIONS) if is_right else _blocks(count, columns, None)
             for count, is_right in zip(others, sides, strict=True)]
 

@@ -62,14 +62,13 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.routines import FEW_ROWS, Side, is_affine, product_of, sides_of
+from nervure.kernel.routines import FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.points import in_runs, with_one_index
 from nervure.kernel.tuning import (
-    BLOCK_COLUMN_BYTES,
     DIRECT_BYTES,
     DIRECT_ROWS,
-    EPILOGUE_ROWS,
+    EPILOGUE_BYTES,
     LEAST_PRODUCTS,
     LEAST_ROWS,
     LONG_ROW_COLUMNS,
@@ -142,7 +141,8 @@ class _Blocks:
         """How many rows and columns a task has, how many tasks there are, and where one begins."""
         rows, columns = self._rows.extent, self._columns.extent
         few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed()
-        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else BLOCK_COLUMN_BYTES // self._size)
+        block = block_columns(self._points, self._dtype)
+        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else block)
         across = _count(columns, self._width)
         others = product([*[loop.extent for loop in self._batch], across])
         self._height = _at_most(rows, self._most_rows(others))
@@ -162,7 +162,7 @@ class _Blocks:
         rows, points = self._rows.extent, self._points if isinstance(self._points, int) else CONTRACT_BLOCK
         most = TASK_PRODUCTS // max(self._width * points, 1)
         if not self._is_stored() or not isinstance(rows, int):
-            most = min(most, EPILOGUE_ROWS)
+            most = min(most, EPILOGUE_BYTES // (self._width * self._size))
         if isinstance(rows, int) and isinstance(others, int):
             shared = -(-rows * others // self._threads)
             least = PACKED_ROWS if self._is_packed() else LEAST_ROWS
