@@ -160,6 +160,16 @@ def test_multiples_of_a_product_are_computed_again_beside_it_and_not_stored():
         assert [type(value.op).__name__ for value in first.stored] == stored
 
 
+def test_what_is_cheap_behind_a_product_is_computed_from_what_is_dear():
+    """As in a GELU, whose derivative needs the square of its argument and x * (1 - x) of a sigmoid."""
+    x, y = [nv.Parameter(nv.float32, shape) for shape in ((64, 32), (32, 48))]
+    product = nv.ops.Contract(x, y, (0, 2), (2, 1), (0, 1)).output
+    gate = nv.ops.Sigmoid(product).output
+    made = [product, product * product, gate, gate * (gate.full(1) - gate)]
+    first, *_ = cluster(standard(nv.Function([nv.ops.Sum(value, [0]) for value in made], [x, y])))
+    assert [type(value.op).__name__ for value in first.stored] == ["Contract", "Sigmoid"]
+
+
 def test_few_long_rows_are_not_kept_in_one_step_with_what_follows_from_them():
     x = matrix(2, 1 << 20)
     total = nv.ops.Sum(x, [1])

@@ -66,7 +66,8 @@ class _Materialisation:
 
     def stored(self) -> set[Value]:
         """The values with memory, readers before what they read: what is computed again reads its operands. What surely
-        has memory is known before that: others may be computed from it.
+        has memory is known before that: others may be computed from it. So it is behind a product, whose first results
+        are dear, and those that follow from them cheap.
         """
         for step in self._steps:
             for reader in self._readers(step):
@@ -75,7 +76,7 @@ class _Materialisation:
         self._stored.update([value for value, outside in self._outside.items()
                              if any([reader.is_product for reader in outside]) and not self._is_cheap(value, outside)])
         for step in reversed(self._steps):
-            for op in reversed(step.ops):
+            for op in step.ops if _is_product(step) else reversed(step.ops):
                 for value in reversed(op.outputs):
                     self._decide(value)
         return self._stored
@@ -83,7 +84,7 @@ class _Materialisation:
     def _readers(self, step: Step) -> Iterator[_Reader]:
         """What a step reads, and how often."""
         ops = self._producers.ops
-        if isinstance(step, Loops) and step.has_contraction:
+        if _is_product(step):
             for op in step.ops:
                 counts = repetitions(op, ops) if ops.is_contraction(op) else ()
                 for operand, times in zip(op.operands, counts, strict=False):
@@ -148,8 +149,11 @@ class _Materialisation:
     def _is_of_each_point(self, value: Value) -> bool:
         """Whether a value has an element for each point of the loops of its step, or of the result of a product."""
         step = self._maker[value]
-        is_of_product = isinstance(step, Loops) and step.has_contraction
-        return step.level(value.op) is (Level.ROW if is_of_product else Level.FULL)
+        return step.level(value.op) is (Level.ROW if _is_product(step) else Level.FULL)
+
+
+def _is_product(step: Step) -> bool:
+    return isinstance(step, Loops) and step.has_contraction
 
 
 # -- between the runs over a row -----------------------------------------------------------------------------
