@@ -181,8 +181,8 @@ class _Blocks:
             return not (self._are_few_rows() and apart == 1)
         if isinstance(rows, int) and rows <= DIRECT_ROWS:
             return False
-        points = dim_min(self._points, CONTRACT_BLOCK)
-        return not (isinstance(apart, int) and isinstance(points, int) and apart * points * self._size <= DIRECT_BYTES)
+        points = _at_most(self._points, CONTRACT_BLOCK)
+        return not (isinstance(apart, int) and apart * points * self._size <= DIRECT_BYTES)
 
     def _are_few_rows(self) -> bool:
         """Whether the points of the right side may follow each other."""
