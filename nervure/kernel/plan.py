@@ -11,7 +11,7 @@ kernel rows: reads argument 0; writes root 0
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
-from nervure.kernel.schedule import schedule_kernel
+from nervure.kernel.schedule import schedule_apart, schedule_kernel
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage, StorageKind
 
@@ -155,7 +155,9 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
-    steps = [_planned(lowered, step, machine) for step in clusters for lowered in step.lower(memory)]
+    lasting = _lasting(function, memory)
+    steps = [planned for step in clusters for lowered in step.lower(memory)
+             for planned in _planned(lowered, step, memory, lasting, machine)]
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
@@ -171,17 +173,37 @@ def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> No
             flags.show(f"step {number} of {function.name}", print_kernel(step.lowered.kernel))
 
 
-def _planned(lowered: LoweredKernel | HostCall, step: Step, machine: Machine) -> PlanStep:
+def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Value]:
+    """The memory that stays as it is from call to call, unless somebody else writes it, with its value: of constants,
+    and of variables that the function does not write.
+    """
+    written = {variable for variable, _ in function.updates}
+    ops = [op for op in function.operations if isinstance(op, Constant)
+           or isinstance(op, ReadVariable) and op.variable not in written]
+    return {memory.places[op.value]: op.value for op in ops}
+
+
+def _planned(lowered: LoweredKernel | HostCall, step: Step, memory: BufferAssignment, lasting: Mapping[Storage, Value],
+             machine: Machine) -> list[PlanStep]:
+    """The steps of a plan for one that is lowered; what may be packed once for many calls is packed by one in front."""
     if isinstance(lowered, HostCall):
-        return HostStep(*lowered, step)
-    return KernelStep(_scheduled(lowered, machine), step)
-
-
-def _scheduled(lowered: LoweredKernel, machine: Machine) -> LoweredKernel:
-    """The kernel in its simplest form, its loops in order, with the memory of the buffers that are left."""
-    kernel = schedule_kernel(simplify_kernel(lowered.kernel), machine)
+        return [HostStep(*lowered, step)]
+    simple = simplify_kernel(lowered.kernel)
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
                         lowered.storages, strict=True))
+    stays = [buffer for buffer in simple.buffers if storages.get(buffer.name) in lasting]
+    apart = schedule_apart(simple, machine, stays)
+    if apart is None:
+        return [KernelStep(_with_memory(lowered, schedule_kernel(simple, machine), storages), step)]
+    first, rest = apart
+    source, panel = storages[first.buffers[0].name], first.buffers[1]
+    storages[panel.name] = memory.derived(panel.dtype, panel.size, source, lasting[source])
+    pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
+    return [KernelStep(pack, step), KernelStep(_with_memory(lowered, rest, storages), step)]
+
+
+def _with_memory(lowered: LoweredKernel, kernel: Kernel, storages: Mapping[str, Storage]) -> LoweredKernel:
+    """What was lowered as another kernel, with the memory of the buffers that are left."""
     kept = tuple([storages[buffer.name] for buffer in kernel.buffers if buffer.role != "scratch"])
     return lowered._replace(kernel=kernel, storages=kept)
 

@@ -22,6 +22,7 @@ the elements do.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
@@ -29,6 +30,7 @@ from nervure.kernel.ir import (
     Access,
     Apply,
     Body,
+    Buffer,
     Contract,
     For,
     Index,
@@ -39,7 +41,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64
 
 FEW_ROWS = 8
@@ -172,6 +174,12 @@ class Side(NamedTuple):
         """The load that it is, if it is one of a place that is affine in some indices: nothing has to be computed."""
         load = self.statements[0] if len(self.statements) == 1 else None
         return load if isinstance(load, Load) and is_affine(load, *indices) else None
+
+    def source(self, buffers: Collection[Buffer]) -> Buffer | None:
+        """The one of some buffers that it follows from alone, for all sizes of a call."""
+        read = {entry.buffer for entry in self.statements if isinstance(entry, Load)}
+        is_fixed = all([symbols(x) == index_symbols(x) for entry in self.statements for x in entry.dims])
+        return read.pop() if len(read) == 1 and read <= {*buffers} and is_fixed else None
 
 
 def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:

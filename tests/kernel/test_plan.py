@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nervure as nv
 from nervure.kernel.plan import HostStep, make_plan
+from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import standard
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import concrete, generic
@@ -52,3 +54,35 @@ def test_a_new_value_has_memory_of_its_own_where_something_may_fail_later():
     written = [number for number, entry in enumerate(plan.steps)
                if any([root in entry.written for root in plan.in_place])]
     assert not written or min(written) > max(checked)
+
+
+# -- weights that are packed apart ---------------------------------------------------------------------------------
+
+
+def panels(w, *more, dtype=nv.float32):
+    """The storages that are packed by a step of their own, where an argument is multiplied by w."""
+    x = nv.placeholder("R=100, K=40", dtype=dtype)
+    plan = make_plan(Loops().computation([nv.dot(x, w), *more], x).optimised)
+    return [storage for step in plan.steps for storage in step.written if storage.kind is StorageKind.DERIVED]
+
+
+def test_a_side_that_is_packed_and_follows_from_a_variable_or_a_constant_is_packed_apart():
+    panel, = panels(nv.variable("C=200, K=40", 0.5))
+    assert (panel.variable, panel.size) == (0, 40 * 200)
+    panel, = panels(nv.variable("K=40, C=200", 0.5, dtype=nv.bfloat16), dtype=nv.bfloat16)
+    assert (panel.variable, panel.dtype) == (0, nv.float32)
+    panel, = panels(nv.constant(np.ones((200, 40), np.float32), "C=200, K=40"))
+    assert panel.variable is None
+
+
+def test_a_side_is_not_packed_apart_where_it_is_read_as_it_lies_or_follows_from_more_than_one_variable():
+    w, scale = nv.variable("C=200, K=40", 0.5), nv.variable("C=200", 2.0)
+    assert panels(nv.variable("K=40, C=200", 0.5)) == []
+    assert panels(w * scale) == []
+
+
+def test_a_side_is_not_packed_apart_where_the_function_writes_the_variable():
+    w = nv.variable("C=200, K=40", 0.5)
+    assert panels(w, nv.assign(w, w * 2.0)) == []
+    other = nv.variable("C=200, K=40", 0.5)
+    assert len(panels(w, nv.assign(other, other * 2.0))) == 1

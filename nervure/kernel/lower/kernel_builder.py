@@ -78,6 +78,13 @@ class BufferAssignment:
         self.held[storage] = value
         return storage
 
+    def derived(self, dtype: DType, size: DimLike, source: Storage, value: Value) -> Storage:
+        """New memory for what follows from a variable, or from a constant, and that value."""
+        variable = source.number if source.kind is StorageKind.VARIABLE else None
+        storage = Storage(StorageKind.DERIVED, dtype, (size,), len(self.held), variable=variable)
+        self.held[storage] = value
+        return storage
+
 
 def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
     """Where memory has the element of a tensor of this shape, which may be another one of as many elements than its."""

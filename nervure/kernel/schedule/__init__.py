@@ -26,21 +26,21 @@ What runs in lanes is settled for one processor, when code is made for it:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.machine import Machine
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
-from nervure.kernel.schedule.matrix_products import with_matrix_products
+from nervure.kernel.schedule.matrix_products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
 from nervure.kernel.schedule.vectors import with_vectors
 
-__all__ = ["REWRITES", "schedule_kernel", "vectorise_kernel"]
+__all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 
 LOOP_ORDER = (
     with_matrix_products,     # blocks of a product stay in caches, tiles of it in registers
@@ -66,6 +66,19 @@ def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
     for rewrite in LOOP_ORDER:
         kernel = rewrite(kernel, machine)
     return kernel
+
+
+def schedule_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
+    """The same as two kernels, where a part of it follows from one of the buffers that are ``lasting``: the first puts
+    that part into its last buffer, and the second, which has one of the same name, does the rest.
+    """
+    apart = packed_apart(kernel, machine, lasting)
+    if apart is None:
+        return None
+    first, rest = apart
+    for rewrite in LOOP_ORDER[1:]:
+        rest = rewrite(rest, machine)
+    return first, rest
 
 
 def vectorise_kernel(kernel: Kernel, machine: Machine, least_bytes: Mapping[Buffer, int] | None = None) -> Kernel:

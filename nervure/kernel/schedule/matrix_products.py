@@ -39,7 +39,7 @@ kernel product(in x: f32[6000], in y: f32[3000], in b: f32[50], out z: f32[5000]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from nervure.kernel.ir import (
@@ -64,7 +64,8 @@ from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.routines import FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
-from nervure.kernel.schedule.points import in_runs, with_one_index
+from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
+from nervure.kernel.simplify.dead_code import without_unused_buffers
 from nervure.kernel.tuning import (
     DIRECT_BYTES,
     DIRECT_ROWS,
@@ -84,13 +85,26 @@ from nervure.types.dim import DimLike, dim_max, dim_min, product
 
 def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel in blocks, if it is the product of two matrices, or of many pairs of them."""
-    loop = kernel.sliced
-    found = None if loop is None else _blocks(nest_of(loop), machine)
+    found = _blocks(kernel, machine)
     return kernel if found is None else found.blocked(kernel)
 
 
-def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
-    """A nest as a product of matrices; None if it is none."""
+def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
+    """A product as two kernels in blocks: the first packs the whole right side from its first buffer into its second, a
+    panel that has the same name in the second kernel, which reads it. None where the right side is not packed, or
+    follows from more than one of the ``lasting`` buffers.
+    """
+    found = _blocks(kernel, machine, lasting)
+    if found is None or found.source is None:
+        return None
+    return found.packing(), without_unused_buffers(found.blocked(kernel))
+
+
+def _blocks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer] = ()) -> _Blocks | None:
+    """A kernel as a product of matrices; None if it is none."""
+    if kernel.sliced is None:
+        return None
+    nest = nest_of(kernel.sliced)
     *outer, columns = nest.loops
     loops = [entry for entry in nest.body if isinstance(entry, Loop)]
     if len(loops) != 1 or not isinstance(loops[0], Contract):
@@ -102,30 +116,36 @@ def _blocks(nest: Nest, machine: Machine) -> _Blocks | None:
     left, right = sides
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
-    return _Blocks(Nest(nest.loops, rest), contract, left, right, rows[-1] if rows else None, machine.threads)
+    return _Blocks(Nest(nest.loops, rest), contract, left, right, rows[-1] if rows else None, machine.threads, lasting)
 
 
 class _Blocks:
     """A product that is cut into blocks. Its nest is without the contraction."""
 
+    source: Buffer | None
+    _packed_apart: Buffer | None
     _panel: Buffer | None
     _left_panel: Buffer | None
     _tile: Buffer | None
     _waiting: Buffer | None
 
     def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, rows: For | None,
-                 threads: int) -> None:
+                 threads: int, lasting: Collection[Buffer]) -> None:
         self._threads = threads
         self._contract, self._left, self._right = contract, left, right
         self._dtype, self._size = contract.result.dtype, contract.result.dtype.itemsize
         self._rest, (self._point, self._points) = nest.body, contract.indices[0]
         number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
                           for index, _ in entry.indices])
-        self._task, self._block, self._group, self._run = [LoopIndex(number + each) for each in range(4)]
-        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 4), 1, ())
+        self._task, self._block, self._group, self._run, self._strip = [LoopIndex(number + each) for each in range(5)]
+        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 5), 1, ())
         self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
         self._cut()
-        self._panel = self._left_panel = self._tile = self._waiting = None
+        self._packed = right
+        self.source = self._source(lasting)
+        self._packed_apart = self._panel = self._left_panel = self._tile = self._waiting = None
+        if self.source is not None:
+            self._right, self._packed_apart = self._read_apart()
         if self._is_packed():
             depth = _at_most(self._points, CONTRACT_BLOCK)
             self._panel = Buffer("panel", self._dtype, depth * self._width, "scratch")
@@ -149,10 +169,12 @@ class _Blocks:
         down = _count(rows, self._height)
         self._tasks = product([others, down])
         number: DimLike = self._task.dim
-        number, first_column = number // across, number % across * self._width
+        number, strip = number // across, number % across
+        first_column = strip * self._width
         number, first_row = number // down, number % down * self._height
         self._moved: dict[LoopIndex, DimLike] = {self._columns.index: first_column + self._columns.index.dim,
-                                                 self._rows.index: first_row + self._rows.index.dim}
+                                                 self._rows.index: first_row + self._rows.index.dim,
+                                                 self._strip: strip}
         for loop in reversed(self._batch):
             number, self._moved[loop.index] = number // loop.extent, number % loop.extent
         self._wide, self._high = dim_min(self._width, columns - first_column), dim_min(self._height, rows - first_row)
@@ -205,6 +227,52 @@ class _Blocks:
                 and store.combine is None and is_affine(store, self._rows.index, self._columns.index)
                 and store.address.step(self._columns.index) == 1)
 
+    # -- a panel of all tasks ----------------------------------------------------------------------------------
+
+    def _source(self, lasting: Collection[Buffer]) -> Buffer | None:
+        """The buffer from which the whole right side is packed, if it is."""
+        extents = [self._columns.extent, self._points, *[loop.extent for loop in self._own_batch()]]
+        is_fixed = all([isinstance(extent, int) for extent in extents])
+        return self._right.source(lasting) if is_fixed and self._is_packed() else None
+
+    def _read_apart(self) -> tuple[Side, Buffer]:
+        """The right side in strips that are as wide as a task, row by row; one after the other, matrix by matrix."""
+        assert isinstance(self._points, int)
+        depth, strips = self._points, _count(self._columns.extent, self._width)
+        # A column moves the place by 1, and so by a row of the strip with each strip that is behind it.
+        steps: dict[LoopIndex, DimLike] = {
+            self._point: self._width, self._columns.index: 1, self._strip: (depth - 1) * self._width}
+        size = strips * depth * self._width
+        for loop in reversed(self._own_batch()):
+            steps[loop.index], size = size, size * loop.extent
+        result, panel = Variable(self._dtype), Buffer("packed", self._dtype, size, "in")
+        return Side((Load(result, panel, Address(0, tuple(steps.items()))),), result), panel
+
+    def _own_batch(self) -> list[For]:
+        """The loops over matrices of the right side."""
+        return [loop for loop in self._batch if self._packed.mentions(loop.index)]
+
+    def packing(self) -> Kernel:
+        """The kernel that packs the right side, in tasks of a block of points of a strip each."""
+        load, = self._right.statements
+        assert isinstance(load, Load) and self.source is not None
+        column, panel = self._columns, replace(load.buffer, role="out")
+        blocks, strips = _count(self._points, CONTRACT_BLOCK), _count(column.extent, self._width)
+        number, start = self._task.dim // blocks, self._task.dim % blocks * CONTRACT_BLOCK
+        number, strip = number // strips, number % strips
+        moved: dict[LoopIndex, DimLike] = {
+            self._strip: strip, column.index: strip * self._width + column.index.dim}
+        for loop in reversed(self._own_batch()):
+            number, moved[loop.index] = number // loop.extent, number % loop.extent
+        block = start, dim_min(CONTRACT_BLOCK, self._points - start)
+        place = load.address.substitute({**moved, self._point: start + self._point.dim})
+        runs = in_runs(self._packed, self._point, self._points, self._run)
+        along = column.index, dim_min(self._width, column.extent - strip * self._width)
+        pack = self._packing(self._packed, runs, Load(load.result, panel, place), block, along, moved)
+        tasks = product([*[loop.extent for loop in self._own_batch()], strips, blocks])
+        scratch = () if self._waiting is None else (self._waiting,)
+        return Kernel("pack", (self.source, panel, *scratch), (For(self._task, tasks, pack, parallel=True),), ())
+
     # -- statements ------------------------------------------------------------------------------------------
 
     def blocked(self, kernel: Kernel) -> Kernel:
@@ -217,8 +285,8 @@ class _Blocks:
             body.append(For(self._block, dim_max(blocks - 1, 0), more))
         if self._tile is not None:
             body.append(self._epilogue(self._tile))
-        scratch = (self._tile, self._panel, self._left_panel, self._waiting)
-        return replace(kernel, buffers=(*kernel.buffers, *[buffer for buffer in scratch if buffer is not None]),
+        own = (self._packed_apart, self._tile, self._panel, self._left_panel, self._waiting)
+        return replace(kernel, buffers=(*kernel.buffers, *[buffer for buffer in own if buffer is not None]),
                        body=(For(self._task, self._tasks, tuple(body), parallel=True),))
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
@@ -256,17 +324,23 @@ class _Blocks:
         else:
             place = Address(0, ((self._point, self._width if panel is self._panel else PANEL_ROWS), (along[0], 1)))
         load = Load(Variable(self._dtype), panel, place)
+        return load, self._packing(side, runs, load, block, along, moved)
+
+    def _packing(self, side: Side, runs: Runs | None, load: Load, block: tuple[DimLike, DimLike],
+                 along: tuple[LoopIndex, DimLike], moved: Mapping[LoopIndex, DimLike]) -> Body:
+        """What stores a block of a side to where it is loaded from, in its runs if there are such."""
+        start, points = block
         if runs is None:
             moved = {**moved, self._point: start + self._point.dim}
-            return load, self._packing(side, load, points, along, moved)
+            return self._copying(side, load, points, along, moved)
         moved = {**moved, self._run: start // runs.length + self._run.dim}
-        inside = replace(load, address=place.substitute({self._point: self._run.dim * runs.length + self._point.dim}))
-        packing = self._packing(runs.side, inside, runs.length, along, moved)
-        return load, (For(self._run, points // runs.length, packing),)
+        place = load.address.substitute({self._point: self._run.dim * runs.length + self._point.dim})
+        copying = self._copying(runs.side, replace(load, address=place), runs.length, along, moved)
+        return (For(self._run, points // runs.length, copying),)
 
-    def _packing(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
+    def _copying(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
                  moved: Mapping[LoopIndex, DimLike]) -> Body:
-        """What stores a side to where it is loaded from. It is read along memory; where that crosses the panel, it is
+        """The same of points in which a side is affine. It is read along memory; where that crosses the panel, it is
         transposed, and waits in between if it has to be computed.
         """
         body, (value,) = fresh_copy(side.statements, (side.value,), moved)
@@ -274,8 +348,9 @@ class _Blocks:
         follows_points, turned = side.follows(self._point, along[0]), load.address.step(self._point) == 1
         is_crossing = follows_points and not turned
         if is_crossing and side.element(along[0], self._point) is None:
-            self._waiting = self._waiting or Buffer("waiting", self._dtype, load.buffer.size, "scratch")
-            place = Address(0, ((along[0], _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
+            depth = _at_most(self._points, CONTRACT_BLOCK)
+            self._waiting = self._waiting or Buffer("waiting", self._dtype, depth * self._width, "scratch")
+            place = Address(0, ((along[0], depth), (self._point, 1)))
             wait = For(*along, (For(*rows, (*body, Store(self._waiting, place, value)), vector=True),))
             again = Load(Variable(self._dtype), self._waiting, place)
             store = Store(load.buffer, load.address, again.result)

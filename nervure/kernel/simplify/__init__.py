@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import Access, Kernel, walk
+from nervure.kernel.ir import Kernel
 from nervure.kernel.simplify.addresses import with_affine_addresses
 from nervure.kernel.simplify.common_subexpressions import with_shared_scalars
-from nervure.kernel.simplify.dead_code import without_dead_statements
+from nervure.kernel.simplify.dead_code import without_dead_statements, without_unused_buffers
 from nervure.kernel.simplify.folding import with_folded_scalars
 from nervure.kernel.simplify.hoisting import with_checks_outside
 from nervure.kernel.simplify.loops import with_collapsed_loops, without_unit_loops
@@ -52,5 +52,4 @@ def simplify_kernel(kernel: Kernel) -> Kernel:
     body = kernel.body
     for rewrite in REWRITES:
         body = rewrite(body)
-    touched = {statement.buffer for statement in walk(body) if isinstance(statement, Access)}
-    return replace(kernel, buffers=tuple([buffer for buffer in kernel.buffers if buffer in touched]), body=body)
+    return without_unused_buffers(replace(kernel, body=body))

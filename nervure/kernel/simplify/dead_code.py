@@ -11,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nervure.kernel.ir import (
+    Access,
     Body,
     Check,
     Contract,
     Definition,
     Fold,
     For,
+    Kernel,
     Loop,
     Reduce,
     Scalar,
@@ -30,6 +32,12 @@ from nervure.kernel.ir import (
 def without_dead_statements(body: Body) -> Body:
     """Statements that have an effect or whose result such a statement needs; so for each result of a reduction."""
     return _Living().block(body)
+
+
+def without_unused_buffers(kernel: Kernel) -> Kernel:
+    """The kernel with the buffers that something touches."""
+    touched = {statement.buffer for statement in walk(kernel.body) if isinstance(statement, Access)}
+    return replace(kernel, buffers=tuple([buffer for buffer in kernel.buffers if buffer in touched]))
 
 
 class _Living:
