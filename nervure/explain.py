@@ -182,7 +182,7 @@ def _plain(entry: object) -> Any:
 def _text(found: Explanation) -> str:
     """A block for each step, then the memory of a call, then the machine; no line ends with a space."""
     blocks = [_head(found), *[_step(found, step) for step in found.steps]]
-    if found.report.temporaries or found.report.in_place:
+    if found.report.temporaries or found.report.in_place or found.report.panels:
         blocks.append(_memory(found.report))
     if found.limits is not None:
         threads, moved, computed = found.limits
@@ -260,6 +260,8 @@ def _memory(report: CompilationReport) -> str:
         together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
         parts.append(f"  {_amount(report.apart_bytes)} bytes if each had its own{together}")
     parts.extend([f"  {name} is updated in place" for name in report.in_place])
+    parts.extend([f"  {entry.name} is kept between calls: {_amount(entry.bytes)} bytes, packed "
+                  f"{entry.runs} time{'s' * (entry.runs != 1)} so far" for entry in report.panels])
     return "\n".join(parts)
 
 

@@ -114,6 +114,8 @@ debug = _switch("debug", "", "what is printed while compiling: 'passes', the nam
                              "'llvm', 'asm'; several with commas")
 load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, that a file to be loaded may have")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
+panel_limit = _switch("panel_limit", 1_000_000_000, "bytes that weights which are packed once for many calls may take "
+                      "together; others are packed in each call")
 threads = _switch("threads", 0, "threads that one call may use; 0 stands for all cores that the process may use")
 transformer = _switch("transformer", "", "what nv.transformers.default() makes; '' stands for the best one here")
 wait_limit = _switch("wait_limit", 10, "seconds that a call waits for one that is inside of a host function, which may "

@@ -76,7 +76,8 @@ def _accesses(statements: Sequence[Statement], lane: LoopIndex | None) -> Iterat
         if isinstance(statement, Load | Store) and statement.buffer.role != "scratch":
             yield statement, _is_far(statement.address, lane)
         elif isinstance(statement, For):
-            yield from _accesses(statement.body, statement.index if statement.vector else lane)
+            inside = _accesses(statement.body, statement.index if statement.vector else lane)
+            yield from inside if statement.routine is None else [(access, False) for access, _ in inside]
         elif isinstance(statement, Reduce | Fold | Contract):
             yield from _accesses(statement.body, lane or statement.indices[-1][0])
 

@@ -100,6 +100,9 @@ PANEL_BYTES = 1 << 18
 WIDEST_BLOCK = 512
 """Columns of a task that has few points: its rows are stretches of memory long enough."""
 
+KEPT_SHARE = 2
+"""Times that a panel kept between calls is narrower: of many points it has the columns of a main tile."""
+
 LONG_ROWS, LONG_ROW_COLUMNS = 12, 2048
 """Rows of a product that is as fast as memory, and the columns of its tasks: long stretches of each row are read."""
 

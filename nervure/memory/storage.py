@@ -27,7 +27,7 @@ class StorageKind(StrEnum):
     VARIABLE = "variable"       # the value at entry
     ROOT = "root"               # a result, or the new value of a variable
     TEMPORARY = "temporary"     # for the time of a call
-    DERIVED = "derived"         # the same, and all that is in it follows from one variable at entry
+    DERIVED = "derived"         # the same, or for longer: what follows from one variable at entry, or from a constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class Storage:
     """Memory for a tensor; ``number`` says which one of its kind it is in its function.
 
     The elements lie row-major, or as the ``layout`` says. What is derived (weights packed for a kernel) is the same for
-    as long as the cell of ``variable``, a number too, keeps its version; a runtime may make it anew in each call.
+    as long as the cell of ``variable``, a number too, keeps its version, and of a constant for good; a runtime may keep
+    it, or make it anew in each call.
     """
 
     kind: StorageKind

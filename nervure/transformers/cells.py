@@ -12,12 +12,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import threading
 import warnings
 from collections import deque
 from collections.abc import Sequence
-from weakref import WeakKeyDictionary, WeakSet
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -31,18 +33,25 @@ from nervure.transformers.arguments import as_array
 class Cell:
     """The value of one variable on one transformer.
 
-    ``array`` is never written: a new value takes its place, and ``version`` is raised. So what holds an old
-    value keeps it, and what is derived from a value is valid as long as the version is the same. ``lock``
-    is held while either changes.
+    ``array`` is never written where others may hold it: a new value takes its place. With each new value ``version``
+    is raised, the number in ``stamp``, which native code reads and raises, too. So what holds an old value keeps it,
+    and what is derived from a value is valid as long as the version is the same. ``derived`` is such, by keys of those
+    who use it, and as long as they do. ``lock`` is held while any of this changes.
     """
 
-    __slots__ = ("type", "name", "array", "version", "lock")
+    __slots__ = ("type", "name", "array", "stamp", "derived", "lock")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
         self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
         self.array: np.ndarray = variable.initial_value()
-        self.version = 0
+        self.stamp = ctypes.c_int64(0)
+        self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+
+    @property
+    def version(self) -> int:
+        """How many values it has had before this one."""
+        return self.stamp.value
 
     def get(self) -> np.ndarray:
         """A copy of the value."""
@@ -64,16 +73,16 @@ class Cell:
         """Takes over an array that nobody else will write, of the variable's type. The caller holds
         ``lock``.
         """
-        self.array = array
-        self.version += 1
+        store_together([self], [array])
 
 
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
     replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between
     versions = [cell.version + 1 for cell in cells]
+    stamps = [cell.stamp for cell in cells]
     deque(itertools.chain(map(setattr, cells, itertools.repeat("array"), arrays),
-                          map(setattr, cells, itertools.repeat("version"), versions)), maxlen=0)
+                          map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)
     del replaced
 
 

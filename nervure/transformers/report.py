@@ -120,11 +120,24 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """Memory that is kept between calls: what follows from one version of a variable, or from a constant (``source`` is
+    None). ``runs`` counts how often it was made for all that share it.
+    """
+
+    name: str
+    type: str
+    source: str | None
+    bytes: Count
+    runs: int
+
+
+@dataclass(frozen=True)
 class CompilationReport(Identity):
     """The steps of an executable in order, and its memory.
 
     ``apart_bytes`` is what temporaries would take each for itself, ``together_bytes`` the block that they share;
-    ``in_place`` names the variables that are updated where they lie.
+    ``in_place`` names the variables that are updated where they lie; ``panels`` are kept between calls.
     """
 
     name: str
@@ -135,6 +148,7 @@ class CompilationReport(Identity):
     apart_bytes: Count = 0
     together_bytes: int | None = 0
     in_place: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
 
 
 class Limits(NamedTuple):

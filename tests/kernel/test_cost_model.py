@@ -6,7 +6,9 @@ import pytest
 
 import nervure as nv
 from nervure import ops
-from nervure.kernel.cost_model import work
+from nervure.kernel.cost_model import nanoseconds_per_point, work
+from nervure.kernel.machine import GENERIC
+from nervure.kernel.parser import parse_kernel
 from nervure.kernel.plan import make_plan
 
 N = nv.dim("N", min=1)
@@ -63,3 +65,17 @@ def test_width_is_of_the_widest_float():
 def test_nothing_is_nothing():
     x = matrix(N)
     assert works([x + x], [x], N=0) == [(0, 0, 4)]
+
+
+def test_a_transpose_moves_whole_lines():
+    text = """
+kernel pack(in x: f32[6400], out y: f32[6400]):
+  for i < 80 as transpose:
+    for j < 80 vector:
+      v0 = x[i + 80*j]
+      y[80*i + j] = v0
+"""
+    transpose = parse_kernel(text)
+    apart = parse_kernel(text.replace(" as transpose", ""))
+    assert nanoseconds_per_point(transpose, GENERIC) == 8 * GENERIC.byte_from_memory
+    assert nanoseconds_per_point(apart, GENERIC) > GENERIC.element_apart

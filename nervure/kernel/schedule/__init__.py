@@ -69,8 +69,8 @@ def schedule_kernel(kernel: Kernel, machine: Machine) -> Kernel:
 
 
 def schedule_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> tuple[Kernel, Kernel] | None:
-    """The same as two kernels, where a part of it follows from one of the buffers that are ``lasting``: the first puts
-    that part into its last buffer, and the second, which has one of the same name, does the rest.
+    """The same as two kernels, where a part of it follows from one of the ``lasting`` buffers: the first makes that
+    part of its first buffer and puts it into its second; the other kernel, which has one of that name, does the rest.
     """
     apart = packed_apart(kernel, machine, lasting)
     if apart is None:

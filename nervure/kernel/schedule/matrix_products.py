@@ -70,6 +70,7 @@ from nervure.kernel.tuning import (
     DIRECT_BYTES,
     DIRECT_ROWS,
     EPILOGUE_BYTES,
+    KEPT_SHARE,
     LEAST_PRODUCTS,
     LEAST_ROWS,
     LONG_ROW_COLUMNS,
@@ -140,9 +141,9 @@ class _Blocks:
         self._task, self._block, self._group, self._run, self._strip = [LoopIndex(number + each) for each in range(5)]
         self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 5), 1, ())
         self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
-        self._cut()
         self._packed = right
         self.source = self._source(lasting)
+        self._cut()
         self._packed_apart = self._panel = self._left_panel = self._tile = self._waiting = None
         if self.source is not None:
             self._right, self._packed_apart = self._read_apart()
@@ -161,7 +162,7 @@ class _Blocks:
         """How many rows and columns a task has, how many tasks there are, and where one begins."""
         rows, columns = self._rows.extent, self._columns.extent
         few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed()
-        block = block_columns(self._points, self._dtype)
+        block = block_columns(self._points, self._dtype) // (1 if self.source is None else KEPT_SHARE)
         self._width = _at_most(columns, LONG_ROW_COLUMNS if few else block)
         across = _count(columns, self._width)
         others = product([*[loop.extent for loop in self._batch], across])
@@ -187,7 +188,7 @@ class _Blocks:
             most = min(most, EPILOGUE_BYTES // (self._width * self._size))
         if isinstance(rows, int) and isinstance(others, int):
             shared = -(-rows * others // self._threads)
-            least = PACKED_ROWS if self._is_packed() else LEAST_ROWS
+            least = PACKED_ROWS if self._is_packed() and self.source is None else LEAST_ROWS
             most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
         if isinstance(rows, int):
             most = -(-rows // -(-rows // max(most, 1)))  # tasks of about the same length
@@ -395,8 +396,9 @@ def _count(extent: DimLike, block: int) -> DimLike:
 # -- explanations --------------------------------------------------------------------------------------------
 
 
-def described_products(kernel: Kernel) -> tuple[str, ...]:
-    """How the matrix product of a kernel is cut, for people; nothing where it has none.
+def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None) -> tuple[str, ...]:
+    """How the matrix product of a kernel is cut, for people; nothing where it has none. ``apart`` says of panels that
+    other kernels make when they do.
 
     >>> from nervure.kernel.parser import parse_kernel
     >>> described_products(parse_kernel('''
@@ -415,22 +417,24 @@ def described_products(kernel: Kernel) -> tuple[str, ...]:
     products = [product for entry in walk(kernel.body) if (product := product_of(entry)) is not None]
     if not products or kernel.sliced is None:
         return ()
-    packing = {side: _packing(kernel, load) for side, load in (
-        ("left", products[0].left), ("right", products[0].right)) if load.buffer.role == "scratch"}
-    told = [f"the {side} side is packed: {why}" for side, why in packing.items()]
+    packed: dict[Buffer, str] = {**(apart or {})}
+    packed |= {entry.buffer: f": {_packing(kernel, entry.buffer)}" for entry in walk(kernel.body)
+               if isinstance(entry, Load) and entry.buffer.role == "scratch"}
+    told = [f"the {side} side is packed{packed[load.buffer]}" for side, load in (
+        ("left", products[0].left), ("right", products[0].right)) if load.buffer in packed]
     if len(told) < 2:
         told.append("both sides are read where they lie" if not told else "the other is read where it lies")
     return (f"tasks: {kernel.sliced.extent}; {'; '.join(told)}",)
 
 
-def _packing(kernel: Kernel, load: Load) -> str:
+def _packing(kernel: Kernel, panel: Buffer) -> str:
     """Why the side that is loaded from a panel is packed."""
     for outer in walk(kernel.body):
         inner = outer.body[0] if isinstance(outer, For) and len(outer.body) == 1 else None
         store = inner.body[-1] if isinstance(inner, For) and inner.body else None
         if not isinstance(outer, For) or not isinstance(inner, For) or not isinstance(store, Store):
             continue
-        if store.buffer is load.buffer:
+        if store.buffer is panel:
             source = inner.body[0]
             if len(inner.body) > 2 or not isinstance(source, Load):
                 functions = [entry.function for entry in inner.body if isinstance(entry, Apply)]

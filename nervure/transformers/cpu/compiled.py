@@ -13,7 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from nervure.memory.arena import Interval, pack
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.memory_estimate import MemoryEstimate, numbers
 from nervure.types.dim import DimLike
@@ -77,13 +77,21 @@ class CompiledFunction:
         return lives
 
     @property
+    def packs(self) -> dict[int, int]:
+        """The kernels that make what is derived, and its storages, by numbers."""
+        return {number: storage for number, kernel in enumerate(self.kernels) for storage in kernel.writes
+                if self.storages[storage].kind is StorageKind.DERIVED}
+
+    @property
     def written_variables(self) -> set[int]:
         """The numbers of the variables that are written in place."""
         return {self.storages[variable].number for _, variable in self.in_place}
 
-    def arena(self, bindings: Bindings) -> tuple[dict[int, int], int]:
-        """The offsets of what a call makes for itself in one block, and the bytes that it takes together."""
-        lives = self.lives
+    def arena(self, bindings: Bindings, kept: Collection[int] = ()) -> tuple[dict[int, int], int]:
+        """The offsets of what a call makes for itself in one block, and the bytes that it takes together. The storages
+        that are ``kept`` between calls have memory elsewhere.
+        """
+        lives = {storage: life for storage, life in self.lives.items() if storage not in kept}
         offsets, total = pack([Interval(first, last, byte_size(self.storages[storage], bindings))
                                for storage, (first, last) in lives.items()])
         return dict(zip(lives, offsets, strict=True)), total
@@ -94,8 +102,23 @@ class CompiledFunction:
         pairs = [storage for pair in self.in_place for storage in pair]
         layouts = [(storage.layout, storage.shape) for storage in self.storages if storage.layout is not None]
         return (all([_is_sound(kernel, count) for kernel in self.kernels]) and _name(self.roots, count)
-                and _name(pairs, count) and self.memory.is_sound()
+                and _name(pairs, count) and self.memory.is_sound() and self._has_sound_packs()
                 and all([layout.rank == len(shape) for layout, shape in layouts]))
+
+    def _has_sound_packs(self) -> bool:
+        """Whether what is derived follows from its variable, or else from a constant, which the function leaves as they
+        are, and from nothing else: no call, no size.
+        """
+        new_values = {variable for root, variable in self.in_place}
+        for number, storage in self.packs.items():
+            kernel, derived = self.kernels[number], self.storages[storage]
+            sources = [self.storages[each] for each in kernel.reads]
+            kind = StorageKind.CONSTANT if derived.variable is None else StorageKind.VARIABLE
+            if (kernel.writes != (storage,) or [source.kind for source in sources] != [kind]
+                    or derived.variable not in (None, sources[0].number) or not new_values.isdisjoint(kernel.reads)
+                    or not all([isinstance(x, int) for x in (*kernel.launch.sizes, kernel.launch.extent)])):
+                return False
+        return True
 
 
 def _is_sound(kernel: CompiledKernel, count: int) -> bool:

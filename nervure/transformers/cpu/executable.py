@@ -20,7 +20,7 @@ from nervure.ir.variable import Variable
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
-from nervure.transformers.cpu.loaded import LoadedFunction, plain
+from nervure.transformers.cpu.loaded import LoadedFunction, Panels, plain
 from nervure.transformers.memory_estimate import check_fits
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class CpuExecutable(Executable):
                  compilation: Compilation | None = None) -> None:
         super().__init__(function, transformer)
         self._gate, self._loaded, self._compilation = gate, loaded, compilation
+        self._panels: Panels | None = None
         self._fast: runtime.FastEntry | None = None
         self._call: Callable[..., tuple[np.ndarray, ...]] | None = None
 
@@ -71,9 +72,10 @@ class CpuExecutable(Executable):
             check_fits(self.optimised, bindings, self.compilation.plan.stored)
 
     def specialise(self, bindings: Bindings) -> runtime.Program:
-        program = self._loaded.program(bindings)
+        cells = self.transformer.cells.of(self._variables)
+        self._panels = self._loaded.panels(cells)
+        program = self._loaded.program(bindings, self._panels)
         if self._fast is None:
-            cells = self.transformer.cells.of(self._variables)
             self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
             self._call = self._fast.function(super().__call__)
         self._fast.add(program)
@@ -110,7 +112,7 @@ class CpuExecutable(Executable):
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         from nervure.transformers.cpu.inspect.report import report_of
 
-        return report_of(self.compilation, self.transformer.target, bindings)
+        return report_of(self.compilation, self.transformer.target, bindings, self._panels)
 
     def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
                    repeat: int) -> Times:
@@ -118,9 +120,11 @@ class CpuExecutable(Executable):
         from nervure.transformers.cpu.runtime.cores import threads
 
         results = self._specialised(bindings).make_results()
-        values = [states[variable] for variable in self.optimised.variables]
-        times = time_steps(self.compilation.loaded, bindings, arguments, results, values, repeat,
-                           lambda status: self._fail(status, arguments, states))
+        loaded, variables = self.compilation.loaded, self.optimised.variables
+        values = [states[variable] for variable in variables]
+        times = time_steps(loaded, bindings, arguments, results, values, repeat,
+                           lambda status: self._fail(status, arguments, states),
+                           loaded.panels(self.transformer.cells.of(variables)))
         return times._replace(limits=measured_limits(self.transformer.target, threads(flags.threads)))
 
     def _failed_fast(self, status: runtime.Status, arguments: Sequence[np.ndarray]) -> None:

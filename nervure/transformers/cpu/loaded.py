@@ -18,17 +18,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from nervure.ir.function import Function
 from nervure.memory.storage import StorageKind
 from nervure.transformers.binding import Bindings
+from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.cache.loader import Library
-from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel
+from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, byte_size
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import compile_dim
+
+Panels = Mapping[int, runtime.Panel]
+"""Panels by the numbers of the storages that they are the memory of."""
 
 _Number = Callable[[Mapping[str, int]], int]
 
@@ -51,25 +56,49 @@ class LoadedFunction:
         self._function, self._constants = function, [plain(array) for array in constants]
         self._in_place = dict(compiled.in_place)
         own = [root for root in compiled.roots if root not in self._in_place]
+        self._panels: WeakValueDictionary[tuple[object, ...], runtime.Panel] = WeakValueDictionary()  # of constants
         self._results = {root: number for number, root in enumerate(own)}  # the caller's, then new values
 
-    def program(self, bindings: Bindings) -> runtime.Program:
-        """The program for one binding of the symbols."""
-        offsets, arena_bytes = self.compiled.arena(bindings)
-        return runtime.Program(self.steps(bindings), self.buffers(offsets), arena_bytes, self._arguments(bindings),
-                               self._new_arrays(bindings), self._variables())
+    def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.Panel]:
+        """The panels that there is room for, by the numbers of their storages. Those of a variable are kept by its
+        cell, for all functions that pack it by the same code for the same sizes; those of constants here.
+        """
+        found = {storage: self._panel(self.compiled.kernels[number], storage, cells)
+                 for number, storage in self.compiled.packs.items()}
+        return {storage: panel for storage, panel in found.items() if panel is not None}
 
-    def steps(self, bindings: Bindings) -> list[runtime.Step]:
+    def _panel(self, kernel: CompiledKernel, number: int, cells: Sequence[Cell]) -> runtime.Panel | None:
+        storage = self.compiled.storages[number]
+        size = byte_size(storage, {})
+        if storage.variable is None:
+            return runtime.panel_of(self._panels, (number,), size, runtime.CONSTANT)
+        cell = cells[storage.variable]
+        key = kernel.key, kernel.launch.sizes, kernel.launch.extent, size
+        return runtime.panel_of(cell.derived, key, size, cell.stamp)
+
+    def program(self, bindings: Bindings, panels: Panels | None = None) -> runtime.Program:
+        """The program for one binding of the symbols. What is derived and has no panel is made in each call."""
+        panels = panels or {}
+        offsets, arena_bytes = self.compiled.arena(bindings, panels)
+        return runtime.Program(self.steps(bindings, panels), self.buffers(offsets, panels), arena_bytes,
+                               self._arguments(bindings), self._new_arrays(bindings), self._variables())
+
+    def steps(self, bindings: Bindings, panels: Panels) -> list[runtime.Step]:
         """The steps, whose buffers are numbered as in ``buffers``."""
-        return [code.step(bindings) for code in self.codes]
+        steps = [code.step(bindings) for code in self.codes]
+        for number, storage in self.compiled.packs.items():
+            steps[number] = steps[number]._replace(panel=panels.get(storage))
+        return steps
 
-    def buffers(self, offsets: Mapping[int, int]) -> list[runtime.Buffer]:
+    def buffers(self, offsets: Mapping[int, int], panels: Panels) -> list[runtime.Buffer]:
         """The places of the storages, given the offsets of temporaries in the arena."""
-        return [self._buffer(self._in_place.get(number, number), offsets)
+        return [self._buffer(self._in_place.get(number, number), offsets, panels)
                 for number in range(len(self.compiled.storages))]
 
-    def _buffer(self, number: int, offsets: Mapping[int, int]) -> runtime.Buffer:
+    def _buffer(self, number: int, offsets: Mapping[int, int], panels: Panels) -> runtime.Buffer:
         storage = self.compiled.storages[number]
+        if number in panels:
+            return runtime.panel(panels[number])
         if storage.kind is StorageKind.ARGUMENT:
             return runtime.argument(storage.number)
         if storage.kind is StorageKind.VARIABLE:

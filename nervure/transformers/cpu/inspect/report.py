@@ -29,11 +29,13 @@ from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
 from nervure.transformers.cpu.compile.compiler import assembly
+from nervure.transformers.cpu.loaded import Panels
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.report import (
     CompilationReport,
     Count,
     Line,
+    Panel,
     Place,
     Step,
     Temporary,
@@ -45,14 +47,21 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import evaluate
 
 
-def report_of(compilation: Compilation, target: Target, bindings: Bindings | None) -> CompilationReport:
-    """The report of a compiled function; ``target`` is what it was compiled for."""
-    return _Reporting(compilation, target, bindings).report()
+def report_of(compilation: Compilation, target: Target, bindings: Bindings | None,
+              panels: Panels | None = None) -> CompilationReport:
+    """The report of a compiled function; ``target`` is what it was compiled for, ``panels`` are those of its last
+    program. Before there is one all are reckoned to find room.
+    """
+    return _Reporting(compilation, target, bindings, panels).report()
 
 
 class _Reporting:
-    def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None) -> None:
+    def __init__(self, compilation: Compilation, target: Target, bindings: Bindings | None,
+                 panels: Panels | None) -> None:
         self._texts, self._compiled = compilation.texts, compilation.loaded.compiled
+        packed = self._compiled.packs.values()
+        self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
+        self._kept = {self._compiled.storages[number] for number in self._runs}
         self._target, self._bindings = target, bindings
         self._plan = plan = compilation.plan
         self._function = plan.function
@@ -67,8 +76,9 @@ class _Reporting:
         return CompilationReport(
             self._function.name, "cpu", tuple((bindings or {}).items()),
             tuple([self._step(number) for number in range(len(plan.steps))]), temporaries,
-            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings)[1],
-            tuple([self._variable(variable.number) for variable in plan.in_place.values()]))
+            _sum(temporaries), None if bindings is None else self._compiled.arena(bindings, self._runs)[1],
+            tuple([self._variable(variable.number) for variable in plan.in_place.values()]),
+            tuple([self._panel(self._compiled.storages[number], runs) for number, runs in self._runs.items()]))
 
     def _numbered(self, stored: Mapping[Value, Sequence[Reason]]) -> dict[Value, list[str]]:
         """Why values are in memory; steps are named by the first of their kernels, those without one by nothing."""
@@ -99,7 +109,20 @@ class _Reporting:
         return Step(number, "kernel", kernel.name, self._lines(step.cluster, kernel.origins),
                     self._places(step.read), self._places(step.written, step.cluster),
                     done and done.bytes, done and done.operations, 4 if done is None else done.width, estimate,
-                    notes=described_products(kernel), texts=texts)
+                    notes=self._notes(step), texts=texts)
+
+    def _notes(self, step: KernelStep) -> tuple[str, ...]:
+        """What is packed how, and when."""
+        derived = {buffer: self._when(storage) for buffer, storage in step.pairs
+                   if storage.kind is StorageKind.DERIVED}
+        packed = [f"packed{when}" for buffer, when in derived.items() if buffer.role == "out"]
+        return (*packed, *described_products(step.kernel, derived))
+
+    def _when(self, storage: Storage) -> str:
+        """When something derived is made, as words behind *packed*."""
+        if storage not in self._kept:
+            return " in each call: flags.panel_limit leaves no room for it"
+        return " once" if storage.variable is None else f" once per version of {self._variable(storage.variable)}"
 
     def _lines(self, cluster: Cluster, origins: Collection[object] | None = None) -> tuple[Line, ...]:
         """The ops of a step that a kernel comes from, those that are computed inside of them included."""
@@ -118,7 +141,7 @@ class _Reporting:
     def _place(self, storage: Storage, maker: Cluster | None) -> Place:
         kind, name, value = self._named(storage)
         why: Sequence[str] = ()
-        if maker is not None and value is not None:
+        if maker is not None and value is not None and storage.kind is not StorageKind.DERIVED:
             if not _holds(storage, value):
                 why = [f"{type(value.op).__name__} is made from it"]
             elif value in maker.stored:
@@ -153,11 +176,16 @@ class _Reporting:
 
     def _temporaries(self) -> tuple[Temporary, ...]:
         compiled, bindings = self._compiled, self._bindings
-        offsets = {} if bindings is None else compiled.arena(bindings)[0]
-        lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()]
+        offsets = {} if bindings is None else compiled.arena(bindings, self._runs)[0]
+        lives = [(number, compiled.storages[number], life) for number, life in compiled.lives.items()
+                 if number not in self._runs]
         return tuple([Temporary(self._name(storage), _type_of(storage, self._plan.held[storage]),
                                 self._bytes(storage), first, last, offsets.get(number))
                       for number, storage, (first, last) in lives])
+
+    def _panel(self, storage: Storage, runs: int) -> Panel:
+        source = None if storage.variable is None else self._variable(storage.variable)
+        return Panel(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:

@@ -29,7 +29,7 @@ from nervure.transformers.cpu.compile.compilation import compile_function
 from nervure.transformers.cpu.compile.compiler import compile_kernel
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, PTR
-from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, plain
+from nervure.transformers.cpu.loaded import KernelCode, LoadedFunction, Panels, plain
 from nervure.transformers.cpu.runtime.native import Native, Pointer, Word, native
 from nervure.transformers.cpu.runtime.records import Kind
 from nervure.transformers.cpu.target import Target
@@ -49,12 +49,16 @@ Fail = Callable[[runtime.Status], None]
 
 
 def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[np.ndarray],
-               results: Sequence[np.ndarray], states: Sequence[np.ndarray], repeat: int, fail: Fail) -> Times:
-    """Medians over so many repetitions, after one that is not counted; ``fail`` raises the error of a failed run."""
-    offsets, arena_bytes = loaded.compiled.arena(bindings)
+               results: Sequence[np.ndarray], states: Sequence[np.ndarray], repeat: int, fail: Fail,
+               panels: Panels | None = None) -> Times:
+    """Medians over so many repetitions, after one that is not counted; ``fail`` raises the error of a failed run. What
+    makes a panel is timed by itself, and does not count in the time of a call.
+    """
+    panels = panels or {}
+    offsets, arena_bytes = loaded.compiled.arena(bindings, panels)
     counts = (len(arguments), len(results), len(states))
-    steps, buffers = loaded.steps(bindings), [_given(buffer, counts) for buffer in loaded.buffers(offsets)]
-    program = runtime.Program(steps, buffers)
+    steps, buffers = loaded.steps(bindings, {}), [_given(each, counts) for each in loaded.buffers(offsets, panels)]
+    program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels), steps)]
     written = loaded.compiled.written_variables
     variables = [np.array(state, order="C", copy=True) if number in written else plain(state)
                  for number, state in enumerate(states)]
@@ -62,7 +66,7 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
     status = program.run(memory)
     if status.code:
         fail(status)
-    parts = [*[program.part(number, 1) for number in range(len(steps))], program.part(0, 0)]
+    parts = [*[alone.part(number, 1) for number in range(len(steps))], alone.part(0, 0)]
     together, rows = [], []
     for _ in range(repeat):
         for number in written:

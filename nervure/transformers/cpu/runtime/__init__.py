@@ -1,6 +1,7 @@
 """The runtime of compiled programs: steps in order, a pool of threads, one of memory, and the fast way in."""
 
 from nervure.transformers.cpu.runtime.fast import FastEntry, Gate
+from nervure.transformers.cpu.runtime.panels import CONSTANT, Panel, panel_of
 from nervure.transformers.cpu.runtime.program import (
     Array,
     Buffer,
@@ -9,11 +10,12 @@ from nervure.transformers.cpu.runtime.program import (
     arena,
     argument,
     constant,
+    panel,
     result,
     variable,
 )
 from nervure.transformers.cpu.runtime.records import Code, Status
 from nervure.transformers.cpu.runtime.runtime_library import begin
 
-__all__ = ["Array", "Buffer", "Code", "FastEntry", "Gate", "Program", "Status", "Step", "arena",
-           "argument", "begin", "constant", "result", "variable"]
+__all__ = ["CONSTANT", "Array", "Buffer", "Code", "FastEntry", "Gate", "Panel", "Program", "Status", "Step", "arena",
+           "argument", "begin", "constant", "panel", "panel_of", "result", "variable"]

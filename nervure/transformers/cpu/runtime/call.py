@@ -17,7 +17,7 @@ from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import SHARED_FROM, chunk_count, run_chunk
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
 from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, hot, native
-from nervure.transformers.cpu.runtime.records import Buffer, Call, Code, Kind, Program, Status, Step
+from nervure.transformers.cpu.runtime.records import Buffer, Call, Code, Kind, Panel, Program, Status, Step
 from nervure.transformers.cpu.runtime.thread_pool import (
     give_threads,
     now,
@@ -110,19 +110,30 @@ def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call]
     table = addresses.after(program["buffer_count"])
     steps = At(Step, program["steps"])
     with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(Code.DONE)):
-        status["step"] = loop.index
         step = steps.element(loop.index)
-        with b.if_(step["in_place"].not_equal(0)):
-            call["can_stop"] = 0
-        _gather(b, step, addresses, table)
-        count = chunk_count(b, step, call["threads"])
-        is_shared = ((count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
-                     & step["ordered"].equal(0))
-        run_it = b.where(is_shared, share.address(b), run_alone.address(b))
-        b.call_pointer(run_it, None, step.pointer, table.pointer, count, call.pointer, status.pointer)
-        call["unseen"] = call["unseen"] + step["nanoseconds"]
-        with b.if_(call["unseen"] > LOOK_EVERY):
-            poll(b, call, status)
+        panel = At(Panel, step["panel"])
+        version = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, 0), lambda: b.load(panel["stamp"], I64))
+        made_from = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, -1), lambda: panel["made_from"])
+        with b.if_(version.not_equal(made_from)):
+            status["step"] = loop.index
+            _run_step(b, step, addresses, table, call, status)
+            with b.if_(panel.pointer.not_equal(0) & status["code"].equal(Code.DONE)):
+                panel["made_from"], panel["runs"] = version, panel["runs"] + 1
+
+
+def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: At[Call], status: At[Status]) -> None:
+    """Code that runs a step; the ``table`` is for the addresses that it sees."""
+    with b.if_(step["in_place"].not_equal(0)):
+        call["can_stop"] = 0
+    _gather(b, step, addresses, table)
+    count = chunk_count(b, step, call["threads"])
+    is_shared = ((count > 1) & (call["threads"] > 1) & (step["nanoseconds"] >= SHARED_FROM)
+                 & step["ordered"].equal(0))
+    run_it = b.where(is_shared, share.address(b), run_alone.address(b))
+    b.call_pointer(run_it, None, step.pointer, table.pointer, count, call.pointer, status.pointer)
+    call["unseen"] = call["unseen"] + step["nanoseconds"]
+    with b.if_(call["unseen"] > LOOK_EVERY):
+        poll(b, call, status)
 
 
 @native

@@ -283,6 +283,7 @@ def finish(b: Builder, record: At[Entry], program: At[Program], objects: Table, 
         b.ret(null)
     with b.if_(code.not_equal(Code.DONE)):
         b.ret(fail(b, record, program, objects, status))
+    raise_versions(b, record, program)
     results = objects.after(program["argument_count"])
     with b.if_(record["single"].not_equal(0)):
         answer = b.load(results.pointer, PTR)
@@ -326,23 +327,26 @@ def move_items(b: Builder, items: Pointer, objects: Table, count: Word) -> None:
 
 @native
 def update_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table) -> None:
-    """Variables have their new arrays, and versions are raised."""
+    """Variables have their new arrays."""
     cells, specs = At(Cell, record["cells"]), At(Array, program["results"])
     with b.loop(program["returned_count"], program["result_count"]) as loop:
-        cell = cells.element(specs.element(loop.index)["variable"])["cell"]
-        b.call("PyObject_SetAttr", I32, cell, python(b)["array_name"], objects[loop.index])
+        cell = cells.element(specs.element(loop.index)["variable"])
+        b.call("PyObject_SetAttr", I32, cell["cell"], python(b)["array_name"], objects[loop.index])
         _raise_version(b, cell)
-    specs = At(Array, program["variables"])
+
+
+@native
+def raise_versions(b: Builder, record: At[Entry], program: At[Program]) -> None:
+    """The versions of variables that were written in place are raised, also where the call fails from here on."""
+    cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
     with b.loop(0, program["variable_count"]) as loop, b.if_(specs.element(loop.index)["variable"] >= 0):
-        _raise_version(b, cells.element(loop.index)["cell"])
+        _raise_version(b, cells.element(loop.index))
 
 
-def _raise_version(b: Builder, cell: Register) -> None:
-    before = b.call("PyObject_GetAttr", PTR, cell, python(b)["version_name"])
-    after = b.call("PyNumber_Add", PTR, before, python(b)["one"])
-    b.call("PyObject_SetAttr", I32, cell, python(b)["version_name"], after)
-    b.call("Py_DecRef", None, before)
-    b.call("Py_DecRef", None, after)
+def _raise_version(b: Builder, cell: At[Cell]) -> None:
+    """Nothing of Python's runs between a new value and this, no signal handler either."""
+    place = cell["stamp"]
+    b.store(b.load(place, I64) + 1, place)
 
 
 # -- a call with everything given ----------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class FastEntry:
 
     ``fail``, a bound method whose object is not kept alive, is given a :class:`records.Status` and the tuple of
     arguments after a failure, and raises. ``cells`` are those of the variables, in the order of the programs'; each
-    has ``array``, ``version`` and ``lock``.
+    has ``array``, ``stamp`` and ``lock``.
     """
 
     def __init__(self, fail: Callable[[records.Status, tuple[np.ndarray, ...]], object], cells: Sequence[Cell] = (),
@@ -64,7 +64,8 @@ class FastEntry:
         self._fail, self._gate = _Failing(fail), gate or Gate()
         self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[
-            records.Cell(*map(id, parts), holder=ctypes.addressof(parts[0].lock.holder)) for parts in self._locks])
+            records.Cell(cell=id(cell), stamp=ctypes.addressof(cell.stamp), acquire=id(acquire), release=id(release),
+                         holder=ctypes.addressof(cell.lock.holder)) for cell, acquire, release in self._locks])
         self._programs: list[Program] = []
         self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
 

@@ -81,8 +81,7 @@ def is_known() -> bool:
     host.array_type, host.new_from_descr = table[_ARRAY_TYPE], table[_NEW_FROM_DESCR]
     host.memory_handler = _make_handler()
     host.list_type, host.tuple_type = id(list), id(tuple)
-    host.no, host.yes, host.one = id(False), id(True), _forever(1)
-    host.array_name, host.version_name = _forever(sys.intern("array")), _forever(sys.intern("version"))
+    host.no, host.yes, host.array_name = id(False), id(True), _forever(sys.intern("array"))
     spec, dims = _spec((2, 3), np.dtype(np.int16))
     made = new_array(ctypes.addressof(spec))
     del dims  # what the address in the record leads to

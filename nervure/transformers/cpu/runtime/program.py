@@ -26,6 +26,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
+from nervure.transformers.cpu.runtime.panels import Panel
 from nervure.transformers.cpu.runtime.records import Kind, Status
 
 _Record = TypeVar("_Record", bound=ctypes.Structure)
@@ -36,7 +37,8 @@ class Step(NamedTuple):
 
     ``extent`` is what is split over threads, at multiples of ``alignment``; ``nanoseconds`` an estimate for all of it
     on one core; ``scratch`` the bytes that each thread needs for itself; ``in_place`` whether it writes memory of
-    a variable, from where on a call runs to its end; ``ordered`` whether its chunks run in order, by one thread.
+    a variable, from where on a call runs to its end; ``ordered`` whether its chunks run in order, by one thread;
+    ``panel`` what it makes for later calls, too: then most calls do without it, and its time does not count.
     ``owner`` is what the kernel's code belongs to; the program keeps it alive.
     """
 
@@ -50,6 +52,7 @@ class Step(NamedTuple):
     in_place: bool = False
     ordered: bool = False
     owner: object = None
+    panel: Panel | None = None
 
 
 class Buffer(NamedTuple):
@@ -86,6 +89,11 @@ def constant(array: np.ndarray) -> Buffer:
     return Buffer(Kind.CONSTANT, array.ctypes.data, 0, array)
 
 
+def panel(kept: Panel) -> Buffer:
+    """The memory of a panel."""
+    return Buffer(Kind.CONSTANT, kept.memory.ctypes.data, 0, kept)
+
+
 class Array(NamedTuple):
     """The type and shape of an argument, a result or a variable, all C-contiguous.
 
@@ -113,15 +121,17 @@ class Program:
     def __init__(self, steps: Sequence[Step], buffers: Sequence[Buffer], arena_bytes: int = 0,
                  arguments: Sequence[Array] = (), results: Sequence[Array] = (),
                  variables: Sequence[Array] = ()) -> None:
-        self._kept: list[object] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps]]
+        self._kept: list[object] = [*[buffer.owner for buffer in buffers], *[step.owner for step in steps],
+                                    *[step.panel for step in steps]]
+        usual = [step for step in steps if step.panel is None]
         self._results = results
         self.record = records.Program(
             steps=self._table([self._step(step) for step in steps], records.Step), step_count=len(steps),
             buffers=self._table([records.Buffer(*buffer[:3]) for buffer in buffers], records.Buffer),
             buffer_count=len(buffers), table_count=max([len(step.buffers) for step in steps], default=0),
             arena_bytes=arena_bytes, scratch_bytes=max([-(-step.scratch // 64) * 64 for step in steps], default=0),
-            nanoseconds=sum([step.nanoseconds for step in steps]),
-            longest=max([step.nanoseconds for step in steps if not step.ordered], default=0), owner=id(self),
+            nanoseconds=sum([step.nanoseconds for step in usual]),
+            longest=max([step.nanoseconds for step in usual if not step.ordered], default=0), owner=id(self),
             arguments=self._arrays(arguments), argument_count=len(arguments), results=self._arrays(results),
             result_count=len(results), returned_count=len([entry for entry in results if entry.variable < 0]),
             result_bytes=sum([entry.bytes for entry in results]), variables=self._arrays(variables),
@@ -161,7 +171,8 @@ class Program:
     def _step(self, step: Step) -> records.Step:
         return records.Step(kernel=step.kernel, buffers=self._integers(step.buffers), buffer_count=len(step.buffers),
                             sizes=self._integers(step.sizes), extent=step.extent, alignment=step.alignment,
-                            nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered)
+                            nanoseconds=step.nanoseconds, in_place=step.in_place, ordered=step.ordered,
+                            panel=step.panel.address if step.panel else 0)
 
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))

@@ -5,7 +5,7 @@ writes the same fields at the offsets of the same structures (:mod:`native`). A 
 the code that builds code.
 
 >>> Step.extent.offset, ctypes.sizeof(Step) // 8
-(32, 9)
+(32, 10)
 
 A kernel is ``void kernel(ptr buffers, ptr sizes, i64 begin, i64 end, ptr scratch, ptr status)``: the addresses of its
 buffers, its sizes, which part of its parallel extent is due, memory that no other thread uses, and the record that
@@ -64,6 +64,17 @@ class Step(ctypes.Structure):
         ("nanoseconds", _integer),     # estimated, for the whole extent on one core
         ("in_place", _integer),        # 1 if it writes memory of a variable: from here on a call does not stop
         ("ordered", _integer),         # 1 if its chunks run in order, by the calling thread
+        ("panel", _address),           # what it makes for later calls, too, and is not run for again; or 0
+    ]
+
+
+class Panel(ctypes.Structure):
+    """The state of memory that follows from one version of a variable."""
+
+    _fields_ = [
+        ("stamp", _address),           # the integer that is the variable's version
+        ("made_from", _integer),       # the version that it was made from; -1 before that
+        ("runs", _integer),            # how often it was made
     ]
 
 
@@ -203,7 +214,8 @@ class Cell(ctypes.Structure):
     """The memory of a variable, as Python objects."""
 
     _fields_ = [
-        ("cell", _address),            # with the attributes ``array`` and ``version``
+        ("cell", _address),            # with the attribute ``array``
+        ("stamp", _address),           # the integer that is its version
         ("acquire", _address),         # methods of its lock
         ("release", _address),
         ("holder", _address),          # where the thread that has the lock says so
@@ -239,9 +251,7 @@ class Python(ctypes.Structure):
         ("tuple_type", _address),
         ("no", _address),              # False
         ("yes", _address),             # True
-        ("one", _address),             # the integer 1
-        ("array_name", _address),      # the strings "array" and "version"
-        ("version_name", _address),
+        ("array_name", _address),      # the string "array"
     ]
 
 

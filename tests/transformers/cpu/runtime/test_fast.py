@@ -174,7 +174,7 @@ def test_dropped_means_freed_without_the_collector():
 def cell(value: int = 0) -> Cell:
     made = Cell(Variable(BasicTensorDescription(int64, (4,)), initial=0))
     made.store(np.full(4, value))
-    made.version = 0
+    made.stamp.value = 0
     return made
 
 
