@@ -55,16 +55,26 @@ def _found(function: Function, steps: Sequence[PlanStep], new_values: Sequence[S
     places = {storage.number: storage for step in steps for storage in step.read
               if storage.kind is StorageKind.VARIABLE}
     numbers = {variable: number for number, variable in enumerate(function.variables)}
+    readers, writers = [_numbers_by_storage(touched) for touched in (
+        [step.read for step in steps], [step.written for step in steps])]
     found: dict[Storage, Storage] = {}
     for root, (variable, _) in zip(new_values, function.updates, strict=True):
         old = places.get(numbers[variable])
-        writers = [number for number, step in enumerate(steps) if root in step.written]
-        if old is None or len(writers) != 1 or writers[0] < first:
+        if old is None or len(writers.get(root, ())) != 1 or writers[root][0] < first:
             continue
-        writer = writers[0]
-        last_reader = max([number for number, step in enumerate(steps) if old in step.read])
-        if last_reader <= writer and root not in steps[writer].read and _same_places(steps[writer], old, root):
+        writer = writers[root][0]
+        is_last = readers[old][-1] <= writer and writer not in readers.get(root, ())
+        if is_last and _same_places(steps[writer], old, root):
             found[root] = old
+    return found
+
+
+def _numbers_by_storage(touched: Sequence[Sequence[Storage]]) -> dict[Storage, list[int]]:
+    """For each storage the numbers of the steps that touch it, in order."""
+    found: dict[Storage, list[int]] = {}
+    for number, storages in enumerate(touched):
+        for storage in dict.fromkeys(storages):
+            found.setdefault(storage, []).append(number)
     return found
 
 

@@ -13,7 +13,7 @@ from nervure.kernel.interpret import interpret
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.transformers.cpu.cache.loader import Library, load
 from nervure.transformers.cpu.compile.codegen.generate import generate
-from nervure.transformers.cpu.compile.compiler import compile_object
+from nervure.transformers.cpu.compile.compiler import Compilations, compile_object
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.runtime.records import KERNEL, Status
 from nervure.transformers.cpu.target import Target
@@ -39,10 +39,11 @@ def compiled(text: str) -> Library:
 def routines() -> dict[str, int]:
     """The addresses of the tile library's functions, for the machine that the tests run on."""
     names = [f"{name}_{type}" for name in ("multiply", "transpose") for type in ("f32", "f64")]
-    library = TileLibrary(Target.avx2())
-    for name in names:
-        library.link(name)
-    library.provide()
+    with Compilations(Target.avx2()) as compilations:
+        library = TileLibrary(Target.avx2(), compilations)
+        for name in names:
+            library.link(name)
+        library.keep(compilations.libraries())
     return {name: library.address(name) for name in names}
 
 

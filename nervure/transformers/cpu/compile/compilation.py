@@ -10,7 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from nervure import flags
@@ -22,12 +23,13 @@ from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
 from nervure.kernel.tuning import STREAMED_RESULT
 from nervure.memory.storage import Storage
 from nervure.transformers.cpu.cache.library_cache import kernel_key
+from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
-from nervure.transformers.cpu.compile.compiler import assembly, compile_kernels
+from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
 from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
-from nervure.transformers.cpu.loaded import LoadedFunction, StepCode, kernel_code
+from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import memory_estimate
 
@@ -46,10 +48,7 @@ class Compilation(NamedTuple):
 def compile_function(function: Function, target: Target) -> Compilation:
     """Compiles a function without composites."""
     plan = make_plan(function, MACHINE)
-    tiles = TileLibrary(target)
-    texts = tuple([generate(step.kernel, target, past_caches_of(step, plan), tiles.link) if step.kernel else None
-                   for step in plan.steps])
-    tiles.provide()
+    texts, libraries = _machine_code(plan, target)
     if flags.debug:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -59,13 +58,33 @@ def compile_function(function: Function, target: Target) -> Compilation:
         tuple(kernels), tuple(storages), tuple([storages[root] for root in plan.roots]),
         tuple([(storages[root], storages[variable]) for root, variable in plan.in_place.items()]),
         memory_estimate(function, plan.stored))
-    return Compilation(plan, texts, LoadedFunction(compiled, function, _loaded(plan, texts, compiled, target),
-                                                   plan.constants))
+    steps = [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
+             else kernel_code(compiled, kernel, libraries[kernel.key])
+             for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]
+    return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
 
 
-def past_caches_of(step: KernelStep, plan: Plan) -> dict[Buffer, int]:
+def _machine_code(plan: Plan, target: Target) -> tuple[tuple[Code | None, ...], dict[bytes, Library]]:
+    """The texts of the steps that are kernels, and their machine code by its keys. Texts are compiled while the next
+    ones are written, and what of the tile library is not there as soon as a kernel links it.
+    """
+    read = {storage for step in plan.steps for storage in step.read}
+    texts: list[Code | None] = []
+    with Compilations(target) as compilations:
+        tiles = TileLibrary(target, compilations)
+        for step in plan.steps:
+            code = None
+            if step.kernel:
+                code = generate(step.kernel, target, past_caches_of(step, plan, read), tiles.link)
+                compilations.begin(kernel_key(code.text, target), partial(str, code.text))
+            texts.append(code)
+        libraries = compilations.libraries()
+    tiles.keep(libraries)
+    return tuple(texts), libraries
+
+
+def past_caches_of(step: KernelStep, plan: Plan, read: Container[Storage]) -> dict[Buffer, int]:
     """The buffers that need not stay in the caches, and from how many bytes on they are stored past them."""
-    read = {storage for other in plan.steps for storage in other.read}
     return {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
             if buffer.role == "out" and storage not in plan.in_place}
 
@@ -100,11 +119,3 @@ def _launch(step: KernelStep, code: Code) -> LaunchParameters:
 def chunk_alignment(machine: Machine) -> int:
     """Chunks of a loop that runs in lanes start at multiples of this: so no two write to one line, of any elements."""
     return machine.line
-
-
-def _loaded(plan: Plan, texts: Sequence[Code | None], compiled: CompiledFunction, target: Target) -> list[StepCode]:
-    """The code of the steps: machine code, and functions of Python."""
-    libraries = iter(compile_kernels([code.text for code in texts if code], target))
-    return [HostCode(step, kernel.buffers) if isinstance(step, HostStep)
-            else kernel_code(compiled, kernel, next(libraries))
-            for step, kernel in zip(plan.steps, compiled.kernels, strict=True)]

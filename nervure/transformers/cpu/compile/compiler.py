@@ -28,8 +28,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from types import SimpleNamespace
@@ -54,48 +54,46 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
     """The machine code of several modules. InternalError, and no library, if one of them is wrong."""
     target = target or Target.host()
     keys = [library_cache.kernel_key(text, target) for text in texts]
-    found = libraries_of({key: partial(str, text) for key, text in zip(keys, texts, strict=True)}, target)
+    with Compilations(target) as compilations:
+        for key, text in zip(keys, texts, strict=True):
+            compilations.begin(key, partial(str, text))
+        found = compilations.libraries()
     return [found[key] for key in keys]
 
 
-def libraries_of(texts: Mapping[bytes, Callable[[], str]], target: Target) -> dict[bytes, Library]:
-    """The machine code of modules by their keys; only those are written that have to be compiled."""
-    found = library_cache.find(texts)
-    missing = {key: make() for key, make in texts.items() if key not in found}
-    # The longest first: what is begun last should not be what everybody waits for.
-    order = sorted(missing, key=lambda key: len(missing[key]), reverse=True)
-    objects = _side_by_side(lambda key: compile_object(missing[key], target), order)
-    return found | library_cache.keep(dict(zip(order, objects, strict=True)))
+class Compilations:
+    """Modules by their keys that are compiled, while more are written, in as many threads as there are processors for
+    us. What is in memory or on the disk is not even written.
+    """
 
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "nervure-compiler")
+        self._found: dict[bytes, Library] = {}
+        self._begun: dict[bytes, Future[bytes]] = {}
 
-def _side_by_side(function: Callable[[bytes], bytes], keys: Sequence[bytes]) -> list[bytes]:
-    """A function of each key, computed in as many threads as there are processors for us."""
-    results: dict[bytes, bytes] = {}
-    errors: list[BaseException] = []
-    remaining = iter(keys)
-    taking = threading.Lock()
+    def __enter__(self) -> Compilations:
+        return self
 
-    def work() -> None:
-        while not errors:
-            with taking:
-                key = next(remaining, None)
-            if key is None:
-                return
-            try:
-                results[key] = function(key)
-            except BaseException as error:
-                errors.append(error)
+    def __exit__(self, *_: object) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        self._found = {}  # a library lives as long as those who use it
 
-    helpers = [threading.Thread(target=work, daemon=True)
-               for _ in range(min(len(keys), len(os.sched_getaffinity(0))) - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
-    if errors:
-        raise errors[0]
-    return [results[key] for key in keys]
+    def begin(self, key: bytes, write: Callable[[], str]) -> None:
+        """A module begins to be compiled, unless it is there. What it links is begun before it, while it is written."""
+        if key in self._found or key in self._begun:
+            return
+        self._found |= library_cache.find([key])
+        if key not in self._found:
+            text = write()
+            self._begun[key] = self._threads.submit(compile_object, text, self._target)
+
+    def libraries(self) -> dict[bytes, Library]:
+        """The machine code of all that were begun, as soon as it is there. InternalError if one of them is wrong."""
+        objects = {key: future.result() for key, future in self._begun.items()}
+        self._begun.clear()
+        self._found |= library_cache.keep(objects)
+        return self._found
 
 
 def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:

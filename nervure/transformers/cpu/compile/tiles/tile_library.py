@@ -18,7 +18,7 @@ from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import linked
 from nervure.transformers.cpu.cache.loader import Library
-from nervure.transformers.cpu.compile.compiler import libraries_of
+from nervure.transformers.cpu.compile.compiler import Compilations
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
 from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
 from nervure.transformers.cpu.compile.tiles.across import Across, across_function
@@ -147,37 +147,34 @@ class TileLibrary:
 
     _kept: ClassVar[dict[bytes, Library]] = {}  # as long as this process lives
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, compilations: Compilations) -> None:
+        self._target, self._compilations = target, compilations
         width = target.vector_bytes
         self._builders: dict[str, Callable[[], Builder]] = {}
-        self._called: dict[str, list[str]] = {}  # the functions that a function calls
         for type in (F32, F64):
-            own = {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
-            own |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
-            across = {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
-            self._builders |= own | across
-            for name, build, called in ((_name(type), multiply_function, own),
-                                        (f"multiply_across_{type.suffix}", multiply_across_function, across)):
-                self._builders[name], self._called[name] = partial(build, type, width, self.link), list(called)
-            self._builders[f"transpose_{type.suffix}"] = partial(transpose_function, type, width)
-        self._wanted: set[str] = set()
+            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
+            self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
+            self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
+            self._builders |= {_name(type): partial(multiply_function, type, width, self.link),
+                               f"multiply_across_{type.suffix}": partial(multiply_across_function, type, width,
+                                                                         self.link),
+                               f"transpose_{type.suffix}": partial(transpose_function, type, width)}
+        self._wanted: set[bytes] = set()
 
     def link(self, name: str) -> str:
-        """The symbol of a function of the library, which ``provide`` is to make."""
-        self._wanted.add(name)
-        return linked(name, self._key(name))
+        """The symbol of a function of the library, which is compiled from now on if it is not there."""
+        key = self._key(name)
+        if key not in self._kept and key not in self._wanted:
+            self._wanted.add(key)
+            self._compilations.begin(key, partial(_module, self._builders[name]))
+        return linked(name, key)
 
-    def provide(self) -> None:
-        """Loads what has been linked, and compiles what is not there: first what the others call."""
-        wanted = {name for name in self._wanted if self._key(name) not in self._kept}
-        called = {each for name in wanted for each in self._called.get(name, ())}
-        for names in (called, wanted - called):
-            texts = {self._key(name): partial(_module, self._builders[name]) for name in sorted(names)}
-            self._kept.update(libraries_of(texts, self._target))
+    def keep(self, libraries: Mapping[bytes, Library]) -> None:
+        """Those that were linked stay for other compilations."""
+        self._kept.update({key: libraries[key] for key in self._wanted})
 
     def address(self, name: str) -> int:
-        """Where a function is that has been provided."""
+        """Where a function is that is kept."""
         return self._kept[self._key(name)].address(name)
 
     def _key(self, name: str) -> bytes:
