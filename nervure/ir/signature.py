@@ -61,9 +61,12 @@ class Signature:
 
     def __init__(self, text: str, reading: Reading) -> None:
         self.text = text
-        self.operands, self.results, self.relations, self.variadic, self._attributes = reading
+        self.operands, self.results, self.relations, self.variadic, attributes = reading
+        prefix = {"dtype": ":", "shape": "~"}
+        self._attributes = [(name, kind, prefix.get(kind, "") + name) for name, kind in attributes.items()]
         runs = {entry for pattern in self.operands + self.results for entry in pattern.entries if is_run(entry)}
-        self._given_runs = [(f"~{name}", name) for name in self._attributes if f"~{name}" in runs]
+        self._given_runs = [(f"~{name}", name) for name, kind in attributes.items()
+                            if f"~{name}" in runs and kind in ("count", "shape")]
         self._made = [self._known_result(pattern) for pattern in self.results]
 
     @staticmethod
@@ -88,7 +91,7 @@ class Signature:
         """
         known = self._bound_by_attributes(op)
         layout = self._layout(op, types, known)
-        if layout is None or not _fit(layout[0], types, known):
+        if layout is None or (types and not _fit(layout[0], types, known)):
             raise self._mismatch(op, types)
         if self.relations:
             self._relate(op, known.lengths)
@@ -119,14 +122,14 @@ class Signature:
 
     def _bound_by_attributes(self, op: Op | None) -> Known:
         known = Known()
-        for name, kind in self._attributes.items():
+        for name, kind, key in self._attributes:
             value = getattr(op, name)
-            if isinstance(value, DType) and kind == "dtype":
-                known.dtypes[f":{name}"] = value
-            elif isinstance(value, (tuple, IndexMap)) and kind == "shape":
-                known.runs[f"~{name}"] = value.shape if isinstance(value, IndexMap) else value
+            if kind == "dtype" and isinstance(value, DType):
+                known.dtypes[key] = value
+            elif kind == "shape" and isinstance(value, (tuple, IndexMap)):
+                known.runs[key] = value if isinstance(value, tuple) else value.shape
             elif isinstance(value, (int, Dim)):
-                known.lengths[name] = value
+                known.lengths[key] = value
             else:
                 raise _error(op, InvalidArgument, f"attribute {name} is needed for the types", operand=name, got=value,
                              expected={"dtype": "an element type", "shape": "a shape"}.get(kind, "an int"))
@@ -136,7 +139,7 @@ class Signature:
         if len(types) != len(self.operands) and not self.variadic:
             raise _error(op, InvalidArgument, "wrong number of operands", got=len(types), expected=self.text)
         ranks = tuple([len(type.shape) for type in types])
-        return _layout(self, ranks, self._lengths(op, known) if self._given_runs else ())
+        return _layout(self, ranks, self._lengths(op, known) if types and self._given_runs else ())
 
     def _lengths(self, op: Op | None, known: Known) -> tuple[tuple[str, int], ...]:
         """How many dimensions the runs have of which attributes tell."""
@@ -268,8 +271,7 @@ def _fit(operands: Sequence[Placed], types: Sequence[BasicTensorDescription], kn
                 known_run = runs.setdefault(entry, run)
                 if known_run != run and not all([equal(a, b) is True for a, b in zip(known_run, run, strict=True)]):
                     return False
-    if types:
-        known.dtypes.setdefault(DEFAULT, types[0].dtype)
+    known.dtypes.setdefault(DEFAULT, types[0].dtype)
     return True
 
 

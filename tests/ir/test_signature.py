@@ -96,6 +96,12 @@ def test_attributes_give_runs_and_types():
         Chosen(x, index, -1, 1, bool_, ())
 
 
+def test_a_run_called_as_an_attribute_that_counts_nothing_is_a_run_like_others():
+    rule = Signature.parse("A[~depth n] -> B[depth ~depth]", {"depth": "length"})
+    holder = type("Holder", (), {"depth": M})()
+    assert rule.infer(holder, [tensor(2, 3, 4)]) == (tensor(M, 2, 3),)
+
+
 def test_labels_follow_runs():
     x, index = Parameter(float32, (2, N, 4)).output, Parameter(int32, (5,)).output
     x.labels, index.labels = ("A", "B", "C"), ("I",)
