@@ -73,7 +73,7 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
         return move_to(value.value, value.axes, target.axes, op)
     common_axes([target, value], op)
     shape = broadcast_shape([target.shape, value.shape], op)
-    if len(shape) != target.ndim or any(_is_one(own) and not _is_one(got)
+    if len(shape) != target.ndim or any(own == 1 and got != 1
                                         for own, got in zip(target.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
                             got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}",
@@ -179,17 +179,13 @@ def broadcast_anonymous(value: Value, shape: Shape, op: str) -> Value:
     if own == shape:
         return value
     lead = len(shape) - len(own)
-    stretched = [d for d, entry in enumerate(own) if _is_one(entry) and not _is_one(shape[lead + d])]
+    stretched = [d for d, entry in enumerate(own) if entry == 1 and shape[lead + d] != 1]
     kept = tuple([entry for d, entry in enumerate(own) if d not in stretched])
     if stretched:
         value = Reshape(value, kept).output
     new = [*range(lead), *[lead + d for d in stretched]]
     value = assume_shape(value, tuple([entry for d, entry in enumerate(shape) if d not in new]), op)
     return Broadcast(value, shape, sorted(new)).output if new else value
-
-
-def _is_one(entry: DimLike) -> bool:
-    return isinstance(entry, int) and entry == 1
 
 
 def _shape_text(shape: Shape) -> str:

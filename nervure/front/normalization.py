@@ -30,6 +30,7 @@ from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Op, Value
+from nervure.ops.softmax import weighed
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dtype import DType
 
@@ -69,7 +70,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
     logits, axes = _logits(own.value)
     if logits is None:
-        loss = Tensor(-_weighed(targets, _safe_log(converted_to(own.value, targets.dtype))), own._axes)
+        loss = Tensor(-weighed(targets, _safe_log(converted_to(own.value, targets.dtype))), own._axes)
     elif set(axes) <= set(reduced):
         rest = [at for at in range(own.ndim) if at not in axes]
         left = Axes([own.axes[at] for at in rest]) if own.is_named else None
@@ -77,7 +78,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
         kept = tuple([rest.index(at) for at in kept])
     else:
         logarithms = ops.LogSoftmax(converted_to(logits, targets.dtype), axes).output
-        loss = Tensor(-_weighed(targets, logarithms), own._axes)
+        loss = Tensor(-weighed(targets, logarithms), own._axes)
     return convert(_in_unit(sum_over(loss, out_axes=list(kept)), usebits), dtype)
 
 
@@ -98,7 +99,7 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
         losses = ops.SigmoidCrossEntropy(logits, targets).output
     else:
         value = converted_to(own.value, targets.dtype)
-        losses = -(_weighed(targets, _safe_log(value)) + _weighed(1 - targets, _safe_log(1 - value)))
+        losses = -(weighed(targets, _safe_log(value)) + weighed(1 - targets, _safe_log(1 - value)))
     return convert(_in_unit(sum_over(Tensor(losses, own._axes), out_axes=list(kept)), usebits), dtype)
 
 
@@ -219,12 +220,6 @@ def _logits(y: Value) -> tuple[Value | None, tuple[int, ...]]:
 
 def _safe_log(x: Value) -> Value:
     return safelog(Tensor(x)).value
-
-
-def _weighed(weight: Value, x: Value) -> Value:
-    """weight * x, and 0 where the weight is 0, whatever x is."""
-    zero = weight.full(0)
-    return ops.Where(ops.Equal(weight, zero), zero, weight * x).output
 
 
 def _in_unit(nats: Tensor, usebits: bool) -> Tensor:

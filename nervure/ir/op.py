@@ -15,6 +15,7 @@ f32[2, 3] Multiply(Add, Full)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_
 from types import NoneType
 from typing import Any, ClassVar, TypeAlias, TypeGuard, TypeVar, Unpack
 
@@ -427,7 +428,7 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
     def with_operands(self, operands: Sequence[Value]) -> Op:
         """The same op on other operands; this op itself if they are the same."""
         operands = tuple(operands)
-        if len(operands) == len(self.operands) and all(map(_same, operands, self.operands)):
+        if len(operands) == len(self.operands) and all(map(is_, operands, self.operands)):
             return self
         return self.copied(operands)
 
@@ -484,10 +485,6 @@ class Op(Operand, metaclass=OpMeta, abstract=True):
 
 
 _put_operands, _put_outputs, _put_provenance, _put_name = slot_writers(Op)
-
-
-def _same(left: Value, right: Value) -> bool:
-    return left is right
 
 
 def _alike(left: Value, right: Value) -> bool:

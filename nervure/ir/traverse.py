@@ -49,15 +49,6 @@ def below(roots: Iterable[Operand | Op], wanted: Callable[[Op], bool]) -> list[O
     return [op for op in postorder(roots) if wanted(op)]
 
 
-def users(order: Iterable[Op]) -> dict[Value, list[Op]]:
-    """Who reads each value: an op once for each operand position."""
-    table: dict[Value, list[Op]] = {}
-    for op in order:
-        for operand in op.operands:
-            table.setdefault(operand, []).append(op)
-    return table
-
-
 def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
             transform: Transform | None = None) -> dict[Value, Value]:
     """Copies a graph bottom-up where something below changed.

@@ -51,8 +51,6 @@ class Relu(Elementwise):
 class Activation(ElementwiseComposite, abstract=True):
     """A function of one float, written with others."""
 
-    operand_names = "x"
-
 
 class LogSigmoid(Activation):
     """log(sigmoid(x)), exact where the sigmoid rounds to 0."""

@@ -91,7 +91,6 @@ class Square(ElementwiseComposite):
     """x * x."""
 
     surface = "square(np.array([3, -4])) -> [9, 16]"
-    operand_names = "x"
     admits = NUMBERS
 
     def formula(self, x: Value) -> Value:
@@ -102,7 +101,6 @@ class Reciprocal(ElementwiseComposite):
     """1 / x."""
 
     surface = "reciprocal(4.0) -> 0.25"
-    operand_names = "x"
     admits = FLOATS | COMPLEX
     sample = ("positive",)
 

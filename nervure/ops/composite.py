@@ -5,7 +5,6 @@ its formula and gets the conversions around it; an elementwise one needs no type
 
 >>> import nervure as nv
 >>> class Cube(ElementwiseComposite):
-...     operand_names = "x"
 ...     def formula(self, x):
 ...         return x * x * x
 >>> Cube(nv.Parameter(nv.float16, (3,)))
@@ -44,6 +43,9 @@ class InComputeType(Composite, abstract=True):
 
 
 class ElementwiseComposite(Pointwise, InComputeType, abstract=True):
-    """A composite with the type rule of elementwise ops: one shape, one element type."""
+    """A composite with the type rule of elementwise ops: one shape, one element type; of one operand, if not said
+    otherwise.
+    """
 
+    operand_names = "x"
     admits = FLOATS

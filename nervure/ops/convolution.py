@@ -97,6 +97,21 @@ class ConvolutionForm(Op, abstract=True):
         """The attributes."""
         return Geometry(self.strides, self.dilations, self.paddings, self.groups)
 
+    @property
+    def unknown(self) -> int:
+        """The member of the form that the op computes."""
+        return DATA + FILTER + RESULT - sum(self.known)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        none = (None,) * len(types[0].shape)
+        given = {member: operand.labels for member, operand in zip(self.known, self.operands, strict=True)}
+        data, filters, result = [given.get(member) or none for member in (DATA, FILTER, RESULT)]
+        is_whole = self.groups == 1  # else channels are divided
+        labels = {DATA: (result[0], filters[1] if is_whole else None, *result[2:]),
+                  FILTER: (result[1], data[1] if is_whole else None, *none[2:]),
+                  RESULT: (data[0], filters[0], *data[2:])}[self.unknown]
+        return (labels if any(labels) else None,)
+
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return window_attributes(self, self._spatial(types), self.strides, self.dilations, self.paddings)
 
@@ -150,17 +165,8 @@ class ConvolutionForm(Op, abstract=True):
 
     def assumptions(self) -> list[Assumption]:
         """That every window fits, which a call checks for symbols."""
-        unknown, = {DATA, FILTER, RESULT}.difference(self.known)
-        members = {**dict(zip(self.known, self.operands, strict=True)), unknown: self.outputs[0]}
+        members = {**dict(zip(self.known, self.operands, strict=True)), self.unknown: self.outputs[0]}
         return fitting_windows(self, members[DATA].shape[2:], members[FILTER].shape[2:], self.dilations, self.paddings)
-
-
-def _labels(first: Labels | None, second: Labels | None, rest: Labels | None,
-            rank: int) -> tuple[Labels | None, ...]:
-    """Labels whose first is that of one operand, the second that of another, the spatial ones those of a third."""
-    none = (None,) * rank
-    labels = ((first or none)[0], (second or none)[1], *(rest or none)[2:])
-    return (labels if any(labels) else None,)
 
 
 class Convolution(ConvolutionForm, Structured):
@@ -176,11 +182,6 @@ class Convolution(ConvolutionForm, Structured):
         self._check(types)
         x, f = types
         return x.with_(shape=self._result_shape(x, f, 1), layout=None)
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        x, f = self.operands
-        filters = (None, (f.labels or (None,))[0])
-        return _labels(x.labels, filters, x.labels, x.rank)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         x, f = types
@@ -209,10 +210,6 @@ class ConvolutionDataGradient(ConvolutionForm, Structured):
         self._check_result(0, result, self._result_shape(data, kernel, 1))
         return data
 
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        result, f = self.operands
-        return _labels(result.labels, f.labels if self.groups == 1 else None, result.labels, result.rank)
-
     def structure(self, *types: BasicTensorDescription) -> Structure:
         return self.geometry.structure(types[1].shape, types[0].shape, self.known, types[0].dtype.compute)
 
@@ -238,11 +235,6 @@ class ConvolutionFilterGradient(ConvolutionForm, Structured):
         kernel = data.with_(shape=(result.shape[1], data.shape[1] // self.groups, *self.lengths), layout=None)
         self._check_result(1, result, self._result_shape(data, kernel, 0))
         return kernel
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        x, result = self.operands
-        filters = ((result.labels or (None, None))[1],)
-        return _labels(filters, x.labels if self.groups == 1 else None, None, x.rank)
 
     def structure(self, *types: BasicTensorDescription) -> Structure:
         kernel = (types[1].shape[1], types[0].shape[1] // self.groups, *self.lengths)
@@ -280,10 +272,6 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
         data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
         self._check_result(0, x, self._result_shape(data, kernel, 1))
         return data
-
-    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
-        x, f = self.operands
-        return _labels(x.labels, f.labels if self.groups == 1 else None, x.labels, x.rank)
 
     def _lengths(self, x: Shape, kernel: Shape) -> tuple[DimLike, ...]:
         settings = zip(self.strides, self.dilations, self.paddings, self.output_paddings, strict=True)

@@ -50,7 +50,6 @@ Cbrt = elementwise("cbrt", surface="cbrt(-8.0) -> -2.0",
 class SafeLog(ElementwiseComposite):
     """log(maximum(x, limit)): finite at 0, with the gradient 0 below the limit."""
 
-    operand_names = "x"
     sample = ("positive",)
     limit = field.real(math.exp(-50))
 

@@ -24,7 +24,6 @@ from nervure.types.element_groups import FLOATS
 class Normalization(ElementwiseComposite, abstract=True):
     """One of these functions. No axes: each element is alone."""
 
-    operand_names = "x"
     axes = field.ints()
     admits = FLOATS
 

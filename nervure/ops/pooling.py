@@ -51,6 +51,7 @@ class WindowForm(Op, abstract=True):
     Their first elements are ``strides`` apart and their elements ``dilations`` (empty: ones).
     """
 
+    operand_names = "x"
     axes = field.ints()
     windows = field.ints()
     strides = field.ints(())
@@ -84,7 +85,6 @@ class WindowForm(Op, abstract=True):
 class Windows(WindowForm, MappedView):
     """Every window over some axes of x, which now count its places; its positions are dimensions at the end."""
 
-    operand_names = "x"
     composes = False  # it says better than an index map what it shows
 
     def describe(self, *types: BasicTensorDescription) -> views.Mapped:
@@ -134,7 +134,6 @@ class MaxPool(Pooling, Composite):
     The largest elements of a window share its gradient equally.
     """
 
-    operand_names = "x"
     admits = REALS
 
     def decompose(self, x: Value) -> Value:
@@ -147,7 +146,6 @@ class AveragePool(Pooling, InComputeType):
     A window that lies in the padding altogether gives 0.
     """
 
-    operand_names = "x"
     admits = FLOATS
     count_padding = field.boolean(False)
 

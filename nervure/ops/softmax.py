@@ -67,7 +67,7 @@ class SoftmaxCrossEntropy(ReductionComposite):
     operand_names = "logits targets"
 
     def formula(self, logits: Value, targets: Value) -> Value:
-        return -Sum(_weighed(targets, LogSoftmax(logits, self.axes).output), self.axes)
+        return -Sum(weighed(targets, LogSoftmax(logits, self.axes).output), self.axes)
 
     def vjp(self, gradient: Value, logits: Value, targets: Value) -> Gradients:
         weight = spread(gradient, self.axes, logits.shape)
@@ -85,12 +85,12 @@ class SigmoidCrossEntropy(ElementwiseComposite):
     operand_names = "logits targets"
 
     def formula(self, logits: Value, targets: Value) -> Value:
-        return _weighed(targets, Softplus(-logits).output) + _weighed(1 - targets, Softplus(logits).output)
+        return weighed(targets, Softplus(-logits).output) + weighed(1 - targets, Softplus(logits).output)
 
     def vjp(self, gradient: Value, logits: Value, targets: Value) -> Gradients:
         return gradient * (Sigmoid(logits) - targets), -gradient * logits
 
 
-def _weighed(weight: Value, x: Value) -> Value:
+def weighed(weight: Value, x: Value) -> Value:
     """weight * x, and 0 where the weight is 0, whatever x is."""
     return where(Equal(weight, weight.full(0)), 0, weight * x)

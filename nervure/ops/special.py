@@ -38,7 +38,6 @@ class Trigamma(ElementwiseComposite):
     reflected, psi'(x) = (pi / sin(pi x))**2 - psi'(1 - x) (Abramowitz and Stegun 6.4.6, 6.4.12, 6.4.7).
     """
 
-    operand_names = "x"
     sample = ("positive",)
 
     def formula(self, x: Value) -> Value:

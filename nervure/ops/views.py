@@ -35,6 +35,8 @@ Shape = tuple[DimLike, ...]
 class Described(View, abstract=True):
     """A view by a description made from the operands' shapes, whose errors become errors of this op."""
 
+    operand_names = "x"
+
     def description(self, types: tuple[BasicTensorDescription, ...]) -> SimpleView | ComplexView:
         """The view description."""
         raise NotImplementedError
@@ -51,7 +53,6 @@ class Described(View, abstract=True):
 class Broadcast(Described):
     """x repeated along new dimensions: those of ``shape`` that ``axes`` lists. The others are x's, in order."""
 
-    operand_names = "x"
     shape = field.shape()
     axes = field.ints()
 
@@ -68,7 +69,6 @@ class Broadcast(Described):
 class Permute(Described):
     """x with its dimensions in another order: dimension k of the result is dimension ``order[k]`` of x."""
 
-    operand_names = "x"
     order = field.ints()
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
@@ -90,7 +90,6 @@ class Permute(Described):
 class Reshape(Described):
     """The elements of x, in row-major order, under another shape of provably the same size."""
 
-    operand_names = "x"
     shape = field.shape()
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Reshape:
@@ -106,7 +105,6 @@ class Slice(Described):
     Element j of a dimension is that at ``start + j * step``; a step is negative for a range that runs backwards.
     """
 
-    operand_names = "x"
     slices = field.slices()
 
     def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Slice:
@@ -127,7 +125,6 @@ class Slice(Described):
 class Reverse(Described):
     """x with the dimensions in ``axes`` backwards."""
 
-    operand_names = "x"
     axes = field.ints()
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
@@ -143,7 +140,6 @@ class Reverse(Described):
 class Pad(Described):
     """x with a number around it: ``paddings`` has a pair (before, after) a dimension; negative ones cut off."""
 
-    operand_names = "x"
     paddings = field.dim_pairs()
     number = field.number(0)
 
@@ -164,7 +160,6 @@ class FoldedPad(Described, MappedView):
     other end.
     """
 
-    operand_names = "x"
     paddings = field.dim_pairs()
     mode = field.choice("edge", "reflect", "symmetric", "wrap")
     composes = False  # folded indices never become affine
@@ -202,7 +197,6 @@ class Concatenate(Described):
 class Diagonal(Described, MappedView):
     """The diagonal of two dimensions, which become one at the end; ``offset`` > 0 means above the main one."""
 
-    operand_names = "x"
     offset = field.integer(0)
     first = field.integer(-2)
     second = field.integer(-1)
@@ -227,7 +221,6 @@ class AssumeShape(Described):
     assumption.
     """
 
-    operand_names = "x"
     shape = field.shape()
     needed_by = field.string("AssumeShape")
     composes = False  # what it assumes has been noted by the Function

@@ -49,13 +49,13 @@ def _keeps_all(op: Op) -> bool:
     """Whether a view of one tensor, of its shape, shows every element in its place."""
     shape = op.operands[0].shape
     if type(op) is Broadcast or type(op) is Reverse:
-        return all([_is_one(op.shape[axis]) for axis in op.axes])
+        return all([op.shape[axis] == 1 for axis in op.axes])
     if type(op) is Permute:
         return list(op.order) == list(range(len(shape)))
     if type(op) is Slice:
         return all([entry == (0, length, 1) for entry, length in zip(op.slices, shape, strict=True)])
     if type(op) is Pad or type(op) is FoldedPad:
-        return all([_is_zero(amount) for pair in op.paddings for amount in pair])
+        return all([amount == 0 for pair in op.paddings for amount in pair])
     if type(op) in (Reshape, AssumeShape, Concatenate):
         return True
     return _composes(op) and op.simple_view.index_map.is_identity(shape)
@@ -162,7 +162,7 @@ def _as_slice(x: Value, map: IndexMap) -> Op | None:
         if parts is None or any([k != d and parts[0][f"%{k}"] != 0 for k in range(map.rank)]):
             return None
         step = parts[0][f"%{d}"]
-        ranges.append((parts[1], extent, 1 if _is_zero(step) and _is_one(extent) else step))
+        ranges.append((parts[1], extent, 1 if step == 0 and extent == 1 else step))
     forward = [(0, length, 1) for length in x.shape]
     backward = [(length - 1, length, -1) for length in x.shape]
     if all([entry in pair for entry, pair in zip(ranges, zip(forward, backward, strict=True), strict=True)]):
@@ -176,14 +176,6 @@ def _tried(build: Callable[[Left, Right], Op | None], left: Left, right: Right) 
         return build(left, right)
     except NervureError:
         return None
-
-
-def _is_one(length: DimLike) -> bool:
-    return isinstance(length, int) and length == 1
-
-
-def _is_zero(amount: DimLike) -> bool:
-    return isinstance(amount, int) and amount == 0
 
 
 class _Composition(Local):

@@ -30,7 +30,7 @@ from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Constant, Full, fit_number
 from nervure.ir.op import Op, Value
 from nervure.passes.pattern import same_number, uniform_number
-from nervure.passes.rewrite import Replacement, Rewriter, Rule
+from nervure.passes.rewrite import Local, Replacement, Rewriter, Rule
 from nervure.types.view import SimpleView
 
 Evaluate = Callable[[Op, Sequence[np.ndarray]], Sequence[np.ndarray]]
@@ -47,23 +47,13 @@ def fold(function: Function, evaluate: Evaluate | None = None) -> Function:
 
 def rules(evaluate: Evaluate | None = None) -> list[Rule]:
     """The rules of folding."""
-    views: list[Rule] = [_SingleElement(), _UniformView()]
+    views: list[Rule] = [Local("fold: a constant of one element", [Constant], _single_element), _UniformView()]
     return views if evaluate is None else [*views, _UniformElementwise(evaluate), _Constants(evaluate)]
 
 
-class _SingleElement(Rule):
+def _single_element(op: Constant) -> Op | None:
     """A constant of one element is uniform."""
-
-    name = "fold: a constant of one element"
-
-    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        return op_class is Constant
-
-    def apply(self, op: Op) -> Replacement:
-        assert isinstance(op, Constant)
-        if op.array.size != 1:
-            return None
-        return Full(op.array.item(), op.dtype, op.shape)
+    return Full(op.array.item(), op.dtype, op.shape) if op.array.size == 1 else None
 
 
 class _UniformView(Rule):

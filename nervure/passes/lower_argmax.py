@@ -11,8 +11,6 @@ cache for the second one. The result is the same: NaN comes before all numbers, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full
 from nervure.ir.op import Op, Value
@@ -21,38 +19,29 @@ from nervure.ops.conversion import Convert
 from nervure.ops.iota import Iota
 from nervure.ops.reductions import ArgMax, Max, Min, Position, spread
 from nervure.ops.selection import Where
-from nervure.passes.rewrite import Replacement, Rewriter, Rule
+from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import product
 from nervure.types.dtype import int32, int64
 
 _LARGEST = {int32: 2**31 - 1, int64: 2**63 - 1}
 
 
-class ArgMaxLowering(Rule):
-    """The rule of ArgMax and ArgMin."""
-
-    name = "lower_argmax"
-
-    def may_apply(self, op_class: type[Op], operand_classes: Sequence[type[Op]]) -> bool:
-        return issubclass(op_class, Position)
-
-    def apply(self, op: Op) -> Replacement:
-        assert isinstance(op, Position)
-        x, axes = op.operands[0], op.axes
-        extremum = (Max if isinstance(op, ArgMax) else Min)(x, axes).output
-        is_best = Equal(x, spread(extremum, axes, x.shape)).output
-        if x.dtype.is_float:
-            is_best = LogicalOr(is_best, IsNan(x)).output
-        place = _place(x, axes)
-        others = Full(_LARGEST[place.dtype], place.dtype, x.shape).output
-        return Convert(Min(Where(is_best, place, others), axes), int64)
+def _lowered(op: Position) -> Op:
+    x, axes = op.operands[0], op.axes
+    extremum = (Max if isinstance(op, ArgMax) else Min)(x, axes).output
+    is_best = Equal(x, spread(extremum, axes, x.shape)).output
+    if x.dtype.is_float:
+        is_best = LogicalOr(is_best, IsNan(x)).output
+    place = _place(x, axes)
+    others = Full(_LARGEST[place.dtype], place.dtype, x.shape).output
+    return Convert(Min(Where(is_best, place, others), axes), int64)
 
 
 def lower_argmax(function: Function) -> Function:
     """The function without ArgMax and ArgMin."""
     if not any([isinstance(op, Position) for op in function.operations]):
         return function
-    return Rewriter("lower_argmax", [ArgMaxLowering()])(function)
+    return Rewriter("lower_argmax", [Local("lower_argmax", [Position], _lowered)])(function)
 
 
 def _place(x: Value, axes: tuple[int, ...]) -> Value:

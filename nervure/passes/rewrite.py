@@ -24,6 +24,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 from nervure.errors import InternalError, InvalidArgument, did_you_mean
@@ -224,7 +225,7 @@ class _Walk:
         if isinstance(found, (bool, int, float, complex)):
             found = op.outputs[0].full(found)
         results = [as_value(entry) for entry in (found if isinstance(found, (tuple, list)) else (found,))]
-        if len(results) == len(op.outputs) and all(map(_is_same, results, op.outputs)):
+        if len(results) == len(op.outputs) and all(map(is_, results, op.outputs)):
             return None
         self.check(rule, op, results)
         self.fired[rule.name] += 1
@@ -322,10 +323,6 @@ class Inheritance:
             if fresh is not op:
                 table.update(zip(op.outputs, fresh.outputs, strict=True))
         return function.substituted(table)
-
-
-def _is_same(left: object, right: object) -> bool:
-    return left is right
 
 
 def _listed(types: Sequence[object]) -> str:

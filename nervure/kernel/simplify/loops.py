@@ -120,17 +120,15 @@ class _Collapse(Rewrite):
         joined = _joined(loop, inner) if isinstance(inner, For) else None
         out.append(joined or replace(loop, body=body))
 
-    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
+    def reduce(self, loop: Reduce | Contract, out: list[Statement]) -> None:
         indices, body = _joined_indices(loop.indices, self.block(loop.body))
         out.append(replace(loop, indices=indices, body=body))
+
+    contract = reduce
 
     def fold(self, loop: Fold, out: list[Statement]) -> None:
         indices, body = _joined_indices(loop.indices, self.block(loop.body))
         out.append(replace(loop, indices=indices, body=body, combine=self.block(loop.combine)))
-
-    def contract(self, loop: Contract, out: list[Statement]) -> None:
-        indices, body = _joined_indices(loop.indices, self.block(loop.body))
-        out.append(replace(loop, indices=indices, body=body))
 
 
 def _joined(outer: For, inner: For) -> For | None:

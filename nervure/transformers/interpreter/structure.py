@@ -18,14 +18,14 @@ Sums and products of float32 and narrower add up in float64 and are rounded once
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 
 from nervure.errors import InternalError, InvalidArgument, NervureError, Parts
-from nervure.ir.kinds import Access, Element, Structure, multiply_body
+from nervure.ir.kinds import Access, Element, ScalarExpression, Structure, multiply_body
 from nervure.ir.op import Op
 from nervure.transformers.convert import convert, widen
 from nervure.transformers.interpreter.box import Box, boxes
@@ -38,6 +38,9 @@ from nervure.types.dim import DimLike, evaluate, substitute
 from nervure.types.dtype import DType, complex64, complex128, float32, float64
 
 Shape = tuple[int, ...]
+
+Evaluated = Iterator[tuple[Box, Sequence[np.ndarray]]]
+"""What each box of a domain gives to each output, over the dimensions that its write depends on."""
 
 BOX_LIMIT = 2**24
 """How many points of a domain are evaluated at once."""
@@ -70,11 +73,24 @@ class Plan:
         """The outputs, in their element types."""
         if self._is_empty:
             return self._of_nothing(operands)
+        initial = None if self._structure.initial is None else operands[self._structure.initial]
+        outputs: list[Output | None] = [None] * len(self._writes)
+        moved: dict[int, np.ndarray] = {}
+        for box, results in self._parts(operands):
+            for at, elements in enumerate(results):
+                write = self._writes[at]
+                if box.whole and initial is None and isinstance(write, LineWrite) and write.moves:
+                    moved[at] = write.arranged(elements)
+                    continue
+                output = outputs[at] = outputs[at] or self._start(at, initial, operands)
+                output.put(box, elements)
+        return tuple([self._stored(at, moved[at] if output is None else output.result)
+                      for at, output in enumerate(outputs)])
+
+    def _parts(self, operands: Sequence[np.ndarray]) -> Evaluated:
         if callable(self._structure.combine):
-            return self._folded(operands)
-        if self._roles is not None:
-            return self._contracted(self._roles, operands)
-        return self._evaluated(operands)
+            return self._folded(operands, self._structure.combine)
+        return self._evaluated(operands) if self._roles is None else self._contracted(operands, self._roles)
 
     # -- an empty domain ---------------------------------------------------------------------------------
 
@@ -94,23 +110,10 @@ class Plan:
 
     # -- body, reduction, write ----------------------------------------------------------------------------
 
-    def _evaluated(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    def _evaluated(self, operands: Sequence[np.ndarray]) -> Evaluated:
         takers = self._open(operands)
-        initial = None if self._structure.initial is None else operands[self._structure.initial]
-        parts = list(boxes(self._domain, BOX_LIMIT, self._bindings))
-        outputs: list[Output | None] = [None] * len(self._writes)
-        moved: dict[int, np.ndarray] = {}
-        for box in parts:
-            for at, elements in enumerate(self._elements(takers, box)):
-                write, dtype = self._writes[at], self._adding_type(at)
-                reduced = self._reduced(elements, at, box, dtype)
-                if box.whole and initial is None and isinstance(write, LineWrite) and write.moves:
-                    moved[at] = write.arranged(reduced)
-                    continue
-                output = outputs[at] = outputs[at] or self._start(at, dtype, initial, operands)
-                output.put(box, reduced)
-        return tuple([self._stored(at, moved[at] if output is None else output.result)
-                      for at, output in enumerate(outputs)])
+        for box in boxes(self._domain, BOX_LIMIT, self._bindings):
+            yield box, [self._reduced(elements, at, box) for at, elements in enumerate(self._elements(takers, box))]
 
     def _open(self, operands: Sequence[np.ndarray]) -> list[Taker]:
         return [read.open(operand, operands) for read, operand in zip(self._reads, operands, strict=True)
@@ -121,14 +124,15 @@ class Plan:
         values = self._structure.body(NumPyScalars(box.values), *[take(box) for take in takers])
         return values if isinstance(values, tuple) else (values,)
 
-    def _reduced(self, elements: np.ndarray, at: int, box: Box, dtype: np.dtype) -> np.ndarray:
-        """The elements over the dimensions that output ``at`` depends on, as ``dtype``."""
+    def _reduced(self, elements: np.ndarray, at: int, box: Box) -> np.ndarray:
+        """The elements over the dimensions that output ``at`` depends on, in the type in which it adds up."""
         elements = convert(elements, self._results[at][1]) if self._combiner.function is None else widen(elements)
         elements = np.broadcast_to(elements, box.lengths)
         axes = tuple([d for d in range(len(box.lengths)) if d not in self._writes[at].dims])
-        return self._combiner.reduce(elements, axes, dtype)
+        return self._combiner.reduce(elements, axes, self._adding_type(at))
 
-    def _start(self, at: int, dtype: np.dtype, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
+    def _start(self, at: int, initial: np.ndarray | None, operands: Sequence[np.ndarray]) -> Output:
+        dtype = self._adding_type(at)
         if initial is not None:
             initial = widen(initial).astype(dtype) if initial.dtype != dtype else initial
         return self._writes[at].start(dtype, initial, operands)
@@ -164,43 +168,28 @@ class Plan:
             return None
         return Roles.of(left, right, kept)
 
-    def _contracted(self, roles: Roles, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        dtype, write = self._adding_type(0), self._writes[0]
-        operands = [operand if read is None else widen(operand).astype(dtype)
-                    for read, operand in zip(self._reads, operands, strict=True)]
-        left, right = self._open(operands)
+    def _contracted(self, operands: Sequence[np.ndarray], roles: Roles) -> Evaluated:
+        dtype, kept = self._adding_type(0), self._writes[0].dims
+        left, right = self._open([operand if read is None else widen(operand).astype(dtype)
+                                  for read, operand in zip(self._reads, operands, strict=True)])
         groups = [(*roles.batch, *roles.left, *roles.contracted), (*roles.batch, *roles.right, *roles.contracted),
                   (*roles.batch, *roles.left, *roles.right)]
-        output: Output | None = None
-        for box in boxes(self._domain, BOX_LIMIT, self._bindings, groups, write.dims):
-            elements = roles.product(left(box), right(box))
-            if box.whole and isinstance(write, LineWrite) and write.moves:
-                return (self._stored(0, write.arranged(elements)),)
-            output = output or write.start(dtype, None, operands)
-            output.put(box, elements)
-        assert output is not None  # the domain is not empty
-        return (self._stored(0, output.result),)
+        for box in boxes(self._domain, BOX_LIMIT, self._bindings, groups, kept):
+            yield box, [roles.product(left(box), right(box))]
 
     # -- custom combiners ------------------------------------------------------------------------------------
 
-    def _folded(self, operands: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    def _folded(self, operands: Sequence[np.ndarray], combine: ScalarExpression) -> Evaluated:
         """Tuples combined pairwise in order, all positions of the output at once."""
-        takers = self._open(operands)
-        kept = self._writes[0].dims
-        outputs: list[Output] = []
+        takers, kept, finish = self._open(operands), self._writes[0].dims, self._structure.finish
         for box in boxes(self._domain, BOX_LIMIT, self._bindings, splittable=kept):
             scalars = NumPyScalars(box.values)
             rows = tuple([self._rows(entry, box, kept) for entry in self._elements(takers, box)])
-            combined = self._fold(scalars, rows)
-            finish = self._structure.finish
+            combined = _fold(scalars, combine, rows)
             values = combined if finish is None else finish(scalars, combined)
-            values = values if isinstance(values, tuple) else (values,)
-            if not outputs:
-                outputs = [self._start(at, dtype.numpy, None, operands) for at, (_, dtype) in enumerate(self._results)]
             lengths = [box.lengths[d] for d in kept]
-            for at, (output, value) in enumerate(zip(outputs, values, strict=True)):
-                output.put(box, np.broadcast_to(self._stored(at, value), lengths))
-        return tuple([output.result for output in outputs])
+            yield box, [np.broadcast_to(self._stored(at, value), lengths)
+                        for at, value in enumerate(values if isinstance(values, tuple) else (values,))]
 
     def _rows(self, elements: np.ndarray, box: Box, kept: Sequence[int]) -> np.ndarray:
         """The elements with the reduced dimensions in front, flattened in row-major order."""
@@ -208,18 +197,17 @@ class Plan:
         elements = np.broadcast_to(widen(elements), box.lengths).transpose([*reduced, *kept])
         return elements.reshape(-1, *elements.shape[len(reduced):])
 
-    def _fold(self, scalars: NumPyScalars, rows: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-        combine = self._structure.combine
-        assert callable(combine)
-        while (count := len(rows[0])) > 1:
-            even = count - count % 2
-            pairs = combine(scalars, tuple([row[:even:2] for row in rows]), tuple([row[1:even:2] for row in rows]))
-            rows = pairs if even == count else tuple([
-                np.concatenate([pair, row[even:].astype(pair.dtype)]) for pair, row in zip(pairs, rows, strict=True)])
-        return tuple([row[0] for row in rows])
-
     def _fail(self, kind: type[NervureError], message: str, **parts: Unpack[Parts]) -> NervureError:
         return kind(message, **parts) if self._op is None else self._op.fail(kind, message, **parts)
+
+
+def _fold(scalars: NumPyScalars, combine: ScalarExpression, rows: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    while (count := len(rows[0])) > 1:
+        even = count - count % 2
+        pairs = combine(scalars, tuple([row[:even:2] for row in rows]), tuple([row[1:even:2] for row in rows]))
+        rows = pairs if even == count else tuple([
+            np.concatenate([pair, row[even:].astype(pair.dtype)]) for pair, row in zip(pairs, rows, strict=True)])
+    return tuple([row[0] for row in rows])
 
 
 _WITHOUT_UNIT = ("maximum", "minimum")

@@ -52,7 +52,7 @@ class Reshape(InOrder):
 
     @cached_property
     def index_map(self) -> IndexMap:
-        if any(map(_is_zero, (*self.source, *self.target))):
+        if 0 in (*self.source, *self.target):
             return IndexMap(self.target, (0,) * len(self.source))  # for no index at all
         symbols, ranges = indices(len(self.target)), index_ranges(self.target)
         coordinates: list[DimLike] = []
@@ -95,15 +95,11 @@ class Flatten(Reshape):
         super().__init__(source, tuple([product(entry) for entry in entries]))
 
 
-def _is_one(length: object) -> bool:
-    return type(length) is int and length == 1
-
-
 def _place(digits: Iterable[tuple[DimLike, DimLike]]) -> DimLike:
     """The row-major position of an index, from (entry, length) pairs. Of a length of 1 the only entry is 0."""
     place: DimLike = 0
     for entry, length in digits:
-        place = place * length + (0 if _is_one(length) else entry)
+        place = place * length + (0 if length == 1 else entry)
     return place
 
 
@@ -112,7 +108,7 @@ def _digits(place: DimLike, lengths: Sequence[DimLike]) -> list[DimLike]:
     digits: list[DimLike] = []
     is_leading = True
     for length, stride in zip(lengths, row_major(lengths).strides, strict=True):
-        if _is_one(length):
+        if length == 1:
             digits.append(0)
             continue
         digits.append(place // stride if is_leading else place // stride % length)
@@ -141,8 +137,4 @@ def _is_part(size: DimLike, other: DimLike) -> bool:
     """Whether a size is known to be the smaller one, or to divide the other."""
     if isinstance(size, int) and isinstance(other, int):
         return size < other
-    return (size != 0 and _is_zero(other % size)) or less_equal(size, other) is True
-
-
-def _is_zero(length: DimLike) -> bool:
-    return type(length) is int and length == 0
+    return (size != 0 and other % size == 0) or less_equal(size, other) is True

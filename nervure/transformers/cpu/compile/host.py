@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nervure.errors import NervureError
 from nervure.kernel.plan import HostStep
 from nervure.memory.storage import Storage
 from nervure.transformers.binding import Bindings
@@ -70,14 +69,7 @@ class HostCode(NamedTuple):
         def call(*addresses: int) -> None:
             arrays = {storage: array_at(address)
                       for address, (storage, array_at) in zip(addresses, readers, strict=True)}
-            try:
-                results = run(arrays)
-            except NervureError:
-                raise
-            except Exception as error:
-                error.add_note(f"while running {host.op!r}, built at {host.op.location}")
-                raise
-            for storage, result in zip(host.outputs, results, strict=True):
+            for storage, result in zip(host.outputs, run(arrays), strict=True):
                 np.copyto(arrays[storage], np.reshape(result, arrays[storage].shape))  # a reshape of it may lie there
 
         return HostKernel(call, len(readers)).step(self.buffers)
