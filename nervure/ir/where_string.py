@@ -92,7 +92,7 @@ def read(text: str, attributes: Attributes | None = None) -> Reading:
         raise _malformed(text, "a signature needs a result", got=right.strip())
     bound = _bound(text, operands, attributes)
     relations = tuple([_relation(text, part, bound) for part in split_at_commas(where)]) if where else ()
-    _check_results(text, operands, results, bound)
+    _check_results(text, results, bound)
     used = {name: attributes[name] for name in _NAME.findall(text) if name in attributes}
     return Reading(operands, results, relations, variadic, used)
 
@@ -157,7 +157,7 @@ def _relation(text: str, part: str, bound: set[str]) -> Relation:
     return Relation(left, right, defines)
 
 
-def _check_results(text: str, operands: Sequence[Pattern], results: Sequence[Pattern], bound: set[str]) -> None:
+def _check_results(text: str, results: Sequence[Pattern], bound: set[str]) -> None:
     for pattern in results:
         for entry in pattern.entries:
             if isinstance(entry, str) and entry not in bound:

@@ -72,11 +72,6 @@ class Read:
     def __init__(self, dims: tuple[int, ...], domain: tuple[int, ...]) -> None:
         self.dims, self._domain = dims, domain
 
-    @property
-    def size(self) -> int:
-        """How many elements it gives over the whole domain."""
-        return math.prod([self._domain[d] for d in self.dims])
-
     def open(self, array: np.ndarray, operands: Sequence[np.ndarray]) -> Taker:
         """The read of an array, as a function from a box to elements. ``operands`` are all of the op's, for
         indices that are data.
