@@ -122,5 +122,7 @@ def test_a_class_that_says_nothing_is_refused_all_the_same():
         del Pair(1).left
 
 
-def test_a_copy_has_the_parts_of_what_it_copies():
-    assert copy.copy(Pair([1])).left == pickle.loads(pickle.dumps(Pair([1]))).left == [1]
+def test_what_never_changes_is_its_own_copy_and_a_pickle_has_its_parts():
+    pair = Pair([1])
+    assert copy.copy(pair) is pair is copy.deepcopy(pair)
+    assert pickle.loads(pickle.dumps(pair)).left == [1]
