@@ -98,4 +98,16 @@ function kept(%0: f64[9, 9, 9, 9]) {
   return %4
 }
 '''),
+    Kept("what follows a product and is computed elsewhere needs the product in memory", "values", [{}], 88085, '''\
+nervure 1
+function kept(%0: f32[100, 3], %1: f32[100, 7, 1, 3]) {
+  f32[7, 1] %2 = Contract(%0, %1, x_indices=(0, 1), y_indices=(0, 2, 3, 1), indices=(2, 3))
+  f32[7, 1] %3 = Relu(%2)
+  f32[1, 7] %4 = Permute(%3, order=(1, 0))
+  f32[1, 7] %5 = Full(number=0x1.0p+1, dtype=f32, shape=(1, 7))
+  f32[1, 7] %6 = Multiply(%4, %5)
+  f32[1, 7] %7 = LogSoftmax(%6, axes=(0,))
+  return %7
+}
+'''),
 ]

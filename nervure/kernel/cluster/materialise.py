@@ -110,6 +110,9 @@ class _Materialisation:
             for below in self._producers.reads(value.op):
                 read = Read(below.value, (*reader.read.views, *below.views), below.aligned)
                 self._note(reader._replace(read=read))
+        for below in self._producers.reads(value.op):
+            if _is_product(self._maker[value]) and self._maker.get(below.value) is self._maker[value]:
+                self._decide(below.value)  # it was not needed outside when its turn was
 
     def _is_cheap(self, value: Value, outside: list[_Reader]) -> bool:
         """Whether all readers outside should compute a value again: the first time is for free, since nobody else does
