@@ -108,6 +108,19 @@ def test_a_step_of_descent_is_written_where_the_weights_are():
     np.testing.assert_array_equal(CPU.get(w), expected)
 
 
+def test_a_layer_s_backward_pass_joins_the_products():
+    """Two products forward, three backward; the derivative of the activation stands behind the one that gives its
+    argument's gradient. Of the first layer its argument, the sigmoid and the result are stored.
+    """
+    x, y, b = [nv.placeholder(axes) for axes in ({"M": M, "K": K}, {"K": K, "N": N}, {"N": N})]
+    w = nv.placeholder({"N": N, "H": K})
+    loss = nv.sum(nv.square(nv.dot(nv.gelu(nv.dot(x, y) + b, approximate="tanh"), w)), out_axes=())
+    computation = CPU.computation([nv.deriv(loss, each) for each in (y, b, w)], x, y, b, w)
+    steps = computation.executable.compilation.plan.steps
+    assert [step.kernel.name for step in steps].count("product") == len(steps) - 1 == 5
+    assert len(steps[0].written) == 3
+
+
 # -- prologues ---------------------------------------------------------------------------------------------------
 
 
