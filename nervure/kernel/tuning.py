@@ -198,6 +198,9 @@ PREFETCHED_ADDRESS = 24
 ROWS_AHEAD = 8
 """Rows of a tile between the one that is read and the one that is asked for."""
 
+ROWS_APART_DISTANCE = 4_096
+"""Bytes that a reduction over rows that lie apart looks ahead: the best of five distances from 0 to 16 KiB."""
+
 # -- memory of a kernel's own ----------------------------------------------------------------------------------
 
 BYTES_ON_STACK = 65_536

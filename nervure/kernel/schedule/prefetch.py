@@ -7,6 +7,7 @@
 * Where rows are found by numbers in memory, the number is loaded once more, as it will be some iterations later, and
   the loop over the row asks for that row.
 * A tile of columns goes from row to row of a matrix; each asks for one some rows later.
+* A reduction over rows that lie apart, as in a sum over the first and the last axis of three, asks for later rows.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -62,6 +63,7 @@ from nervure.kernel.tuning import (
     PREFETCHED_ROW,
     ROWS_AHEAD,
     ROWS_AHEAD_BY_NUMBER,
+    ROWS_APART_DISTANCE,
 )
 from nervure.types.dim import DimLike, dim_min, index_symbols
 
@@ -82,6 +84,10 @@ class _Prefetching(Rewrite):
         else:
             loop = _gathered_row(_next_row(loop))
         out.append(self.rebuilt(loop))
+
+
+    def reduce(self, loop: Reduce, out: list[Statement]) -> None:
+        out.append(self.rebuilt(_rows_apart(loop)))
 
 
 def _is_vector_loop(statement: Statement) -> bool:
@@ -201,6 +207,24 @@ def _makers(address: Address, defined: dict[Variable, Definition], inner: LoopIn
         found[entry] = None
         waiting += entry.operands
     return list(found)
+
+
+# -- rows that are reduced together ----------------------------------------------------------------------------------
+
+
+def _rows_apart(loop: Reduce) -> Reduce:
+    """A reduction over rows that do not follow each other, which asks for those that it will come to."""
+    if len(loop.indices) == 1 or loop.strategy is None or loop.strategy.name != "memory":
+        return loop
+    (rows, _), (columns, length) = loop.indices[-2:]
+    loads = [entry for entry in loop.body if isinstance(entry, Load) and entry.address.step(columns) == 1
+             and entry.address.step(rows) not in (0, length)]
+    return _with(loop, [_later(load, load.address.step(rows) * _rows_between(length, load)) for load in loads])
+
+
+def _rows_between(length: DimLike, load: Load) -> int:
+    """How many rows of a length later something is asked for."""
+    return max(ROWS_APART_DISTANCE // (length * load.buffer.dtype.itemsize), 1) if isinstance(length, int) else 1
 
 
 # -- tiles of columns ----------------------------------------------------------------------------------------------
