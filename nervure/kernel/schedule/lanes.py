@@ -3,7 +3,7 @@
 A row that lies across memory, as in the sum over the last axis of a transposed matrix, would take a line of memory for
 each element. So the loop over its neighbours runs in lanes, each of which has a row of its own. A row that lies along
 memory, as in the sum over the first axis of a transposed matrix, runs in lanes itself; but a few elements fill no
-vector, while a vector of each of them serves many rows.
+vector, while a vector of each of them serves many rows. The loops around it go through memory in order.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -35,10 +35,10 @@ from nervure.kernel.tuning import UNROLLED_SCALARS
 
 def with_lanes_along_memory(kernel: Kernel, machine: Machine) -> Kernel:
     """The kernel whose lanes go along more of what is reduced than other lanes would."""
-    return rewritten(kernel, _with_lanes)
+    return rewritten(kernel, lambda nest: _with_lanes(nest, machine))
 
 
-def _with_lanes(nest: Nest) -> For | None:
+def _with_lanes(nest: Nest, machine: Machine) -> For | None:
     loops, body = nest
     reductions = [entry for entry in body if isinstance(entry, Reduce)]
     if not reductions or any([isinstance(entry, For | Fold) for entry in body]):
@@ -52,9 +52,27 @@ def _with_lanes(nest: Nest) -> For | None:
     if any([loop.vector for loop in loops]):
         in_rows = along_row > along[loops[-1].index]
         return nested([replace(loop, vector=False) for loop in loops], body) if in_rows else None
-    if along[best.index] <= along_row or not nest.is_free:
+    if along[best.index] <= along_row:
+        return _in_order(nest, loads, machine)
+    if not nest.is_free:
         return None
     return nested([*[loop for loop in loops if loop is not best], replace(best, vector=True)], body)
+
+
+def _in_order(nest: Nest, loads: Sequence[tuple[Access, LoopIndex]], machine: Machine) -> For | None:
+    """Loops in which rows that follow each other in memory are read one after the other."""
+    strides: dict[LoopIndex, int] = {}
+    for loop in nest.loops:
+        steps = [load.address.step(loop.index) for load, _ in loads]
+        known = [abs(step) for step in steps if isinstance(step, int)]
+        if len(known) < len(steps):
+            return None
+        strides[loop.index] = max(known, default=0)
+    ordered = sorted(nest.loops, key=lambda loop: -strides[loop.index])
+    most = ordered[0].extent
+    if ordered == nest.loops or (isinstance(most, int) and most < machine.threads) or not nest.is_free:
+        return None
+    return nested(ordered, nest.body)
 
 
 def _are_near(loads: Sequence[tuple[Access, LoopIndex]], index: LoopIndex) -> bool:
