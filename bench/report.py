@@ -48,7 +48,7 @@ def level(bar: Bar, figure: float | None) -> str:
     """A bar as the table shows it."""
     if figure is None:
         return ""
-    return f"at most {seconds(figure)}" if bar.absolute else f"{figure:g}"
+    return f"at most {seconds(figure)}" if bar.absolute else f"{figure:g} {bar.peer}".strip()
 
 
 def verdict(bar: Bar, figure: float | None, ratio: float | None) -> str:

@@ -68,10 +68,11 @@ class Result:
 
     def ratios(self) -> list[float]:
         """Best peer over ours, by round; nothing where one of them is missing."""
-        ours = self.of(OURS)
+        ours, peer = self.of(OURS), PROBLEMS[self.problem].bar.peer
+        theirs = self.of(peer) if peer else [name for name in self.figures if name not in ours]
         fastest = [[min(figures) for figures in by_round([self.figures[name] for name in names])]
-                   for names in ([name for name in self.figures if name not in ours], ours)]
-        return [theirs / mine for theirs, mine in zip(*fastest)]
+                   for names in (theirs, ours)]
+        return [best / mine for best, mine in zip(*fastest)]
 
 
 def by_round(figures: Sequence[Sequence[float]]) -> list[list[float]]:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+import bench.patterns
 import bench.products
 import bench.steps  # noqa: F401  # their problems are listed
 from bench.contenders import Prepared, Programs

@@ -12,6 +12,7 @@ import datetime
 import sys
 from pathlib import Path
 
+import bench.patterns
 import bench.products
 import bench.steps  # noqa: F401  # their problems are listed
 from bench import report
@@ -25,7 +26,7 @@ def chosen_problems(words: list[str]) -> list[str]:
     """The problems whose names contain a word, in the order of the table; all without words.
 
     >>> chosen_problems(["softmax", "adam"])
-    ['softmax', 'softmax_gradient', 'adam']
+    ['softmax', 'softmax_gradient', 'adam', 'masked_softmax']
     """
     if not words:
         return list(PROBLEMS)

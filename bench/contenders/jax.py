@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from bench.contenders import Prepared, Programs, made
+from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
 programs = Programs("jax", jax.__version__)
@@ -176,3 +177,54 @@ for name, case in PRODUCTS.items():
 @programs("dense", **BOTH)
 def dense(x, w, b, r):
     return jax.nn.gelu(x @ w + b, approximate=False) + r
+
+
+@programs("group_norm", **BOTH)
+def group_norm(x, gamma, beta):
+    z = standardized(x.reshape(len(x), GROUPS, -1), 1, 0, -1)
+    return z.reshape(x.shape) * gamma[:, None, None] + beta[:, None, None]
+
+
+@programs("masked_softmax", **BOTH)
+def masked_softmax(x):
+    return jax.nn.softmax(jnp.where(past(x.shape[-1]), x, HIDDEN), -1)
+
+
+@programs("gated", **BOTH)
+def gated(a, b):
+    return jax.nn.silu(a) * b
+
+
+@programs("max_transposed", jit=jitted)
+def max_transposed(x):
+    return jnp.max(x.T, 0)
+
+
+@programs("sum_short", jit=jitted)
+def sum_short(x):
+    return jnp.sum(x, 1)
+
+
+@programs("sum_ends", jit=jitted)
+def sum_ends(x):
+    return jnp.sum(x, (0, 2))
+
+
+@programs("lgamma", **BOTH)
+def lgamma(x):
+    return jax.lax.lgamma(x)
+
+
+@programs("sin_huge", **BOTH)
+def sin_huge(x):
+    return jnp.sin(x)
+
+
+@programs("matmul_strided", **BOTH)
+def matmul_strided(x, w):
+    return x[::2, ::2] @ w
+
+
+@programs("matmul_sliced", **BOTH)
+def matmul_sliced(x, w):
+    return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].T

@@ -6,6 +6,7 @@ import importlib
 
 import nervure as nv
 from bench.contenders import Prepared, Programs, made
+from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
 COMPILING = ("passes.pipelines", "transformers.cpu.compile.compilation", "transformers.interpreter.evaluate")
@@ -145,3 +146,56 @@ def dense(x, w, b, r):
         {"I": len(x), "K": x.shape[1]}, {"J": len(b)}, {"I": len(x), "J": len(b)})]
     result = nv.gelu(nv.dot(places[0], weights) + places[1]) + places[2]
     return Prepared(nv.computation(result, *places), [x, b, r])
+
+
+@programs("group_norm", reshape=compiled)
+def group_norm(x, gamma, beta):
+    groups = nv.reshape(x, (x.shape[0], GROUPS, -1))
+    centred = groups - nv.mean(groups, axis=2, keepdims=True)
+    z = centred / nv.sqrt(nv.variance(groups, axis=2, keepdims=True) + 1e-5)
+    return nv.reshape(z, x.shape) * gamma[:, None, None] + beta[:, None, None]
+
+
+@programs("masked_softmax", computation=compiled)
+def masked_softmax(x):
+    return nv.softmax(nv.where(nv.constant(past(x.shape[-1])), x, HIDDEN), axis=3)
+
+
+@programs("gated", computation=compiled)
+def gated(a, b):
+    return nv.silu(a) * b
+
+
+@programs("max_transposed", computation=compiled)
+def max_transposed(x):
+    return nv.max(x.T, axis=0)
+
+
+@programs("sum_short", computation=compiled)
+def sum_short(x):
+    return nv.sum(x, axis=1)
+
+
+@programs("sum_ends", computation=compiled)
+def sum_ends(x):
+    return nv.sum(x, axis=(0, 2))
+
+
+@programs("lgamma", computation=compiled)
+def lgamma(x):
+    return nv.lgamma(x)
+
+
+@programs("sin_huge", computation=compiled)
+def sin_huge(x):
+    return nv.sin(x)
+
+
+@programs("matmul_strided", computation=compiled)
+def matmul_strided(x, w):
+    return x[::2, ::2] @ w
+
+
+@programs("matmul_sliced", computation=compiled)
+def matmul_sliced(x, w):
+    return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].T

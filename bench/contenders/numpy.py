@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from bench.contenders import Prepared, Programs, made
+from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
 programs = Programs("numpy", np.__version__)
@@ -167,3 +168,75 @@ def product_of(case: Product):
 
 for name, case in PRODUCTS.items():
     programs(name, out=made)(product_of(case))
+
+
+@programs("group_norm", out=made)
+def group_norm(x, gamma, beta):
+    result = np.empty_like(x)
+    groups, into = [entry.reshape(len(x), GROUPS, -1) for entry in (x, result)]
+
+    def call():
+        np.subtract(groups, groups.mean(-1, keepdims=True), out=into)
+        size = np.einsum("ngi,ngi->ng", into, into)[..., None] / into.shape[-1]
+        np.multiply(into, 1 / np.sqrt(size + np.float32(1e-5)), out=into)
+        np.multiply(result, gamma[:, None, None], out=result)
+        return np.add(result, beta[:, None, None], out=result)
+    return Prepared(call)
+
+
+@programs("masked_softmax", out=made)
+def masked_softmax(x):
+    result, future = np.empty_like(x), ~past(x.shape[-1])
+
+    def call():
+        np.copyto(result, x)
+        np.copyto(result, HIDDEN, where=future)
+        np.subtract(result, result.max(-1, keepdims=True), out=result)
+        np.exp(result, out=result)
+        return np.divide(result, result.sum(-1, keepdims=True), out=result)
+    return Prepared(call)
+
+
+@programs("gated", float32=made)
+def gated(a, b):
+    def call():
+        wide = a.astype(np.float32)
+        return (wide / (1 + np.exp(-wide)) * b.astype(np.float32)).astype(a.dtype)
+    return Prepared(call)
+
+
+@programs("max_transposed", plain=made)
+def max_transposed(x):
+    return Prepared(np.max, (x.T, 0))
+
+
+@programs("sum_short", plain=made)
+def sum_short(x):
+    return Prepared(np.sum, (x, 1))
+
+
+@programs("sum_short", einsum=made)
+def sum_short_as_product(x):
+    return sum_middle_as_product(x)
+
+
+@programs("sum_ends", plain=made)
+def sum_ends(x):
+    return Prepared(np.sum, (x, (0, 2)))
+
+
+@programs("sin_huge", out=made)
+def sin_huge(x):
+    return Prepared(partial(np.sin, out=np.empty_like(x)), (x,))
+
+
+@programs("matmul_strided", out=made)
+def matmul_strided(x, w):
+    x = x[::2, ::2]
+    return Prepared(partial(np.matmul, out=np.matmul(x, w)), (x, w))
+
+
+@programs("matmul_sliced", out=made)
+def matmul_sliced(x, w):
+    x, w = x[:, SIDE:2 * SIDE], w[:, SIDE // 2:3 * SIDE // 2].T
+    return Prepared(partial(np.matmul, out=np.matmul(x, w)), (x, w))

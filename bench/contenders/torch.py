@@ -8,10 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from ml_dtypes import bfloat16
 
 from bench.contenders import Prepared, Programs, made
+from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
 programs = Programs("torch", torch.__version__)
@@ -21,11 +24,17 @@ torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "2")))
 
 def tensors(inputs):
     """Copies of arrays in memory that torch aligns."""
-    return [torch.from_numpy(entry).clone() for entry in inputs]
+    return [of_low_precision(entry) if entry.dtype == bfloat16 else torch.from_numpy(entry).clone() for entry in inputs]
+
+
+def of_low_precision(array):
+    """NumPy and torch have no common name for this element type."""
+    return torch.from_numpy(array.view(np.int16)).clone().view(torch.bfloat16)
 
 
 def read(returned):
-    return [entry.detach().numpy() for entry in (returned if isinstance(returned, (tuple, list)) else [returned])]
+    return [entry.detach().view(torch.int16).numpy().view(bfloat16) if entry.dtype == torch.bfloat16
+            else entry.detach().numpy() for entry in (returned if isinstance(returned, (tuple, list)) else [returned])]
 
 
 def without_gradients():
@@ -277,3 +286,61 @@ for name, case in PRODUCTS.items():
 @programs("dense", **BOTH)
 def dense(x, w, b, r):
     return F.gelu(torch.addmm(b, x, w)) + r
+
+
+@programs("group_norm", **BOTH)
+def group_norm(x, gamma, beta):
+    return F.group_norm(x, GROUPS, gamma, beta, 1e-5)
+
+
+def masked(setting):
+    """A setting whose program is given the mask, which is made once."""
+    def prepare(program, inputs):
+        future = torch.from_numpy(~past(inputs[0].shape[-1]))
+        return setting(lambda x: program(x, future), inputs)
+    return prepare
+
+
+@programs("masked_softmax", **{name: masked(setting) for name, setting in BOTH.items()})
+def masked_softmax(x, future):
+    return torch.softmax(x.masked_fill(future, float(HIDDEN)), -1)
+
+
+@programs("gated", **BOTH)
+def gated(a, b):
+    return F.silu(a) * b
+
+
+@programs("max_transposed", **PLAIN)
+def max_transposed(x):
+    return x.T.amax(0)
+
+
+@programs("sum_short", **PLAIN)
+def sum_short(x):
+    return x.sum(1)
+
+
+@programs("sum_ends", **PLAIN)
+def sum_ends(x):
+    return x.sum((0, 2))
+
+
+@programs("lgamma", **BOTH, into=into(lambda result, x: torch.lgamma(x, out=result)))
+def lgamma(x):
+    return torch.lgamma(x)
+
+
+@programs("sin_huge", **BOTH, into=into(lambda result, x: torch.sin(x, out=result)))
+def sin_huge(x):
+    return torch.sin(x)
+
+
+@programs("matmul_strided", **PLAIN)
+def matmul_strided(x, w):
+    return x[::2, ::2] @ w
+
+
+@programs("matmul_sliced", **PLAIN)
+def matmul_sliced(x, w):
+    return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].mT

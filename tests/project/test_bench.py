@@ -12,7 +12,7 @@ import pytest
 
 from bench import report, rounds
 from bench.__main__ import BENCHMARKS, main, table
-from bench.contenders import FRAMEWORKS
+from bench.contenders import FRAMEWORKS, Prepared, from_definition
 from bench.problems import PROBLEMS, Bar
 from bench.rounds import Failure, Result, Settings
 from bench.worker import Worker, call_time, idle_time, programs_of
@@ -20,7 +20,7 @@ from bench.workloads import chosen_problems
 from tests.project.source import ROOT, parse, python_files
 
 NO_PEERS = ["contenders", "machine", "models.attention", "models.base", "models.gpt", "models.layers", "models.mlp",
-            "problems", "report", "rounds", "steps", "workloads"]
+            "patterns", "problems", "report", "rounds", "steps", "workloads"]
 OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4}
 
@@ -106,11 +106,49 @@ def test_times_are_of_one_call():
     assert 0 <= idle_time(prepared) < 0.049
 
 
+def test_a_call_may_be_several_steps():
+    """Figures are of one step, and the losses of all steps are compared."""
+    worker = Worker("mlp_256", "nervure.arguments", 0.05)
+    losses = iter(worker.problem.inputs()[0].losses(60).astype(np.float32))
+    several = worker.prepared._replace(call=lambda *_: [next(losses) for _ in range(5)], steps=5,
+                                       read=lambda returned: [np.array(returned)])
+    worker.prepared = several
+    assert worker.check() == {"mistake": None}
+    assert "differs" in worker.check()["mistake"]  # the next twenty are others
+    worker.prepared = several._replace(call=lambda *_: None, steps=10**9)
+    assert 0 < worker.round("0")["figure"] < 1e-9
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's account of a process")
+def test_the_peak_of_the_first_steps_is_found():
+    """A step that has 128 MiB for a moment shows in the peak of the process; some of it may have been there before."""
+    worker = Worker("mlp_memory", "nervure.arguments", 0.05)
+    step, sizes = worker.prepared.call, iter([128 << 20])
+
+    def wasteful(*arguments):
+        np.ones(next(sizes, 0), np.int8)
+        return step(*arguments)
+    worker.prepared = worker.prepared._replace(call=wasteful)
+    found = worker.peak()
+    assert found["mistake"] is None and found["figure"] > 64 << 20
+    assert report.shown("mlp_memory", 3 << 20) == "3 MiB" and report.shown("mlp_256", 3e-3) == "3 ms"
+
+
+def test_what_it_takes_to_define_a_program_is_part_of_its_first_call():
+    made = []
+    setting = from_definition(lambda program, inputs: made.append(inputs) or Prepared(program, inputs))
+    prepared = setting(lambda x: x + 1, [2])
+    assert made == []
+    assert prepared.read(prepared.call()) == [np.array(3)] and made == [[2]]
+
+
 def test_bars():
     assert Bar(1.1, 1.4).met(1.2, 5.0) and not Bar(1.1, 1.4).met(1.05, 5.0) and Bar(1.1).met(None, 5.0) is None
     assert Bar(1e-6, absolute=True).met(None, 0.9e-6) and not Bar(1e-6, absolute=True).met(9.0, 1.1e-6)
     for ratio, expected in ((1.0, "no"), (1.2, "yes"), (1.5, "yes, and the stretch"), (None, "")):
         assert report.verdict(Bar(1.1, 1.4), 5.0, ratio) == expected
+    cold = Result("cold", {"nervure.a": [1.0], "torch.a": [0.5], "jax.a": [4.0]})
+    assert cold.ratios() == [4.0] and report.level(Bar(3.0, peer="jax"), 3.0) == "3 jax"
     assert report.verdict(Bar(1.1), None, None) == "not run" and report.verdict(Bar(1.1), 5.0, 9.0) == "yes"
 
 
