@@ -29,6 +29,7 @@ from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
+from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
 from nervure.memory.storage import Storage, StorageKind
 
@@ -156,8 +157,10 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     roots = _place_roots(function, clusters, memory)
     _place_values(clusters, memory)
     lasting = _lasting(function, memory)
-    steps = [planned for step in clusters for lowered in step.lower(memory)
-             for planned in _planned(lowered, step, memory, lasting, machine)]
+    sharing = KernelSharing(memory, lasting, lambda step: [
+        scheduled for lowered in step.lower(memory) for scheduled in _scheduled(lowered, memory, lasting, machine)])
+    steps = [HostStep(*made, step) if isinstance(made, HostCall) else KernelStep(made, step)
+             for step in clusters for made in sharing.kernels(step)]
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
@@ -183,23 +186,25 @@ def _lasting(function: Function, memory: BufferAssignment) -> dict[Storage, Valu
     return {memory.places[op.value]: op.value for op in ops}
 
 
-def _planned(lowered: LoweredKernel | HostCall, step: Step, memory: BufferAssignment, lasting: Mapping[Storage, Value],
-             machine: Machine) -> list[PlanStep]:
-    """The steps of a plan for one that is lowered; what may be packed once for many calls is packed by one in front."""
+def _scheduled(lowered: LoweredKernel | HostCall, memory: BufferAssignment, lasting: Mapping[Storage, Value],
+               machine: Machine) -> list[LoweredKernel | HostCall]:
+    """The kernel in its simplest form, its loops in order; what may be packed once for many calls is packed by one in
+    front.
+    """
     if isinstance(lowered, HostCall):
-        return [HostStep(*lowered, step)]
+        return [lowered]
     simple = simplify_kernel(lowered.kernel)
     storages = dict(zip([buffer.name for buffer in lowered.kernel.buffers if buffer.role != "scratch"],
                         lowered.storages, strict=True))
     stays = [buffer for buffer in simple.buffers if storages.get(buffer.name) in lasting]
     apart = schedule_apart(simple, machine, stays)
     if apart is None:
-        return [KernelStep(_with_memory(lowered, schedule_kernel(simple, machine), storages), step)]
+        return [_with_memory(lowered, schedule_kernel(simple, machine), storages)]
     first, rest = apart
     source, panel = storages[first.buffers[0].name], first.buffers[1]
     storages[panel.name] = memory.derived(panel.dtype, panel.size, source, lasting[source])
     pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
-    return [KernelStep(pack, step), KernelStep(_with_memory(lowered, rest, storages), step)]
+    return [pack, _with_memory(lowered, rest, storages)]
 
 
 def _with_memory(lowered: LoweredKernel, kernel: Kernel, storages: Mapping[str, Storage]) -> LoweredKernel:

@@ -66,21 +66,26 @@ def compile_function(function: Function, target: Target) -> Compilation:
 
 def _machine_code(plan: Plan, target: Target) -> tuple[tuple[Code | None, ...], dict[bytes, Library]]:
     """The texts of the steps that are kernels, and their machine code by its keys. Texts are compiled while the next
-    ones are written, and what of the tile library is not there as soon as a kernel links it.
+    ones are written, and what of the tile library is not there as soon as a kernel links it. Kernels that share their
+    loops share a text, if the same results go past the caches.
     """
     read = {storage for step in plan.steps for storage in step.read}
-    texts: list[Code | None] = []
+    written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
-        for step in plan.steps:
-            code = None
-            if step.kernel:
-                code = generate(step.kernel, target, past_caches_of(step, plan, read), tiles.link)
+
+        def text(step: KernelStep) -> Code:
+            past_caches = past_caches_of(step, plan, read)
+            structure = id(step.kernel.body), frozenset(past_caches.items())
+            if structure not in written:
+                code = written[structure] = generate(step.kernel, target, past_caches, tiles.link)
                 compilations.begin(kernel_key(code.text, target), partial(str, code.text))
-            texts.append(code)
+            return written[structure]
+
+        texts = tuple([text(step) if isinstance(step, KernelStep) else None for step in plan.steps])
         libraries = compilations.libraries()
     tiles.keep(libraries)
-    return tuple(texts), libraries
+    return texts, libraries
 
 
 def past_caches_of(step: KernelStep, plan: Plan, read: Container[Storage]) -> dict[Buffer, int]:
