@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import overload
 
 from nervure import ops
@@ -24,7 +24,8 @@ from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Value
-from nervure.ir.traverse import below
+from nervure.ir.traverse import postorder
+from nervure.ir.variable import Variable
 from nervure.ops.order import Together
 
 
@@ -60,7 +61,11 @@ def deriv(f: TensorLike, x: Tensor | Sequence[Tensor], error: TensorLike | None 
         raise InvalidArgument("f is not a scalar", op="deriv", operand="f", got=str(own.type), expected="a scalar",
                               help="nv.mean(f, out_axes=()) and nv.sum(f, out_axes=()) are over all axes, N and REC "
                                    "too; or give error= with f's axes")
-    reads = [_places(entry, value) for entry in wanted]
+    reads_below: dict[Variable, list[Value]] = {}
+    for op in postorder([value]):
+        if isinstance(op, ReadVariable):
+            reads_below.setdefault(op.variable, []).append(op.value)
+    reads = [_places(entry, reads_below) for entry in wanted]
     flat = [read for group in reads for read in group]
     found = iter(gradients([value], flat, [seed]))
     results = [_total(entry, [next(found) for _ in group], value) for entry, group in zip(wanted, reads, strict=True)]
@@ -79,12 +84,11 @@ def _wanted(x: object) -> Tensor:
     return x
 
 
-def _places(x: Tensor, f: Value) -> list[Value]:
+def _places(x: Tensor, reads: Mapping[Variable, list[Value]]) -> list[Value]:
     """The nodes that x stands for: the reads of a variable below f, or the tensor's own node."""
     if not isinstance(x, AssignableTensorOp) or x.variable is None:
         return [x.value]
-    reads = below([f], lambda op: type(op) is ReadVariable and op.variable is x.variable)
-    return [op.outputs[0] for op in reads]
+    return reads.get(x.variable, [])
 
 
 def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:

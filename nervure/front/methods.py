@@ -68,8 +68,8 @@ UFUNCS: dict[str, Callable[..., object]] = {
 def _operator(name: str, function: Callable[..., object], reflected: bool = False) -> Callable[..., object]:
     """A binary operator: NotImplemented for what is no operand or wants to answer itself, so that Python asks it."""
     def method(self: Tensor, other: Operand) -> object:
-        is_refused = type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
-        if not (is_operand(other) or is_refused) or answers_itself(other, self.__array_priority__):
+        is_ours = is_operand(other) or type(other).__module__ == "builtins" or hasattr(other, "has_no_value")
+        if not is_ours or answers_itself(other, self.__array_priority__):
             return NotImplemented
         return function(other, self) if reflected else function(self, other)
 

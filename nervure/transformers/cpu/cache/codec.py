@@ -54,14 +54,15 @@ def decode(kind: type[_Read], data: object) -> _Read:
 
 def dims_in(value: object) -> Iterator[Dim]:
     """The symbolic dimensions in a value, however deep."""
-    if isinstance(value, tuple):
-        for entry in value:
-            yield from dims_in(entry)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from dims_in(getattr(value, field.name))
-    elif isinstance(value, Dim):
-        yield value
+    waiting = [value]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, Dim):
+            yield entry
+        elif isinstance(entry, tuple):
+            waiting.extend(entry)
+        elif not isinstance(entry, int | str | bytes | DType) and is_dataclass(entry):
+            waiting.extend([getattr(entry, field.name) for field in fields(entry)])
 
 
 @cache
