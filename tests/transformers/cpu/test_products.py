@@ -185,6 +185,16 @@ def test_a_training_step_of_dense_layers_enters_python_once():
     assert executable_cache.describe(step.function, step.executable.compilation) is not None
 
 
+def test_the_memory_of_a_training_step_is_what_is_alive_at_once():
+    """Beside weights and moments, which are updated where they lie: activations, and never a gradient of weights."""
+    step, *arguments = dense_network()
+    report = nv.explain(step, *arguments, repeat=0).report
+    alive = [sum([-(-each.bytes // 64) * 64 for each in report.temporaries if each.first <= number <= each.last])
+             for number in range(len(report.steps))]
+    assert max(alive) <= report.together_bytes <= 1.1 * max(alive)
+    assert max([each.bytes for each in report.temporaries]) == 20 * 40 * 4 < 30 * 40 * 4
+
+
 def test_updates_of_weights_lie_where_the_weights_do():
     """The weights and their two moments; what has sums over rows gets memory of its own."""
     step, *_ = dense_network()
