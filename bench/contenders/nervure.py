@@ -135,8 +135,15 @@ def product_of(case: Product):
     return product
 
 
+def kept(program, inputs):
+    """A setting: the right side, weights in practice, lies in a variable."""
+    x, w = inputs
+    place = nv.placeholder(x.shape)
+    return Prepared(nv.computation(program(place, nv.variable(w.shape, w)), place), [x])
+
+
 for name, case in PRODUCTS.items():
-    programs(name, computation=compiled)(product_of(case))
+    programs(name, computation=compiled, **({"variable": kept} if case.right else {}))(product_of(case))
 
 
 @programs("dense", variable=made)

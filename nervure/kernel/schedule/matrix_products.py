@@ -234,7 +234,8 @@ class _Blocks:
         """The buffer from which the whole right side is packed, if it is."""
         extents = [self._columns.extent, self._points, *[loop.extent for loop in self._own_batch()]]
         is_fixed = all([isinstance(extent, int) for extent in extents])
-        return self._right.source(lasting) if is_fixed and self._is_packed() else None
+        is_better_packed = self._is_packed() or self._right.step(self._columns.index) != 1
+        return self._right.source(lasting) if is_fixed and is_better_packed else None
 
     def _read_apart(self) -> tuple[Side, Buffer]:
         """The right side in strips that are as wide as a task, row by row; one after the other, matrix by matrix."""
