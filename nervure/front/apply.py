@@ -22,7 +22,7 @@ from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.op import Op, Value
 from nervure.types.dim import Dim
-from nervure.types.dtype import DType, as_dtype, bool_
+from nervure.types.dtype import DType, DTypeLike, as_dtype, bool_
 from nervure.types.foreign import is_array
 from nervure.types.shape import Shape
 
@@ -71,9 +71,22 @@ def operate_real(name: str, core: Callable[..., Op], *operands: Operand, **attri
     return operate(name, core, operands, floating(common_dtype(operands, name)), **attributes)
 
 
-def promoted_pair(x: Operand, y: Operand, op: str) -> tuple[Tensor, Tensor]:
-    """Two operands as tensors of their promoted element type, which stay on their own axes."""
-    dtype = common_dtype((x, y), op)
+def product_dtype(operands: tuple[Operand, ...], wanted: DTypeLike | None, op: str) -> DType:
+    """The type in which operands are multiplied and added up: their promoted one, or a wider one that is wanted."""
+    common = common_dtype(operands, op)
+    if wanted is None:
+        return common
+    dtype = as_dtype(wanted)
+    if promote([common, dtype], op=op) is not dtype:
+        raise WrongKind("the type of the sum does not hold the operands", op=op, operand="dtype", got=dtype.name,
+                        expected=f"{common.name} or a wider type",
+                        help="convert the result, or the operands: x.astype(dtype)")
+    return dtype
+
+
+def promoted_pair(x: Operand, y: Operand, op: str, wanted: DTypeLike | None = None) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors of their promoted element type, or a wider one, which stay on their own axes."""
+    dtype = product_dtype((x, y), wanted, op)
     tensors = [as_tensor(entry, op, position + 1, dtype) for position, entry in enumerate((x, y))]
     left, right = [Tensor(converted_to(entry.value, dtype), entry._axes) for entry in tensors]
     return left, right

@@ -19,7 +19,7 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
-from nervure.front.apply import common_dtype, converted_to, promoted_pair
+from nervure.front.apply import converted_to, product_dtype, promoted_pair
 from nervure.front.argument_parsing import positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import multiply
@@ -28,19 +28,24 @@ from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, match
 from nervure.types.dim import equal
+from nervure.types.dtype import DTypeLike
 
 
-def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
+def dot(x: Operand, y: Operand, batch: AxesLike = (), *, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
     The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
     that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
 
+    ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
+
     >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
     >>> print(nv.dot(x, w).axes)
     (N: 2, K: 4)
+    >>> nv.dot(np.array([200, 100], np.uint8), np.array([-2, 3], np.int8), dtype=nv.int32).item()
+    -100
     """
-    left, right = promoted_pair(x, y, "dot")
+    left, right = promoted_pair(x, y, "dot", dtype)
     if not left.is_named and not right.is_named:
         return _numpy_dot(left, right)
     mine, theirs = alignment.both_named(left, right, "dot")
@@ -50,26 +55,27 @@ def dot(x: Operand, y: Operand, batch: AxesLike = ()) -> Tensor:
     return _contract(mine, theirs, _contracted(mine, theirs, shared), shared)
 
 
-def outer(x: Operand, y: Operand) -> Tensor:
-    """The product of every element of x with every element of y; nothing is contracted.
+def outer(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
+    """The product of every element of x with every element of y; nothing is contracted. ``dtype`` as in ``dot``.
 
     >>> nv.outer(np.array([1, 2]), np.array([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    left, right = promoted_pair(x, y, "outer")
+    left, right = promoted_pair(x, y, "outer", dtype)
     if not left.is_named and not right.is_named:
         return Tensor(ops.Dot(left.value, right.value, pairs=()))
     left, right = alignment.both_named(left, right, "outer")
     return _contract(left, right, [], [])
 
 
-def matmul(x: Operand, y: Operand) -> Tensor:
+def matmul(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
     """The matrix product over the last two axes, at each place of the others; NumPy's rules for vectors and batches.
+    ``dtype`` as in ``dot``.
 
     >>> nv.matmul(np.array([[1, 2], [3, 4]]), np.array([1, 1])).tolist()
     [3, 7]
     """
-    left, right = promoted_pair(x, y, "matmul")
+    left, right = promoted_pair(x, y, "matmul", dtype)
     if left.is_named or right.is_named:
         raise AxisMismatch("matmul goes by positions", op="matmul", got=f"{left.axes} and {right.axes}",
                            help="nv.dot(x, y) and x @ y go by axes", expected="anonymous axes")
@@ -87,9 +93,9 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
     return dot(x, y) if named else matmul(x, y)
 
 
-def einsum(subscripts: str, *operands: Operand) -> Tensor:
+def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"``
-    over letters.
+    over letters. ``dtype`` as in ``dot``.
 
     >>> nv.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).tolist()
     [21.0, 43.0]
@@ -100,8 +106,8 @@ def einsum(subscripts: str, *operands: Operand) -> Tensor:
     if not tensors or not isinstance(subscripts, str):
         raise InvalidArgument("einsum takes a string and then operands", op="einsum", got=repr(subscripts),
                               expected="einsum(subscripts, x, y)", help='nv.einsum("ij,jk->ik", x, y)')
-    dtype = common_dtype(tuple(tensors), "einsum")
-    values = [converted_to(entry.value, dtype) for entry in tensors]
+    common = product_dtype(tuple(tensors), dtype, "einsum")
+    values = [converted_to(entry.value, common) for entry in tensors]
     if any(entry.is_named for entry in tensors):
         return _einsum_by_names(subscripts, tensors, values)
     return Tensor(ops.Einsum(*values, subscripts=subscripts))

@@ -203,15 +203,19 @@ class Interface:
         [1, 255]
         """
 
-    def dot(self, y: Operand, batch: AxesLike = ()) -> Tensor:
+    def dot(self, y: Operand, batch: AxesLike = (), *, dtype: DTypeLike | None = None) -> Tensor:
         """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
         The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
         that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
 
+        ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
+
         >>> x, w = nv.ones("N=2, F=3"), nv.ones("F=3, K=4")
         >>> print(nv.dot(x, w).axes)
         (N: 2, K: 4)
+        >>> nv.dot(np.array([200, 100], np.uint8), np.array([-2, 3], np.int8), dtype=nv.int32).item()
+        -100
         """
 
     def reshape(self, *shape: AxesLike) -> Tensor:

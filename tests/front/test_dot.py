@@ -307,6 +307,39 @@ def test_a_matrix_that_can_be_read_in_two_ways_needs_names(shape):
     assert (vector @ np.float32([3, 4])).item() == 11.0
 
 
+@pytest.mark.parametrize(("left", "right"), [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)])
+def test_the_sum_may_have_a_wider_type(left, right):
+    """O49, O66."""
+    generator = np.random.default_rng(0)
+    x, y = [generator.integers(0, 256, (2, 3, 3), np.uint8).view(dtype) for dtype in (left, right)]
+    wide = [entry.astype(np.int32) for entry in (x, y)]
+    made = {"matmul": (nv.matmul(x, y, dtype=nv.int32), np.matmul(*wide)),
+            "dot": (nv.dot(x, y, dtype="int32"), np.dot(*wide)),
+            "outer": (nv.outer(x, y, dtype=np.int32), np.multiply.outer(*wide)),
+            "einsum": (nv.einsum("bij,bjk->k", x, y, dtype=nv.int32), np.einsum("bij,bjk->k", *wide))}
+    for name, (result, expected) in made.items():
+        assert result.dtype is nv.int32, name
+        np.testing.assert_array_equal(result.numpy(), expected, err_msg=name)
+    named = [nv.constant(entry[0], axes=axes, dtype=entry.dtype) for entry, axes in ((x, "I=3, J=3"), (y, "J=3, K=3"))]
+    np.testing.assert_array_equal(nv.dot(*named, dtype=nv.int32).numpy(), wide[0][0] @ wide[1][0])
+
+
+def test_a_sum_of_bytes_wraps_unless_its_type_is_said():
+    """O66."""
+    x = np.full((1, 2), 200, np.uint8)
+    assert nv.matmul(x, x.T).tolist() == [[80000 % 256]]
+    assert nv.matmul(x, x.T, dtype=nv.uint16).tolist() == [[80000 % 65536]]
+
+
+@pytest.mark.parametrize("call", [nv.matmul, nv.dot, nv.outer, lambda *xs, dtype: nv.einsum("i,i", *xs, dtype=dtype)])
+def test_the_type_of_a_sum_holds_its_operands(call):
+    """O66."""
+    x = np.ones(3, np.float32)
+    with pytest.raises(WrongKind) as caught:
+        call(x, x, dtype=nv.int32)
+    assert caught.value.operand == "dtype" and caught.value.got == "int32" and "float32" in caught.value.expected
+
+
 def test_gradients():
     """A100, A104, A111: derivatives of every form, twice."""
     nv.testing.check_grads(lambda x, y: nv.dot(x, y), [tensor("HW")[0], tensor("WN")[0]])

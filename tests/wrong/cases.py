@@ -163,6 +163,11 @@ def einsum_term_of_another_rank():
     nv.einsum("ij,jk->ik", nv.placeholder((2, 3)), nv.placeholder((3, 4, 5)))  # here
 
 
+@fails(nv.WrongKind)
+def sum_of_a_type_that_does_not_hold_its_operands():
+    nv.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32), dtype=nv.int32)  # here
+
+
 @fails(nv.AxisMismatch)
 def einsum_of_unknown_axis():
     nv.einsum("height widht, width K -> height K", matrix(), nv.placeholder("width=32, K=4"))  # here
