@@ -66,7 +66,7 @@ def nanoseconds_per_point(kernel: Kernel, machine: Machine) -> float:
 
 def _of_product(product: Product, machine: Machine) -> float:
     """The same of a matrix product: what follows it counts for nothing. Few rows wait for memory."""
-    size, rows = product.dtype.itemsize, product.rows if isinstance(product.rows, int) else 1 << 10
+    size, rows = product.right.result.dtype.itemsize, product.rows if isinstance(product.rows, int) else 1 << 10
     return round(max(machine.multiply_add * size / 4, machine.byte_from_memory * size / max(rows, 1)), 3)
 
 

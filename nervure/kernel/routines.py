@@ -1,8 +1,8 @@
 """Routines: nests of loops that a backend may have ready as functions. A mark says which; it changes no bit.
 
-A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored. A
-*transpose* is a loop over rows, around one over columns, that copies columns which follow each other to rows of which
-the elements do.
+A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored:
+floats, or bytes that are widened to int32. A *transpose* is a loop over rows, around one over columns, that copies
+columns which follow each other to rows of which the elements do.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -42,7 +42,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
 from nervure.types.dim import DimLike, index_symbols, symbols
-from nervure.types.dtype import DType, float32, float64
+from nervure.types.dtype import DType, float32, float64, int8, int32, uint8
 
 FEW_ROWS = 8
 """The most rows of a product whose right side may lie across memory."""
@@ -51,6 +51,9 @@ ROUTINES = ("product", "transpose")
 
 TYPES: tuple[DType, ...] = (float32, float64)
 """What there are routines for."""
+
+BYTES: tuple[DType, ...] = (uint8, int8)
+"""What there are products of that add up in int32, and transposes."""
 
 
 class Product(NamedTuple):
@@ -67,9 +70,14 @@ class Product(NamedTuple):
     store: Store
 
     @property
-    def dtype(self) -> DType:
-        """The type that it is computed in."""
-        return self.store.buffer.dtype
+    def types(self) -> tuple[DType, ...]:
+        """The types of its sides, if they are bytes, else the one type of all."""
+        return (self.left.result.dtype, self.right.result.dtype) if self.is_of_bytes else (self.store.buffer.dtype,)
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether its sides are bytes."""
+        return self.left.result.dtype in BYTES
 
     def row_step(self, access: Access) -> DimLike:
         """How far an access goes from row to row."""
@@ -117,7 +125,7 @@ def transpose_of(loop: For) -> Transpose | None:
     load, store = columns.body if isinstance(columns, For) and len(columns.body) == 2 else (None, None)
     if not isinstance(columns, For) or not isinstance(load, Load) or not isinstance(store, Store):
         return None
-    is_copy = store.value is load.result and store.combine is None and load.result.dtype in TYPES
+    is_copy = store.value is load.result and store.combine is None and load.result.dtype in TYPES + BYTES
     along = load.address.step(loop.index), store.address.step(columns.index)
     if not is_copy or along != (1, 1) or not all([is_affine(x, loop.index, columns.index) for x in (load, store)]):
         return None
@@ -150,7 +158,7 @@ def block_columns(points: DimLike, dtype: DType) -> int:
 
 
 class Side(NamedTuple):
-    """What computes one factor of the products of a contraction, and the factor."""
+    """What computes one factor of the products of a contraction, and the factor; a byte before it is widened."""
 
     statements: Body
     value: Scalar
@@ -187,10 +195,25 @@ def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:
     sides = [_side_of(contract.body, factor) for factor in contract.operands]
     left, right = sorted(sides, key=lambda side: side.mentions(column))
     is_divided = {*left.statements, *right.statements} == {*contract.body}
-    if len(contract.indices) != 1 or contract.result.dtype not in TYPES or not is_divided:
+    has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in sides])
+    if len(contract.indices) != 1 or not is_divided or not has_both:
         return None
-    has_both = all([any([isinstance(entry, Load) for entry in side.statements]) for side in (left, right)])
-    return (left, right) if has_both and right.mentions(column) and not left.mentions(column) else None
+    are_bytes = all([_is_widened(side) for side in sides])
+    if left.mentions(column) or not right.mentions(column) or not (are_bytes or contract.result.dtype in TYPES):
+        return None
+    return (_narrow(left), _narrow(right)) if are_bytes else (left, right)
+
+
+def _is_widened(side: Side) -> bool:
+    """Whether a factor is an int32 made of a byte."""
+    last = side.statements[-1]
+    return (isinstance(last, Apply) and last.function in ("convert", "wrap") and last.result.dtype is int32
+            and last.operands[0].dtype in BYTES)
+
+
+def _narrow(side: Side) -> Side:
+    *before, last = side.statements
+    return Side(tuple(before), last.operands[0])
 
 
 def _side_of(body: Body, value: Scalar) -> Side:
@@ -211,10 +234,12 @@ def is_affine(access: Access, *indices: LoopIndex) -> bool:
 
 def _lies_along_memory(product: Product) -> bool:
     """Whether the columns of the result follow each other, and those of the right side, or its points if there are few
-    rows; and rows are affine.
+    rows; and rows are affine. Of bytes the points of the left side follow each other, and those of the right one may.
     """
-    right, store = product.right, product.store
-    is_few = isinstance(product.rows, int) and product.rows <= FEW_ROWS and product.point_step(right) == 1
-    return (store.address.step(product.column) == 1 and (right.address.step(product.column) == 1 or is_few)
+    left, right, store = product.left, product.right, product.store
+    is_few = product.is_of_bytes or isinstance(product.rows, int) and product.rows <= FEW_ROWS
+    is_along = right.address.step(product.column) == 1 or is_few and product.point_step(right) == 1
+    is_in_order = not product.is_of_bytes or product.point_step(left) == 1
+    return (store.address.step(product.column) == 1 and is_along and is_in_order
             and not right.address.mentions(product.row) and not store.address.mentions(product.point)
-            and all([is_affine(access, product.row, product.column) for access in (product.left, right, store)]))
+            and all([is_affine(access, product.row, product.column) for access in (left, right, store)]))

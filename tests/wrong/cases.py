@@ -1,6 +1,5 @@
-"""The mistakes that people make most, one small program each; ``golden/NAME.txt`` has what NAME is told.
-
-The line that the error must name is marked ``# here``.
+"""The mistakes that people make most, one small program each; ``golden/NAME.txt`` has what NAME is told, and names the
+line that is marked ``# here``.
 """
 
 from __future__ import annotations

@@ -62,11 +62,12 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
-from nervure.kernel.routines import FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
+from nervure.kernel.routines import BYTES, FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
 from nervure.kernel.simplify.dead_code import without_unused_buffers
 from nervure.kernel.tuning import (
+    BYTES_ROWS,
     DIRECT_BYTES,
     DIRECT_ROWS,
     EPILOGUE_BYTES,
@@ -135,6 +136,8 @@ class _Blocks:
         self._threads = threads
         self._contract, self._left, self._right = contract, left, right
         self._dtype, self._size = contract.result.dtype, contract.result.dtype.itemsize
+        self._is_of_bytes = left.value.dtype in BYTES
+        self._group_rows = PANEL_ROWS * self._size // left.value.dtype.itemsize
         self._rest, (self._point, self._points) = nest.body, contract.indices[0]
         number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
                           for index, _ in entry.indices])
@@ -149,10 +152,10 @@ class _Blocks:
             self._right, self._packed_apart = self._read_apart()
         if self._is_packed():
             depth = _at_most(self._points, CONTRACT_BLOCK)
-            self._panel = Buffer("panel", self._dtype, depth * self._width, "scratch")
+            self._panel = Buffer("panel", right.value.dtype, depth * self._width, "scratch")
         if self._is_left_packed():
             depth = _at_most(self._points, CONTRACT_BLOCK)
-            self._left_panel = Buffer("left_panel", self._dtype, depth * PANEL_ROWS, "scratch")
+            self._left_panel = Buffer("left_panel", left.value.dtype, depth * self._group_rows, "scratch")
         if not self._is_stored():
             self._tile = Buffer("tile", self._dtype, self._height * self._width, "scratch")
 
@@ -188,7 +191,8 @@ class _Blocks:
             most = min(most, EPILOGUE_BYTES // (self._width * self._size))
         if isinstance(rows, int) and isinstance(others, int):
             shared = -(-rows * others // self._threads)
-            least = PACKED_ROWS if self._is_packed() and self.source is None else LEAST_ROWS
+            packed = PACKED_ROWS if self._is_packed() and self.source is None else LEAST_ROWS
+            least = BYTES_ROWS if self._is_of_bytes else packed
             most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
         if isinstance(rows, int):
             most = -(-rows // -(-rows // max(most, 1)))  # tasks of about the same length
@@ -201,23 +205,25 @@ class _Blocks:
             return True
         apart = self._right.step(self._point)
         if self._right.step(self._columns.index) != 1:
-            return not (self._are_few_rows() and apart == 1)
-        if isinstance(rows, int) and rows <= DIRECT_ROWS:
-            return False
+            return not (self._may_be_across() and apart == 1)
+        if self._is_of_bytes or isinstance(rows, int) and rows <= DIRECT_ROWS:
+            return False  # who multiplies bytes packs them
         points = _at_most(self._points, CONTRACT_BLOCK)
         return not (isinstance(apart, int) and apart * points * self._size <= DIRECT_BYTES)
 
-    def _are_few_rows(self) -> bool:
-        """Whether the points of the right side may follow each other."""
-        return isinstance(self._rows.extent, int) and self._rows.extent <= FEW_ROWS
+    def _may_be_across(self) -> bool:
+        """Whether the points of the right side may follow each other: there are few rows, or it is of bytes."""
+        return self._is_of_bytes or isinstance(self._rows.extent, int) and self._rows.extent <= FEW_ROWS
 
     def _is_left_packed(self) -> bool:
-        """Whether the left side is computed, or lies across memory, its points so far apart that they meet in the
-        cache.
+        """Whether the left side is computed, or lies across memory: its points so far apart that they meet in the
+        cache, or of bytes at all.
         """
         if self._left.element(self._rows.index, self._point) is None:
             return True
         apart = self._left.step(self._point)
+        if self._is_of_bytes:
+            return apart != 1
         return (self._left.step(self._rows.index) == 1 and isinstance(apart, int)
                 and apart * self._size % MEETING_BYTES == 0)
 
@@ -247,7 +253,8 @@ class _Blocks:
         size = strips * depth * self._width
         for loop in reversed(self._own_batch()):
             steps[loop.index], size = size, size * loop.extent
-        result, panel = Variable(self._dtype), Buffer("packed", self._dtype, size, "in")
+        result = Variable(self._right.value.dtype)
+        panel = Buffer("packed", result.dtype, size, "in")
         return Side((Load(result, panel, Address(0, tuple(steps.items()))),), result), panel
 
     def _own_batch(self) -> list[For]:
@@ -279,8 +286,9 @@ class _Blocks:
 
     def blocked(self, kernel: Kernel) -> Kernel:
         """The kernel that does it in tasks."""
-        blocks = _count(self._points, CONTRACT_BLOCK)
-        body = [*self._product(0, dim_min(self._points, CONTRACT_BLOCK), None)]
+        is_whole = self._is_of_bytes and self._panel is None and self._left_panel is None  # exact in any order
+        blocks = 1 if is_whole else _count(self._points, CONTRACT_BLOCK)
+        body = [*self._product(0, self._points if is_whole else dim_min(self._points, CONTRACT_BLOCK), None)]
         if blocks != 1:
             start = (self._block.dim + 1) * CONTRACT_BLOCK
             more = self._product(start, dim_min(CONTRACT_BLOCK, self._points - start), "add")
@@ -295,21 +303,24 @@ class _Blocks:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
         moved, high = dict(self._moved), self._high
         if self._left_panel is not None:
-            first = self._group.dim * PANEL_ROWS
-            moved[self._rows.index], high = moved[self._rows.index] + first, dim_min(PANEL_ROWS, high - first)
+            first = self._group.dim * self._group_rows
+            moved[self._rows.index], high = moved[self._rows.index] + first, dim_min(self._group_rows, high - first)
         block = start, points
         left, pack_left = self._loaded(self._left, self._left_panel, block, (self._rows.index, high), moved)
         right, pack_right = self._loaded(self._right, self._panel, block, (self._columns.index, self._wide), moved)
-        factors = [left.result, right.result]
-        if self._contract.left is not self._left.value:
+        factors, widened = [left.result, right.result], list[Apply]()
+        if self._is_of_bytes:
+            widened = [Apply(Variable(self._dtype), "convert", (factor,)) for factor in factors]
+            factors = [entry.result for entry in widened]
+        elif self._contract.left is not self._left.value:
             factors.reverse()
         result = Variable(self._dtype)
-        contract = Contract(result, ((self._point, points),), (left, right), *factors)
+        contract = Contract(result, ((self._point, points),), (left, right, *widened), *factors)
         columns = self._over_columns((contract, self._store(result, combine, moved)))
         product = For(self._rows.index, high, (columns,), routine="product")
         if self._left_panel is None:
             return (*pack_right, product)
-        return (*pack_right, For(self._group, _count(self._high, PANEL_ROWS), (*pack_left, product)))
+        return (*pack_right, For(self._group, _count(self._high, self._group_rows), (*pack_left, product)))
 
     def _loaded(self, side: Side, panel: Buffer | None, block: tuple[DimLike, DimLike],
                 along: tuple[LoopIndex, DimLike], moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
@@ -320,12 +331,14 @@ class _Blocks:
             assert isinstance(load, Load)
             return load, ()
         runs = in_runs(side, self._point, self._points, self._run)
-        may_be_in_order = panel is self._left_panel or self._are_few_rows() and self._left_panel is None
-        if may_be_in_order and (runs.side if runs else side).follows(self._point, along[0]):
+        may_be_in_order = panel is self._left_panel or self._may_be_across() and self._left_panel is None
+        must_be_in_order = self._is_of_bytes and panel is self._left_panel
+        if must_be_in_order or may_be_in_order and (runs.side if runs else side).follows(self._point, along[0]):
             place = Address(0, ((along[0], _at_most(self._points, CONTRACT_BLOCK)), (self._point, 1)))
         else:
-            place = Address(0, ((self._point, self._width if panel is self._panel else PANEL_ROWS), (along[0], 1)))
-        load = Load(Variable(self._dtype), panel, place)
+            width = self._width if panel is self._panel else self._group_rows
+            place = Address(0, ((self._point, width), (along[0], 1)))
+        load = Load(Variable(panel.dtype), panel, place)
         return load, self._packing(side, runs, load, block, along, moved)
 
     def _packing(self, side: Side, runs: Runs | None, load: Load, block: tuple[DimLike, DimLike],
@@ -349,18 +362,20 @@ class _Blocks:
         rows, columns = (self._point, points), along
         follows_points, turned = side.follows(self._point, along[0]), load.address.step(self._point) == 1
         is_crossing = follows_points and not turned
-        if is_crossing and side.element(along[0], self._point) is None:
+        is_element = side.element(along[0], self._point) is not None
+        if is_crossing and not is_element:
             depth = _at_most(self._points, CONTRACT_BLOCK)
-            self._waiting = self._waiting or Buffer("waiting", self._dtype, depth * self._width, "scratch")
+            self._waiting = self._waiting or Buffer("waiting", load.buffer.dtype, depth * self._width, "scratch")
             place = Address(0, ((along[0], depth), (self._point, 1)))
             wait = For(*along, (For(*rows, (*body, Store(self._waiting, place, value)), vector=True),))
-            again = Load(Variable(self._dtype), self._waiting, place)
+            again = Load(Variable(self._waiting.dtype), self._waiting, place)
             store = Store(load.buffer, load.address, again.result)
             return wait, For(*rows, (For(*columns, (again, store), vector=True),), routine="transpose")
         if turned:
             rows, columns = columns, rows
         copy = (*body, Store(load.buffer, load.address, value))
-        return (For(*rows, (For(*columns, copy, vector=True),), routine="transpose" if is_crossing else None),)
+        is_transpose = is_element and side.step(rows[0]) == 1 and side.step(columns[0]) != 1
+        return (For(*rows, (For(*columns, copy, vector=True),), routine="transpose" if is_transpose else None),)
 
     def _store(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         if self._tile is not None:

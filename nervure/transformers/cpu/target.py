@@ -3,6 +3,7 @@
 Two levels, each with exactly the instructions named here, whatever else the processor can do: what would round
 differently on some machines only (native half precision, bfloat16 conversions that flush denormals) stays out, so that
 results are the same bits on both, but for the sign and the payload of NaN, which LLVM's commuting of operands decides.
+Sums of products of bytes, which are exact, are an instruction on some machines of both levels.
 
 >>> target = Target.avx2()
 >>> target.vector_bytes, "fma" in target.features, "avx512f" in target.features
@@ -30,6 +31,7 @@ _AVX2 = {"sse3": "pni", "ssse3": "ssse3", "sse4.1": "sse4_1", "sse4.2": "sse4_2"
          "popcnt": "popcnt", "cx16": "cx16", "xsave": "xsave"}
 _AVX512 = {"avx512f": "avx512f", "avx512bw": "avx512bw", "avx512cd": "avx512cd", "avx512dq": "avx512dq",
            "avx512vl": "avx512vl"}
+_DOT = {"avx512vnni": "avx512_vnni", "avxvnni": "avx_vnni"}
 _ALWAYS = ("64bit", "cmov", "cx8", "crc32", "fxsr", "mmx", "sahf", "sse", "sse2")  # crc32 comes with sse4.2
 _NEEDED = ("avx2", "fma", "f16c")
 
@@ -58,6 +60,11 @@ class Target(NamedTuple):
         return Target("avx512", 64, tuple(sorted([*_ALWAYS, *_AVX2, *_AVX512])), "x86-64-v4")
 
     @property
+    def adds_products_of_bytes(self) -> bool:
+        """Whether one instruction adds four products of bytes to each 32 bits of a vector, and does not saturate."""
+        return "avx512vnni" in self.features or "avxvnni" in self.features and self.vector_bytes == 32
+
+    @property
     def is_host(self) -> bool:
         """Whether the processor is this machine's, which LLVM finds a name for."""
         return " " in self.processor
@@ -75,7 +82,7 @@ def read_target(description: str) -> Target:
         name, _, value = line.partition(":")
         fields[name.strip()] = value.strip()
     flagged = set(fields.get("flags", "").split())
-    found = {name for name, flag in {**_AVX2, **_AVX512}.items() if flag in flagged}
+    found = {name for name, flag in {**_AVX2, **_AVX512, **_DOT}.items() if flag in flagged}
     missing = [name for name in _NEEDED if name not in found]
     if missing:
         raise NotSupported("this processor lacks instructions that all generated code uses", op="cpu transformer",
@@ -87,7 +94,7 @@ def read_target(description: str) -> Target:
 
 
 def _without_avx512(target: Target) -> Target:
-    features = tuple([name for name in target.features if name not in _AVX512])
+    features = tuple([name for name in target.features if name not in _AVX512 and name != "avx512vnni"])
     return target._replace(name="avx2", vector_bytes=32, features=features)
 
 

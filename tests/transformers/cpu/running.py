@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
@@ -32,13 +33,12 @@ Arrays = Mapping[str, np.ndarray]
 
 @lru_cache(maxsize=512)
 def compiled(text: str) -> Library:
-    return load(compile_object(text), symbols=routines() if "@multiply" in text or "@transpose" in text else None)
+    return load(compile_object(text), symbols=routines(frozenset(re.findall(r"@((?:multiply|transpose)_\w+)", text))))
 
 
 @cache
-def routines() -> dict[str, int]:
-    """The addresses of the tile library's functions, for the machine that the tests run on."""
-    names = [f"{name}_{type}" for name in ("multiply", "transpose") for type in ("f32", "f64")]
+def routines(names: frozenset[str]) -> dict[str, int]:
+    """The addresses of functions of the tile library, for the machine that the tests run on."""
     with Compilations(Target.avx2()) as compilations:
         library = TileLibrary(Target.avx2(), compilations)
         for name in names:

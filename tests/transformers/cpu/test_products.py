@@ -131,6 +131,35 @@ def test_symbolic_sizes_give_the_bits_of_fixed_ones():
         np.testing.assert_array_equal(product(left, right), contraction(left, right))
 
 
+@pytest.mark.parametrize("seed", range(24))
+def test_products_of_bytes_that_add_up_in_int32_are_exact(seed):
+    """O49."""
+    x_indices, y_indices, indices, extents = random_contraction(seed)
+    extents = {number: min(length, 70) for number, length in extents.items()}
+    types = [(np.uint8, np.int8)[seed >> number & 1] for number in range(2)]
+    generator = np.random.default_rng(seed)
+    x, y = [generator.integers(0, 256, [extents[entry] for entry in own], np.uint8).view(dtype)
+            for own, dtype in zip((x_indices, y_indices), types)]
+    a, b = [nv.Parameter(nv.as_dtype(array.dtype), array.shape) for array in (x, y)]
+    wide = [nv.ops.Convert(entry, nv.int32) for entry in (a, b)]
+    result, = CPU.build(nv.Function([nv.ops.Contract(*wide, x_indices, y_indices, indices)], [a, b]))(x, y)
+    expected = by_rule(x.astype(np.int32), y.astype(np.int32), x_indices, y_indices, indices)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_bytes_that_are_made_of_floats_are_packed_as_bytes_and_follow_their_variable():
+    """O49."""
+    generator = np.random.default_rng(0)
+    x, w = generator.integers(0, 256, (20, 70), np.uint8), generator.uniform(-128, 128, (70, 33)).astype(np.float32)
+    weights, place = nv.variable(w.shape, w), nv.placeholder(x.shape, dtype=nv.uint8)
+    product = nv.matmul(place, nv.convert(weights, nv.int8), dtype=nv.int32)
+    computation, new = CPU.computation(product, place), nv.placeholder(w.shape)
+    assert "i8[" in str(nv.explain(computation)).partition("derived")[2]
+    for values in (w, -w):
+        CPU.computation(nv.assign(weights, new), new)(values)
+        np.testing.assert_array_equal(computation(x), x.astype(np.int32) @ values.astype(np.int8).astype(np.int32))
+
+
 def test_what_follows_a_product_shares_its_kernel():
     x, w, b = nv.Parameter(nv.float32, (64, 32)), nv.Parameter(nv.float32, (32, 48)), nv.Parameter(nv.float32, (48,))
     product = nv.ops.Contract(x, w, (0, 2), (2, 1), (0, 1))

@@ -30,7 +30,6 @@ from nervure.transformers.cpu.compile.codegen.context import Context
 from nervure.transformers.cpu.compile.codegen.element import memory_types
 from nervure.transformers.cpu.compile.codegen.expressions import dimension
 from nervure.types.dim import DimLike
-from nervure.types.dtype import DType
 
 
 def emit_routine(context: Context, loop: For) -> None:
@@ -39,22 +38,23 @@ def emit_routine(context: Context, loop: For) -> None:
     if product is not None:
         left, right, store = product.left, product.right, product.store
         between = right.address.step(product.column) if product.is_across else product.point_step(right)
-        _call(context, "multiply_across" if product.is_across else "multiply", product.dtype, [
+        name = "_".join(["multiply_across" if product.is_across else "multiply", *[x.short for x in product.types]])
+        _call(context, name, [
             product.start(left), product.row_step(left), product.point_step(left),
             product.start(right), between, product.start(store), product.row_step(store),
             product.rows, product.columns, product.points, int(store.combine is not None)])
     elif transpose is not None:
         load, store = transpose.load, transpose.store
-        _call(context, "transpose", store.buffer.dtype, [
+        type, = memory_types(store.buffer.dtype)
+        _call(context, f"transpose_{type.suffix}", [
             transpose.start(load), load.address.step(transpose.column), transpose.start(store),
             store.address.step(transpose.row), transpose.columns, transpose.rows])
     else:
         raise InternalError(f"a loop is marked as {loop.routine}, and is none")
 
 
-def _call(context: Context, name: str, dtype: DType, arguments: Sequence[Access | DimLike]) -> None:
-    """A call of a function of the library for a type, with places and numbers."""
-    type, = memory_types(dtype)
+def _call(context: Context, name: str, arguments: Sequence[Access | DimLike]) -> None:
+    """A call of a function of the library, with places and numbers."""
     registers = [locate(context, entry.buffer, entry.address).pointer.register if isinstance(entry, Access)
                  else dimension(context, entry).register for entry in arguments]
-    context.builder.call(context.link(f"{name}_{type.suffix}"), None, *registers)
+    context.builder.call(context.link(name), None, *registers)

@@ -135,6 +135,10 @@ class Register:
         """The same bits as a type of the same width, in as many lanes."""
         return self.cast("bitcast", type)
 
+    def regrouped(self, type: Type) -> Register:
+        """The same bits in lanes of another width: all lanes together are as wide as the type."""
+        return self if type is self.type else self.builder.emit(type, f"bitcast {self!r} to {type}")
+
     def bits(self) -> Register:
         """The bits of a float as an integer."""
         return self.bitcast(self.type.integer().element)

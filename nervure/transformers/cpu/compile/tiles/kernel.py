@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
+from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 
 AHEAD = 8
 """The points by which lines of the right side are prefetched."""
@@ -31,13 +32,17 @@ and of the target follow each other. ``adds``: not 0 adds to what lies in the ta
 
 
 class Tile(NamedTuple):
-    """The shape of a micro-kernel. ``masked``: of one strip, whose last vector may have lanes without a column."""
+    """The shape of a micro-kernel. ``masked``: of one strip, whose last vector may have lanes without a column.
+    ``bundles``: what is multiplied in place of elements; steps of the left side are then in bytes, and before the right
+    side lies what sums start from.
+    """
 
     type: Type
     rows: int
     vectors: int
     lanes: int
     masked: bool = False
+    bundles: Bundles | None = None
 
     @property
     def columns(self) -> int:
@@ -46,13 +51,20 @@ class Tile(NamedTuple):
 
     @property
     def registers(self) -> int:
-        """The vector registers that the inner loop needs: results, a point of the right, an element of the left."""
-        return self.rows * self.vectors + self.vectors + 1
+        """The vector registers that the inner loop needs: results, a point of the right, an element of the left, and
+        products that are added by an instruction of their own.
+        """
+        return self.rows * self.vectors + self.vectors + 1 + (self.bundles is not None and self.bundles.points == 2)
 
     @property
     def name(self) -> str:
         """The name of its function."""
-        return f"tile_{self.type.suffix}_{self.rows}x{self.columns}{'_masked' if self.masked else ''}"
+        return f"tile_{(self.bundles or self.type).suffix}_{self.rows}x{self.columns}{'_masked' if self.masked else ''}"
+
+    def from_column(self, block: Block, column: Register) -> Block:
+        """A block without the columns before this one."""
+        right, target = [column.builder.offset(start, column, self.type) for start in (block.right, block.target)]
+        return block._replace(right=right, target=target, columns=block.columns - column)
 
 
 def tile_function(tile: Tile) -> Builder:
@@ -90,7 +102,8 @@ class _Strip:
         self.remaining = block.rows - row
         # A row that is not there is read as the last one that is; its results are dropped.
         rows = [b.intrinsic("smin", self.remaining - 1, number) for number in range(tile.rows)]
-        self.left = [self._at(block.left, (row + number) * block.left_row) for number in rows]
+        self.unit = tile.type if tile.bundles is None else I8
+        self.left = [b.offset(block.left, (row + number) * block.left_row, self.unit) for number in rows]
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
         self.ahead = block.right_point * AHEAD
@@ -101,8 +114,9 @@ class _Strip:
         b, tile = self.b, self.tile
         for target in self.targets:
             self._prefetch(target)
-        zeros = [b.constant(self.vector, 0.0)] * (tile.rows * tile.vectors)
-        with b.loop(0, self.block.points, 1, [self.right, b.constant(I64, 0), *zeros]) as points:
+        start = [self._load(self._at(self.right, -self.block.right_point), v) if tile.bundles is not None
+                 else b.constant(self.vector, 0.0) for v in range(tile.vectors)]
+        with b.loop(0, self.block.points, 1, [self.right, b.constant(I64, 0), *start * tile.rows]) as points:
             points.carried = self._with_point(*points.carried)
         _, _, *sums = points.results
         for number, target in enumerate(self.targets):
@@ -111,14 +125,19 @@ class _Strip:
 
     def _with_point(self, right: Register, offset: Register, *sums: Register) -> list[Register]:
         """The right side and the offset of the next point, and the sums with this one."""
-        b, tile = self.b, self.tile
+        b, tile, align = self.b, self.tile, self.unit.bits // 8
         self._prefetch(self._at(right, self.ahead))
         columns = [self._load(right, v) for v in range(tile.vectors)]
         following = [self._at(right, self.block.right_point), offset + self.block.left_point]
         for number, left in enumerate(self.left):
-            element = b.splat(b.load(self._at(left, offset), tile.type), tile.lanes)
-            following += [b.fma(element, column, sums[number * tile.vectors + v]) for v, column in enumerate(columns)]
+            element = b.splat(b.load(b.offset(left, offset, self.unit), tile.type, align), tile.lanes)
+            following += [self._with_product(element, column, sums[number * tile.vectors + v])
+                          for v, column in enumerate(columns)]
         return following
+
+    def _with_product(self, left: Register, right: Register, total: Register) -> Register:
+        bundles = self.tile.bundles
+        return self.b.fma(left, right, total) if bundles is None else bundles.with_products(left, right, total)
 
     def _store(self, sums: Sequence[Register], target: Register) -> None:
         """A row of results."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import ClassVar
 
 from nervure.transformers.cpu.cache.code_cache import make_key
@@ -20,8 +21,10 @@ from nervure.transformers.cpu.cache.library_cache import linked
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.compiler import Compilations
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register, assemble
-from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64, Type
 from nervure.transformers.cpu.compile.tiles.across import Across, across_function
+from nervure.transformers.cpu.compile.tiles.bundles import Bundles
+from nervure.transformers.cpu.compile.tiles.byte_products import Cover, cover_function
 from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block, Tile, tile_function
 from nervure.transformers.cpu.compile.tiles.stream import Stream, stream_function
 from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
@@ -95,6 +98,35 @@ def multiply_across_function(type: Type, vector_bytes: int, link: Callable[[str]
     return b
 
 
+def bundles_of(target: Target) -> list[Bundles]:
+    """The products of bytes, by the signs of their sides."""
+    points = 4 if target.adds_products_of_bytes else 2
+    return [Bundles(left, right, points) for left, right in product((False, True), repeat=2)]
+
+
+def covers_of(bundles: Bundles, vector_bytes: int, is_across: bool) -> list[Cover]:
+    """The functions that cover blocks of bytes, each with a tile: the main one, and those for the last columns."""
+    tiles = [tile._replace(bundles=bundles) for tile in _tiles(I32, vector_bytes, _SHAPES)]
+    if vector_bytes == 32 and bundles.points == 2:
+        tiles[0] = tiles[0]._replace(rows=5)  # products are in registers before they are added
+    return [Cover(tile, is_across) for tile in (tiles[0], *[tile._replace(masked=True) for tile in tiles])]
+
+
+def multiply_bytes_name(bundles: Bundles, is_across: bool) -> str:
+    """The name of the function that covers a block of bytes."""
+    return f"multiply_{'across_' if is_across else ''}{bundles.suffix}"
+
+
+def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool,
+                            link: Callable[[str], str] = str) -> Builder:
+    """The function that covers a block of bytes."""
+    b = Builder(multiply_bytes_name(bundles, is_across), ARGUMENTS, attributes="nounwind")
+    main, *last = covers_of(bundles, vector_bytes, is_across)
+    _Cover(b, main, link).build([], [], last)
+    b.ret()
+    return b
+
+
 def _name(type: Type) -> str:
     return f"multiply_{type.suffix}"
 
@@ -102,11 +134,11 @@ def _name(type: Type) -> str:
 class _Cover:
     """A block that is covered from the left; ``done`` counts the columns that are."""
 
-    def __init__(self, b: Builder, main: Tile, link: Callable[[str], str]) -> None:
+    def __init__(self, b: Builder, main: Tile | Cover, link: Callable[[str], str]) -> None:
         self.b, self.main, self.link, self.block = b, main, link, Block(*b.arguments)
         self.done = b.constant(I64, 0)
 
-    def build(self, few: list[Stream], more: list[Tile], last: list[Tile]) -> None:
+    def build(self, few: Sequence[Stream], more: Sequence[Tile], last: Sequence[Tile | Cover]) -> None:
         """All columns of a few rows; whole strips, then the last columns."""
         rows = self.block.rows
         for stream in few:
@@ -115,16 +147,16 @@ class _Cover:
         for tile in more:
             self._strips(tile, (rows <= tile.rows) & (rows > self.main.rows))
         self._strips(self.main, rows > 0)
-        for tile in reversed(last):
-            self._last(tile)
+        for narrow in reversed(last):
+            self._last(narrow)
 
-    def _strips(self, tile: Tile, condition: Register) -> None:
+    def _strips(self, tile: Tile | Cover, condition: Register) -> None:
         """As many whole strips as there are columns for, under a condition."""
         rest = self.block.columns - self.done
         columns = self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
         self._cover(tile.name, columns, condition & (columns > 0))
 
-    def _last(self, tile: Tile) -> None:
+    def _last(self, tile: Tile | Cover) -> None:
         """The rest of the columns, if the tile holds them."""
         rest = self.block.columns - self.done
         self._cover(tile.name, rest, (rest > 0) & (rest <= tile.columns))
@@ -132,9 +164,8 @@ class _Cover:
     def _cover(self, name: str, columns: Register, condition: Register) -> None:
         """A micro-kernel for some columns, from those on that are done, under a condition."""
         def call() -> Register:
-            right, target = [self.b.offset(start, self.done, self.main.type)
-                             for start in (self.block.right, self.block.target)]
-            self.b.call(self.link(name), None, *self.block._replace(right=right, target=target, columns=columns))
+            rest = self.main.from_column(self.block, self.done)
+            self.b.call(self.link(name), None, *rest._replace(columns=columns))
             return self.done + columns
         self.done = self.b.choose(condition, call, lambda: self.done)
 
@@ -159,6 +190,13 @@ class TileLibrary:
                                f"multiply_across_{type.suffix}": partial(multiply_across_function, type, width,
                                                                          self.link),
                                f"transpose_{type.suffix}": partial(transpose_function, type, width)}
+        self._builders["transpose_i8"] = partial(transpose_function, I8, 16)
+        for bundles, is_across in product(bundles_of(target), (False, True)):
+            covers = covers_of(bundles, width, is_across)
+            self._builders |= {cover.tile.name: partial(tile_function, cover.tile) for cover in covers}
+            self._builders |= {cover.name: partial(cover_function, cover, self.link) for cover in covers}
+            self._builders[multiply_bytes_name(bundles, is_across)] = partial(
+                multiply_bytes_function, bundles, width, is_across, self.link)
         self._wanted: set[bytes] = set()
 
     def link(self, name: str) -> str:

@@ -37,23 +37,24 @@ def transpose_function(type: Type, vector_bytes: int) -> Builder:
             b.store(row, b.offset(end, target_row * number, type))
         b.jump(done)
         b.block(edge)
-        _edge(b, (start, source_row, wide), (end, target_row, high), vector)
+        edges = _bytes if type.bits == 8 else _edge
+        edges(b, (start, source_row, wide), (end, target_row, high), vector)
         b.block(done)
     b.ret()
     return b
 
 
 def transposed(rows: Sequence[Register]) -> list[Register]:
-    """The columns of a square: in each step the halves of two rows are interleaved.
+    """The columns of a square, or of a few rows, one behind the other: in each step two rows are interleaved.
 
     The bits of (row, lane) turn around each other by one place in each step, so that after all of them they have
     changed sides.
     """
-    lanes, half = len(rows), len(rows) // 2
+    lanes, half = rows[0].type.lanes, len(rows) // 2
     low = [number // 2 + lanes * (number % 2) for number in range(lanes)]
     for _ in range(half.bit_length()):
         rows = [row for x, y in zip(rows[:half], rows[half:], strict=True)
-                for row in (x.builder.shuffle(x, y, low), x.builder.shuffle(x, y, [lane + half for lane in low]))]
+                for row in (x.builder.shuffle(x, y, low), x.builder.shuffle(x, y, [lane + lanes // 2 for lane in low]))]
     return list(rows)
 
 
@@ -69,6 +70,17 @@ def _edge(b: Builder, source: tuple[Register, Register, Register], target: tuple
     for number, row in enumerate(transposed(rows)):
         with b.if_(wide > number):
             b.store_masked(row, b.offset(end, target_row * number, vector.element), mask)
+
+
+def _bytes(b: Builder, source: tuple[Register, Register, Register], target: tuple[Register, Register, Register],
+           vector: Type) -> None:
+    """The same of bytes, which have no masks everywhere: one by one."""
+    start, source_row, wide = source
+    end, target_row, high = target
+    with (b.loop(0, b.intrinsic("smin", wide, vector.lanes)) as across,
+          b.loop(0, b.intrinsic("smin", high, vector.lanes)) as down):
+        byte = b.load(b.offset(start, source_row * down.index + across.index, vector.element), vector.element)
+        b.store(byte, b.offset(end, target_row * across.index + down.index, vector.element))
 
 
 def first_lanes(b: Builder, count: Register, lanes: int) -> Register:

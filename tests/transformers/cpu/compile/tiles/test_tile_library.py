@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 import re
 from functools import cache
 from itertools import product
@@ -28,6 +27,7 @@ from nervure.transformers.cpu.compile.tiles.tile_library import (
 )
 from nervure.transformers.cpu.target import Target
 from tests.kernel.contraction_rule import contraction, plain_sum
+from tests.transformers.cpu.compile.tiles.fences import fenced
 
 TYPES = {"f32": (F32, np.float32), "f64": (F64, np.float64)}
 TARGETS = [Target.avx2(), *[target for target in [Target.host()] if target.vector_bytes == 64]]
@@ -68,18 +68,6 @@ def multiply(target: Target, type: Type, left: np.ndarray, right: np.ndarray, re
     function = library(target, type)[is_across]
     function(left.ctypes.data, *strides, right.ctypes.data, right.strides[is_across] // size, result.ctypes.data,
              result.strides[0] // size, *result.shape, left.shape[1], adds)
-
-
-def fenced(array: np.ndarray) -> np.ndarray:
-    """The array once more, where the byte behind its last one cannot be touched."""
-    page = mmap.PAGESIZE
-    size = -(-max(array.nbytes, 1) // page) * page
-    memory = mmap.mmap(-1, size + page)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + size), page, 0) == 0
-    copy = np.frombuffer(memory, array.dtype, array.size, size - array.nbytes).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 def uniform(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:

@@ -1,0 +1,58 @@
+"""Bundles: the next points of a row or a column of bytes, 32 bits of them, that register tiles take for one element.
+
+A bundle has four bytes, and one instruction adds all products of two bundles to a sum, without saturating; or, on
+machines that lack it, two bytes widened to 16 bits, whose products are added in pairs. Both are exact modulo 2**32.
+
+The instruction takes an unsigned and a signed byte. Where both sides have one sign, ``x * y`` is ``(x ^ 128) * y``
+minus the product of 128 (or -128, as the instruction reads it) and y, which sums start from.
+
+>>> Bundles(left=False, right=True, points=4).suffix
+'u8_i8'
+>>> [bundles.is_flipped for bundles in (Bundles(True, True, 4), Bundles(True, True, 2), Bundles(False, True, 4))]
+[True, False, False]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.transformers.cpu.compile.llvm.types import I8, I16, Type
+
+
+class Bundles(NamedTuple):
+    """Whether the bytes of the left and of the right side are signed, and how many points a bundle has, 4 or 2."""
+
+    left: bool
+    right: bool
+    points: int
+
+    @property
+    def suffix(self) -> str:
+        """What it is called in the names of functions."""
+        return "_".join([f"{'i' if is_signed else 'u'}8" for is_signed in (self.left, self.right)])
+
+    @property
+    def is_flipped(self) -> bool:
+        """Whether lines have the bytes of the left side with the highest bit flipped: of the other sign."""
+        return self.points == 4 and self.left == self.right
+
+    @property
+    def part(self) -> Type:
+        """The type of a point in a bundle."""
+        return I8 if self.points == 4 else I16
+
+    def widened(self, x: Register, is_signed: bool) -> Register:
+        """Bytes as points of bundles."""
+        return x.cast("sext" if is_signed else "zext", self.part) if self.points == 2 else x
+
+    def with_products(self, left: Register, right: Register, total: Register) -> Register:
+        """Sums with the products of the bundles of a line and a panel."""
+        b, lanes = total.builder, total.type.lanes
+        both = [x.regrouped(self.part.vector(self.points * lanes)) for x in (left, right)]
+        if self.points == 2:
+            name = "avx512.pmaddw.d.512" if lanes == 16 else "avx2.pmadd.wd"
+            return total + b.call(f"llvm.x86.{name}", total.type, *both)
+        if not self.right:
+            both.reverse()  # the unsigned bytes come first
+        return b.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}", total.type, total, *both)
