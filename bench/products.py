@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from bench.problems import Bar, Problem, listed
@@ -104,3 +105,29 @@ class Dense(Problem):
         from math import erf
         z = x @ w + b
         return [0.5 * z * (1 + np.vectorize(erf)(z / np.sqrt(2))) + r]
+
+
+@listed("dense_bfloat16", "gelu(x @ w + b) + r in bfloat16, 512x768x3072, w a variable", Bar(1.0, 1.2), {})
+class DenseBfloat16(Dense):
+    tolerance = 2.0**-6
+    dtype = "bfloat16"
+
+    def inputs(self):
+        return [entry.astype(ml_dtypes.bfloat16) for entry in super().inputs()]
+
+
+@listed("bytes", "x @ w of uint8 and int8 in int32, 512x3072x768, w a variable", Bar(1.0, 1.2), {})
+class Bytes(Problem):
+    """Results are exact, or rounded to float32."""
+
+    def inputs(self):
+        x, w = [self._random.integers(0, 256, shape, np.uint8) for shape in ((512, 3072), (3072, 768))]
+        return [x, w.view(np.int8)]
+
+    def reference(self, x, w):
+        return [x.astype(np.float64) @ w.astype(np.float64)]
+
+    def mistake(self, inputs, results):
+        result, right = results[0], self.reference(*inputs)[0]
+        wanted = right.astype(np.float32) if result.dtype == np.float32 else right.astype(np.int32)
+        return None if result.dtype == wanted.dtype and np.array_equal(result, wanted) else "differs"

@@ -175,6 +175,7 @@ for name, case in PRODUCTS.items():
 
 
 @programs("dense", **BOTH)
+@programs("dense_bfloat16", **BOTH)
 def dense(x, w, b, r):
     return jax.nn.gelu(x @ w + b, approximate=False) + r
 
@@ -228,3 +229,13 @@ def matmul_strided(x, w):
 @programs("matmul_sliced", **BOTH)
 def matmul_sliced(x, w):
     return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].T
+
+
+@programs("bytes", jit=jitted)
+def bytes_in_int32(x, w):
+    return jnp.matmul(x, w, preferred_element_type=jnp.int32)
+
+
+@programs("bytes", converted=jitted)
+def converted_bytes(x, w):
+    return jnp.matmul(x.astype(jnp.int32), w.astype(jnp.int32))

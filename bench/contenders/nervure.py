@@ -147,9 +147,11 @@ for name, case in PRODUCTS.items():
 
 
 @programs("dense", variable=made)
+@programs("dense_bfloat16", variable=made)
 def dense(x, w, b, r):
-    weights = nv.variable({"K": w.shape[0], "J": w.shape[1]}, w)
-    places = [nv.placeholder(axes) for axes in (
+    dtype = nv.as_dtype(x.dtype)
+    weights = nv.variable({"K": w.shape[0], "J": w.shape[1]}, w, dtype=dtype)
+    places = [nv.placeholder(axes, dtype=dtype) for axes in (
         {"I": len(x), "K": x.shape[1]}, {"J": len(b)}, {"I": len(x), "J": len(b)})]
     result = nv.gelu(nv.dot(places[0], weights) + places[1]) + places[2]
     return Prepared(nv.computation(result, *places), [x, b, r])
@@ -206,3 +208,9 @@ def matmul_strided(x, w):
 @programs("matmul_sliced", computation=compiled)
 def matmul_sliced(x, w):
     return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].T
+
+
+@programs("bytes", variable=made)
+def bytes_in_int32(x, w):
+    weights, place = nv.variable(w.shape, w, dtype=nv.int8), nv.placeholder(x.shape, dtype=nv.uint8)
+    return Prepared(nv.computation(nv.matmul(place, weights, dtype=nv.int32), place), [x])

@@ -240,3 +240,15 @@ def matmul_strided(x, w):
 def matmul_sliced(x, w):
     x, w = x[:, SIDE:2 * SIDE], w[:, SIDE // 2:3 * SIDE // 2].T
     return Prepared(partial(np.matmul, out=np.matmul(x, w)), (x, w))
+
+
+@programs("bytes", double=made)
+def bytes_by_doubles(x, w):
+    """All sums are exact in float64, for which there is a fast product."""
+    w, result = w.astype(np.float64), np.empty((len(x), w.shape[1]))
+    return Prepared(lambda x: np.matmul(x.astype(np.float64), w, out=result).astype(np.int32), [x])
+
+
+@programs("bytes", plain=made)
+def bytes_in_int32(x, w):
+    return Prepared(lambda x, w: np.matmul(x, w, dtype=np.int32), [x, w])

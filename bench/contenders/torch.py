@@ -284,6 +284,7 @@ for name, case in PRODUCTS.items():
 
 
 @programs("dense", **BOTH)
+@programs("dense_bfloat16", **BOTH)
 def dense(x, w, b, r):
     return F.gelu(torch.addmm(b, x, w)) + r
 
@@ -344,3 +345,26 @@ def matmul_strided(x, w):
 @programs("matmul_sliced", **PLAIN)
 def matmul_sliced(x, w):
     return x[:, SIDE:2 * SIDE] @ w[:, SIDE // 2:3 * SIDE // 2].mT
+
+
+@programs("bytes", int_mm=made)
+def bytes_of_one_sign(x, w):
+    """x - 128 is an int8; what that changes is known before."""
+    without_gradients()
+    more = torch.from_numpy(128 * w.sum(0, dtype="int32"))
+    x, w = tensors([(x ^ 128).view("int8"), w])
+    return Prepared(lambda x, w: torch._int_mm(x, w).add_(more), [x, w], lambda y: [y.numpy()])
+
+
+@programs("bytes", quantized=made)
+def bytes_to_float(x, w):
+    """The operator of quantized layers, whose weights are packed before."""
+    without_gradients()
+    x, w = tensors([x, w])
+    packed = torch.ops.onednn.qlinear_prepack(w.T.contiguous(), list(x.shape))
+    scales, zeros = torch.ones(w.shape[1]), torch.zeros(w.shape[1], dtype=torch.int64)
+
+    def call(x):
+        return torch.ops.onednn.qlinear_pointwise(x, 1.0, 0, packed, scales, zeros, None, 1.0, 0, torch.float32,
+                                                  "none", [], "")
+    return Prepared(call, [x], lambda y: [y.numpy()])
