@@ -14,8 +14,7 @@ from nervure.ir.function import Function
 from nervure.kernel.cost_model import nanoseconds_per_point
 from nervure.kernel.ir import Contract, Fold, Load, Reduce, Statement, Store, walk
 from nervure.kernel.machine import GENERIC
-from nervure.kernel.tuning import UNSTOPPED
-from nervure.memory.storage import Storage, StorageKind
+from nervure.memory.storage import UNSTOPPED, Storage, StorageKind
 
 if TYPE_CHECKING:
     from nervure.kernel.plan import KernelStep, PlanStep
@@ -81,11 +80,11 @@ def _numbers_by_storage(touched: Sequence[Sequence[Storage]]) -> dict[Storage, l
 def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
     """Whether a kernel reads the old value only at the places that it writes in the same iteration, and before it does:
     the only write and all reads stand in one body, the reads first, at one address. Kernels that reduce are left out,
-    but for short products: they may take long, and cannot be stopped once they write in place.
+    but for products that may be short: they may take long, and cannot be stopped once they write in place.
     """
     if step.kernel is None or any([isinstance(statement, Reduce | Fold) for statement in walk(step.kernel.body)]):
         return False
-    if any([isinstance(statement, Contract) for statement in walk(step.kernel.body)]) and not _is_short(step):
+    if any([isinstance(statement, Contract) for statement in walk(step.kernel.body)]) and not _may_be_short(step):
         return False
     buffers = {buffer for buffer, storage in step.pairs if storage in (old, root)}
     touching = [[statement for statement in body if isinstance(statement, Load | Store)
@@ -98,10 +97,12 @@ def _same_places(step: PlanStep, old: Storage, root: Storage) -> bool:
         [isinstance(read, Load) and read.address == write.address for read in reads])
 
 
-def _is_short(step: KernelStep) -> bool:
-    """Whether a kernel surely takes no longer than a caller may be kept waiting who wants to end the call."""
+def _may_be_short(step: KernelStep) -> bool:
+    """Whether a kernel takes no longer than a caller may be kept waiting who wants to end the call. Where the sizes of
+    a call decide that, the call asks.
+    """
     points = step.lowered.points
-    return isinstance(points, int) and points * nanoseconds_per_point(step.lowered.kernel, GENERIC) <= UNSTOPPED
+    return not isinstance(points, int) or points * nanoseconds_per_point(step.lowered.kernel, GENERIC) <= UNSTOPPED
 
 
 def _bodies(body: Sequence[Statement]) -> Iterator[Sequence[Statement]]:

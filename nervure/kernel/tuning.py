@@ -136,9 +136,6 @@ BYTES_ROWS = 512
 EPILOGUE_BYTES = 1 << 18
 """Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
 
-UNSTOPPED = 20_000_000
-"""Nanoseconds that a product may take which writes a variable in place: no interrupt ends it meanwhile."""
-
 # -- vectors ---------------------------------------------------------------------------------------------------
 
 LANES_AROUND_REDUCTION = 64

@@ -18,6 +18,9 @@ from nervure.types.dtype import DType
 from nervure.types.layout import Layout
 from nervure.types.shape import Shape
 
+UNSTOPPED = 20_000_000
+"""Nanoseconds that a kernel may take which writes where a variable lies: no interrupt ends the call meanwhile."""
+
 
 class StorageKind(StrEnum):
     """Whose memory it is."""

@@ -56,8 +56,8 @@ class CompiledKernel:
 class CompiledFunction:
     """Kernels in order, and the storages that they and the roots name by number.
 
-    ``in_place`` pairs a root that lies in the memory of its variable with the storage of that variable; ``memory`` is
-    what a call needs.
+    ``in_place`` pairs a root that may lie in the memory of its variable with the storage of that variable; ``memory``
+    is what a call needs.
     """
 
     kernels: tuple[CompiledKernel, ...]
@@ -81,11 +81,6 @@ class CompiledFunction:
         """The kernels that make what is derived, and its storages, by numbers."""
         return {number: storage for number, kernel in enumerate(self.kernels) for storage in kernel.writes
                 if self.storages[storage].kind is StorageKind.DERIVED}
-
-    @property
-    def written_variables(self) -> set[int]:
-        """The numbers of the variables that are written in place."""
-        return {self.storages[variable].number for _, variable in self.in_place}
 
     def arena(self, bindings: Bindings, kept: Collection[int] = ()) -> tuple[dict[int, int], int]:
         """The offsets of what a call makes for itself in one block, and the bytes that it takes together. The storages

@@ -10,7 +10,7 @@ What compiles, explains or makes errors is imported when it is needed: a functio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from nervure.ir.variable import Variable
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
-from nervure.transformers.cpu.loaded import LoadedFunction, Panels, plain
+from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
 from nervure.transformers.memory_estimate import check_fits
 
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from nervure.transformers.report import CompilationReport, Times
 
 _Answer = TypeVar("_Answer")
+
+
+class Specialised(NamedTuple):
+    """What runs for one binding of the symbols, and which new values lie where their variables do."""
+
+    program: runtime.Program
+    in_place: InPlace
 
 
 class CpuExecutable(Executable):
@@ -71,7 +78,7 @@ class CpuExecutable(Executable):
         elif not 0 <= self._loaded.compiled.memory.peak(bindings)[0] <= flags.allowed_bytes():
             check_fits(self.optimised, bindings, self.compilation.plan.stored)
 
-    def specialise(self, bindings: Bindings) -> runtime.Program:
+    def specialise(self, bindings: Bindings) -> Specialised:
         cells = self.transformer.cells.of(self._variables)
         self._panels = self._loaded.panels(cells)
         program = self._loaded.program(bindings, self._panels)
@@ -79,7 +86,7 @@ class CpuExecutable(Executable):
             self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
             self._call = self._fast.function(super().__call__)
         self._fast.add(program)
-        return program
+        return Specialised(program, self._loaded.in_place(bindings))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
         call = self._call or super().__call__
@@ -88,19 +95,20 @@ class CpuExecutable(Executable):
     def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
         return None if self._fast is None else self._fast.function(slow, is_single)
 
-    def run(self, specialised: runtime.Program, arguments: Sequence[np.ndarray],
+    def run(self, specialised: Specialised, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         if flags.check_nan:
             return self._checked(arguments, states)
-        results = specialised.make_results()
+        program, in_place = specialised
+        results = program.make_results()
         # What is written in place is written in a copy: others may hold the array that the variable has now.
-        written = self._loaded.compiled.written_variables
+        written = self._loaded.written(in_place)
         variables = [np.array(states[variable], order="C", copy=True) if number in written
                      else plain(states[variable]) for number, variable in enumerate(self._variables)]
-        status = specialised.run([plain(array) for array in arguments], results, variables)
+        status = program.run([plain(array) for array in arguments], results, variables)
         if status.code:
             self._fail(status, arguments, states)
-        return self._loaded.values_of_roots(results, variables)
+        return self._loaded.values_of_roots(results, variables, in_place)
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
@@ -119,7 +127,7 @@ class CpuExecutable(Executable):
         from nervure.transformers.cpu.inspect.timing import measured_limits, time_steps
         from nervure.transformers.cpu.runtime.cores import threads
 
-        results = self._specialised(bindings).make_results()
+        results = self._specialised(bindings).program.make_results()
         loaded, variables = self.compilation.loaded, self.optimised.variables
         values = [states[variable] for variable in variables]
         times = time_steps(loaded, bindings, arguments, results, values, repeat,

@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nervure.ir.function import Function
-from nervure.memory.storage import StorageKind
+from nervure.memory.storage import UNSTOPPED, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cells import Cell
 from nervure.transformers.cpu import runtime
@@ -34,6 +34,9 @@ from nervure.types.dim import compile_dim
 
 Panels = Mapping[int, runtime.Panel]
 """Panels by the numbers of the storages that they are the memory of."""
+
+InPlace = Mapping[int, int]
+"""The roots that lie in the memory of their variables, each with the storage of its variable, by their numbers."""
 
 _Number = Callable[[Mapping[str, int]], int]
 
@@ -54,10 +57,7 @@ class LoadedFunction:
                  constants: Sequence[np.ndarray]) -> None:
         self.compiled, self.codes = compiled, tuple(codes)
         self._function, self._constants = function, [plain(array) for array in constants]
-        self._in_place = dict(compiled.in_place)
-        own = [root for root in compiled.roots if root not in self._in_place]
         self._panels: WeakValueDictionary[tuple[object, ...], runtime.Panel] = WeakValueDictionary()  # of constants
-        self._results = {root: number for number, root in enumerate(own)}  # the caller's, then new values
 
     def panels(self, cells: Sequence[Cell]) -> dict[int, runtime.Panel]:
         """The panels that there is room for, by the numbers of their storages. Those of a variable are kept by its
@@ -78,24 +78,42 @@ class LoadedFunction:
 
     def program(self, bindings: Bindings, panels: Panels | None = None) -> runtime.Program:
         """The program for one binding of the symbols. What is derived and has no panel is made in each call."""
-        panels = panels or {}
+        panels, in_place = panels or {}, self.in_place(bindings)
         offsets, arena_bytes = self.compiled.arena(bindings, panels)
-        return runtime.Program(self.steps(bindings, panels), self.buffers(offsets, panels), arena_bytes,
-                               self._arguments(bindings), self._new_arrays(bindings), self._variables())
+        return runtime.Program(self.steps(bindings, panels), self.buffers(offsets, panels, in_place), arena_bytes,
+                               self._arguments(bindings), self._new_arrays(bindings, in_place),
+                               self._variables(in_place))
+
+    def in_place(self, bindings: Bindings) -> InPlace:
+        """The roots that lie where their variables do, for these sizes: none if a step that writes there takes so long
+        that the call has to be one that can be stopped.
+        """
+        steps = [code.step(bindings) for code in self.codes]
+        is_long = any([step.in_place and step.nanoseconds > UNSTOPPED for step in steps])
+        return {} if is_long else dict(self.compiled.in_place)
 
     def steps(self, bindings: Bindings, panels: Panels) -> list[runtime.Step]:
         """The steps, whose buffers are numbered as in ``buffers``."""
+        is_in_place = bool(self.in_place(bindings))
         steps = [code.step(bindings) for code in self.codes]
+        steps = [step._replace(in_place=step.in_place and is_in_place) for step in steps]
         for number, storage in self.compiled.packs.items():
             steps[number] = steps[number]._replace(panel=panels.get(storage))
         return steps
 
-    def buffers(self, offsets: Mapping[int, int], panels: Panels) -> list[runtime.Buffer]:
+    def buffers(self, offsets: Mapping[int, int], panels: Panels, in_place: InPlace) -> list[runtime.Buffer]:
         """The places of the storages, given the offsets of temporaries in the arena."""
-        return [self._buffer(self._in_place.get(number, number), offsets, panels)
+        results = self._results(in_place)
+        return [self._buffer(in_place.get(number, number), offsets, panels, results)
                 for number in range(len(self.compiled.storages))]
 
-    def _buffer(self, number: int, offsets: Mapping[int, int], panels: Panels) -> runtime.Buffer:
+    def _results(self, in_place: InPlace) -> dict[int, int]:
+        """The numbers of the arrays that a call makes, the caller's, then new values, by the roots that they hold."""
+        return {root: number for number, root in enumerate([
+            root for root in self.compiled.roots if root not in in_place])}
+
+    def _buffer(self, number: int, offsets: Mapping[int, int], panels: Panels,
+                results: Mapping[int, int]) -> runtime.Buffer:
         storage = self.compiled.storages[number]
         if number in panels:
             return runtime.panel(panels[number])
@@ -106,14 +124,19 @@ class LoadedFunction:
         if storage.kind is StorageKind.CONSTANT:
             return runtime.constant(self._constants[storage.number])
         if storage.kind is StorageKind.ROOT:
-            return runtime.result(self._results[number])
+            return runtime.result(results[number])
         return runtime.arena(offsets[number])
 
-    def values_of_roots(self, results: Sequence[np.ndarray], variables: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def values_of_roots(self, results: Sequence[np.ndarray], variables: Sequence[np.ndarray],
+                        in_place: InPlace) -> list[np.ndarray]:
         """The values of the roots in their order, after a run that was given these arrays."""
-        storages, in_place = self.compiled.storages, self._in_place
-        return [variables[storages[in_place[root]].number] if root in in_place else results[self._results[root]]
+        storages, numbers = self.compiled.storages, self._results(in_place)
+        return [variables[storages[in_place[root]].number] if root in in_place else results[numbers[root]]
                 for root in self.compiled.roots]
+
+    def written(self, in_place: InPlace) -> set[int]:
+        """The numbers of the variables in whose memory new values lie."""
+        return {self.compiled.storages[variable].number for variable in in_place.values()}
 
     # -- arrays ------------------------------------------------------------------------------------------
 
@@ -121,15 +144,15 @@ class LoadedFunction:
         types = [parameter.value.type for parameter in self._function.parameters]
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
 
-    def _new_arrays(self, bindings: Bindings) -> list[runtime.Array]:
+    def _new_arrays(self, bindings: Bindings, in_place: InPlace) -> list[runtime.Array]:
         """The arrays that a call makes: the caller's results, then the new values that variables take."""
         function, variables = self._function, self._function.variables
         takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
-        roots = [self.compiled.storages[root] for root in self._results]
+        roots = [self.compiled.storages[root] for root in self._results(in_place)]
         return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings), takers[root.number]) for root in roots]
 
-    def _variables(self) -> list[runtime.Array]:
-        written = self.compiled.written_variables
+    def _variables(self, in_place: InPlace) -> list[runtime.Array]:
+        written = self.written(in_place)
         types = [variable.type for variable in self._function.variables]
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), number if number in written else -1)
                 for number, type in enumerate(types)]

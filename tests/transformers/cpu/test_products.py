@@ -13,6 +13,7 @@ import pytest
 import nervure as nv
 from nervure.kernel.cluster import Host, cluster
 from nervure.passes.pipelines import standard
+from nervure.transformers.cpu import loaded
 from nervure.transformers.cpu.cache import executable_cache
 from tests.kernel.contraction_rule import contraction
 
@@ -182,9 +183,9 @@ def test_low_precision_adds_up_in_float32(name, sizes):
     assert result.tobytes() == expected.tobytes()
 
 
-def dense_network():
+def dense_network(rows=20):
     """A training step of two dense layers, and its arguments."""
-    x, labels = nv.placeholder({"N": 20, "F": 30}), nv.placeholder({"N": 20, "K": 5})
+    x, labels = nv.placeholder({"N": rows, "F": 30}), nv.placeholder({"N": rows, "K": 5})
     generator, h = np.random.default_rng(0), x
     for left, right, lengths in (("F", "H", (30, 40)), ("H", "K", (40, 5))):
         weights = nv.variable(dict(zip((left, right), lengths)), generator.standard_normal(lengths) / 5)
@@ -222,6 +223,21 @@ def test_the_memory_of_a_training_step_is_what_is_alive_at_once():
              for number in range(len(report.steps))]
     assert max(alive) <= report.together_bytes <= 1.1 * max(alive)
     assert max([each.bytes for each in report.temporaries]) == 20 * 40 * 4 < 30 * 40 * 4
+
+
+def test_updates_by_a_batch_of_any_size_lie_where_the_weights_do_unless_they_take_long(monkeypatch):
+    """A call that would take long in place makes new arrays, so that it can be stopped; its bits are the same."""
+    step, x, labels = dense_network(nv.dim("n", min=1))
+    large = np.concatenate([x] * 50), np.concatenate([labels] * 50)
+    assert [len(root.shape) for root in step.executable.compilation.plan.in_place].count(2) == 6
+    alike, *_ = dense_network(nv.dim("n", min=1))
+    limit = max([each.step({"n": 20}).nanoseconds for each in step.executable.compilation.loaded.codes])
+    monkeypatch.setattr(loaded, "UNSTOPPED", limit)
+    written = {rows: len(step.executable.specialise({"n": rows}).in_place) for rows in (20, 1000)}
+    assert written == {20: len(step.executable.compilation.plan.in_place), 1000: 0}
+    some = [step(*each)[0].item() for each in ((x, labels), large, (x, labels), large)]
+    monkeypatch.undo()
+    assert some == [alike(*each)[0].item() for each in ((x, labels), large, (x, labels), large)]
 
 
 def test_updates_of_weights_lie_where_the_weights_do():

@@ -57,9 +57,11 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
     panels = panels or {}
     offsets, arena_bytes = loaded.compiled.arena(bindings, panels)
     counts = (len(arguments), len(results), len(states))
-    steps, buffers = loaded.steps(bindings, {}), [_given(each, counts) for each in loaded.buffers(offsets, panels)]
+    in_place = loaded.in_place(bindings)
+    steps = loaded.steps(bindings, {})
+    buffers = [_given(each, counts) for each in loaded.buffers(offsets, panels, in_place)]
     program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels), steps)]
-    written = loaded.compiled.written_variables
+    written = loaded.written(in_place)
     variables = [np.array(state, order="C", copy=True) if number in written else plain(state)
                  for number, state in enumerate(states)]
     memory = [*map(plain, arguments), *results, *variables, _aligned(arena_bytes)]
