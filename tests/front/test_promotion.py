@@ -30,10 +30,13 @@ def test_default_float(make):
     assert make(dtype=nv.float64).dtype is make(dtype="float64").dtype is make(dtype=np.float64).dtype is nv.float64
 
 
+BYTES = nv.zeros((2, 2), nv.int8)
 SPELLED = {
     "arange": lambda d: nv.arange(3, dtype=d), "bernoulli": lambda d: nv.bernoulli((2,), 0.5, d),
     "bitcast": lambda d: nv.bitcast(nv.zeros((2,), nv.int16), d), "constant": lambda d: nv.constant(1, dtype=d),
-    "convert": lambda d: nv.convert(nv.zeros((2,)), d), "eye": lambda d: nv.eye(2, dtype=d),
+    "convert": lambda d: nv.convert(nv.zeros((2,)), d), "dot": lambda d: nv.dot(BYTES[0], BYTES[0], dtype=d),
+    "matmul": lambda d: nv.matmul(BYTES, BYTES, dtype=d), "outer": lambda d: nv.outer(BYTES[0], BYTES[0], dtype=d),
+    "einsum": lambda d: nv.einsum("ij,jk", BYTES, BYTES, dtype=d), "eye": lambda d: nv.eye(2, dtype=d),
     "full": lambda d: nv.full((2,), 1, d), "full_like": lambda d: nv.full_like(nv.zeros((2,)), 1, d),
     "iota": lambda d: nv.iota(3, d), "normal": lambda d: nv.normal((2,), dtype=d),
     "one_hot": lambda d: nv.one_hot(nv.arange(2), 3, d), "ones": lambda d: nv.ones((2,), d),

@@ -23,24 +23,6 @@ from nervure.types.frozen import Frozen, slot_writers
 Declared = Mapping[str, Interval]  # of each symbol's name: the bounds that an expression knows
 
 
-Method = Callable[["Dim", "DimLike"], "DimLike"]
-
-
-def _operators(operation: Callable[..., Polynomial], is_division: bool = False) -> tuple[Method, Method]:
-    """The methods of a binary operator: with the dimension on the left, and on the right."""
-    def apply(left: object, right: object) -> DimLike:
-        return (_division if is_division else _arithmetic)(operation, left, right)
-    return lambda self, other: apply(self, other), lambda self, other: apply(other, self)
-
-
-def _without_truth(question: str) -> Callable[..., NoReturn]:
-    """A method that would need the value of a dimension."""
-    def method(*operands: object) -> NoReturn:
-        raise WrongKind(f"{question.format(*operands)} depends on values that are not known yet", op="dimension",
-                        help="ask equal(a, b) or less_equal(a, b): True, False or None (unknown); or bounds(x)")
-    return method
-
-
 class Dim(Frozen):
     """An integer expression over symbols, made by ``dim``, ``index``, ``parse_dim`` and arithmetic.
 
@@ -62,16 +44,50 @@ class Dim(Frozen):
         _put_declared(self, declared)
         _put_hash(self, None)
 
-    __add__, __radd__ = _operators(operator.add)
-    __sub__, __rsub__ = _operators(operator.sub)
-    __mul__, __rmul__ = _operators(operator.mul)
-    __floordiv__, __rfloordiv__ = _operators(floor_divide, is_division=True)
-    __mod__, __rmod__ = _operators(remainder, is_division=True)
-    __lt__ = _without_truth("whether {} is less than {}")
-    __le__ = _without_truth("whether {} is at most {}")
-    __gt__ = _without_truth("whether {} is greater than {}")
-    __ge__ = _without_truth("whether {} is at least {}")
-    __bool__ = _without_truth("whether {} is 0")
+    def __add__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.add, self, other)
+
+    def __radd__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.add, other, self)
+
+    def __sub__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.sub, self, other)
+
+    def __rsub__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.sub, other, self)
+
+    def __mul__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.mul, self, other)
+
+    def __rmul__(self, other: DimLike) -> DimLike:
+        return _arithmetic(operator.mul, other, self)
+
+    def __floordiv__(self, other: DimLike) -> DimLike:
+        return _division(floor_divide, self, other)
+
+    def __rfloordiv__(self, other: DimLike) -> DimLike:
+        return _division(floor_divide, other, self)
+
+    def __mod__(self, other: DimLike) -> DimLike:
+        return _division(remainder, self, other)
+
+    def __rmod__(self, other: DimLike) -> DimLike:
+        return _division(remainder, other, self)
+
+    def __lt__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is less than {other}")
+
+    def __le__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is at most {other}")
+
+    def __gt__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is greater than {other}")
+
+    def __ge__(self, other: object) -> NoReturn:
+        raise _no_truth(f"whether {self} is at least {other}")
+
+    def __bool__(self) -> NoReturn:
+        raise _no_truth(f"whether {self} is 0")
 
     def __neg__(self) -> DimLike:
         return Dim(-self._polynomial, self._declared)
@@ -102,6 +118,11 @@ class Dim(Frozen):
 _put_polynomial, _put_declared, _put_hash = slot_writers(Dim)
 
 DimLike = int | Dim
+
+
+def _no_truth(question: str) -> WrongKind:
+    return WrongKind(f"{question} depends on values that are not known yet", op="dimension",
+                     help="ask equal(a, b) or less_equal(a, b): True, False or None (unknown); or bounds(x)")
 
 
 def integer(value: object) -> int | None:
