@@ -124,6 +124,9 @@ PANEL_ROWS = 96
 ROW_MULTIPLE = 6
 """Rows of tasks are a multiple of these: of those of the main tiles."""
 
+STRIP_COLUMNS = 64
+"""What the columns of a narrower block are a multiple of: the widest main tile has so many."""
+
 LEAST_PRODUCTS = 1 << 20
 """Multiply-adds of a task that another thread may have: 20 microseconds."""
 

@@ -80,6 +80,7 @@ from nervure.kernel.tuning import (
     PACKED_ROWS,
     PANEL_ROWS,
     ROW_MULTIPLE,
+    STRIP_COLUMNS,
     TASK_PRODUCTS,
 )
 from nervure.types.dim import DimLike, dim_max, dim_min, product
@@ -166,7 +167,7 @@ class _Blocks:
         rows, columns = self._rows.extent, self._columns.extent
         few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed()
         block = block_columns(self._points, self._dtype) // (1 if self.source is None else KEPT_SHARE)
-        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else block)
+        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else self._shared_columns(block))
         across = _count(columns, self._width)
         others = product([*[loop.extent for loop in self._batch], across])
         self._height = _at_most(rows, self._most_rows(others))
@@ -183,19 +184,34 @@ class _Blocks:
             number, self._moved[loop.index] = number // loop.extent, number % loop.extent
         self._wide, self._high = dim_min(self._width, columns - first_column), dim_min(self._height, rows - first_row)
 
+    def _shared_columns(self, block: int) -> int:
+        """The columns of a block; half as many if one block of few rows were all, which cannot be cut by rows: each
+        task would pack all of it.
+        """
+        rows, columns = self._rows.extent, self._columns.extent
+        if self._batch or self.source is not None or not self._is_packed():
+            return block
+        if not (isinstance(rows, int) and isinstance(columns, int)):
+            return block
+        half = -(-columns // (2 * STRIP_COLUMNS)) * STRIP_COLUMNS
+        points = _at_most(self._points, CONTRACT_BLOCK)
+        is_one = columns <= block and rows <= PACKED_ROWS and rows * half * points >= 2 * LEAST_PRODUCTS
+        return min(half, block) if is_one else block
+
     def _most_rows(self, others: DimLike) -> int:
         """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
         rows, points = self._rows.extent, self._points if isinstance(self._points, int) else CONTRACT_BLOCK
         most = TASK_PRODUCTS // max(self._width * points, 1)
         if not self._is_stored() or not isinstance(rows, int):
             most = min(most, EPILOGUE_BYTES // (self._width * self._size))
+        limit = most
         if isinstance(rows, int) and isinstance(others, int):
             shared = -(-rows * others // self._threads)
             packed = PACKED_ROWS if self._is_packed() and self.source is None else LEAST_ROWS
             least = BYTES_ROWS if self._is_of_bytes else packed
             most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
         if isinstance(rows, int):
-            most = -(-rows // -(-rows // max(most, 1)))  # tasks of about the same length
+            most = -(-rows // _parts(rows, most, limit, others))  # tasks of about the same length
         return max(-(-most // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
 
     def _is_packed(self) -> bool:
@@ -397,6 +413,16 @@ class _Blocks:
     def _place(self, row: LoopIndex) -> Address:
         """An element of a scratch buffer, whose rows are as wide as a task."""
         return Address(0, ((row, self._width), (self._columns.index, 1)))
+
+
+def _parts(rows: int, most: int, limit: int, others: DimLike) -> int:
+    """How many parts rows are cut into, of about ``most`` and never more than a limit, beside so many other cuts: no
+    odd number of tasks, of which one thread would have more.
+    """
+    parts = -(-rows // max(most, 1))
+    if parts == 1 or parts % 2 == 0 or isinstance(others, int) and others % 2 == 0:
+        return parts
+    return parts - 1 if -(-rows // (parts - 1)) <= limit else parts + 1
 
 
 def _at_most(extent: DimLike, most: int) -> int:

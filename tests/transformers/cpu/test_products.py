@@ -183,6 +183,16 @@ def test_low_precision_adds_up_in_float32(name, sizes):
     assert result.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize(("rows", "columns", "points", "is_transposed", "tasks"), [
+    (100, 256, 256, True, 2), (100, 256, 256, False, 2), (100, 64, 256, True, 1), (100, 256, 20, True, 1),
+    (300, 256, 256, True, 2), (10_000, 256, 20_000, False, 186)])
+def test_tasks_are_for_an_even_number_of_threads(rows, columns, points, is_transposed, tasks):
+    x, w = nv.placeholder((rows, points)), nv.placeholder((columns, points) if is_transposed else (points, columns))
+    product = CPU.computation(nv.matmul(x, w.T if is_transposed else w), x, w)
+    step, = nv.explain(product).steps
+    assert step.notes[0].startswith(f"tasks: {tasks};")
+
+
 def dense_network(rows=20):
     """A training step of two dense layers, and its arguments."""
     x, labels = nv.placeholder({"N": rows, "F": 30}), nv.placeholder({"N": rows, "K": 5})
