@@ -44,11 +44,6 @@ def postorder(roots: Iterable[Operand | Op], known: set[Op] | None = None,
     return order
 
 
-def below(roots: Iterable[Operand | Op], wanted: Callable[[Op], bool]) -> list[Op]:
-    """The ops that the roots need and for which ``wanted`` holds, in postorder."""
-    return [op for op in postorder(roots) if wanted(op)]
-
-
 def rebuild(order: Iterable[Op], replaced: dict[Value, Value],
             transform: Transform | None = None) -> dict[Value, Value]:
     """Copies a graph bottom-up where something below changed.

@@ -81,12 +81,13 @@ class CpuExecutable(Executable):
     def specialise(self, bindings: Bindings) -> Specialised:
         cells = self.transformer.cells.of(self._variables)
         self._panels = self._loaded.panels(cells)
-        program = self._loaded.program(bindings, self._panels)
+        in_place = self._loaded.in_place(bindings)
+        program = self._loaded.program(bindings, self._panels, in_place)
         if self._fast is None:
             self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
             self._call = self._fast.function(super().__call__)
         self._fast.add(program)
-        return Specialised(program, self._loaded.in_place(bindings))
+        return Specialised(program, in_place)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
         call = self._call or super().__call__

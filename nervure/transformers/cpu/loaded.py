@@ -76,27 +76,29 @@ class LoadedFunction:
         key = kernel.key, kernel.launch.sizes, kernel.launch.extent, size
         return runtime.panel_of(cell.derived, key, size, cell.stamp)
 
-    def program(self, bindings: Bindings, panels: Panels | None = None) -> runtime.Program:
+    def program(self, bindings: Bindings, panels: Panels | None = None,
+                in_place: InPlace | None = None) -> runtime.Program:
         """The program for one binding of the symbols. What is derived and has no panel is made in each call."""
-        panels, in_place = panels or {}, self.in_place(bindings)
+        panels = panels or {}
+        in_place = self.in_place(bindings) if in_place is None else in_place
         offsets, arena_bytes = self.compiled.arena(bindings, panels)
-        return runtime.Program(self.steps(bindings, panels), self.buffers(offsets, panels, in_place), arena_bytes,
-                               self._arguments(bindings), self._new_arrays(bindings, in_place),
-                               self._variables(in_place))
+        steps, buffers = self.steps(bindings, panels, in_place), self.buffers(offsets, panels, in_place)
+        return runtime.Program(steps, buffers, arena_bytes, self._arguments(bindings),
+                               self._new_arrays(bindings, in_place), self._variables(in_place))
 
     def in_place(self, bindings: Bindings) -> InPlace:
         """The roots that lie where their variables do, for these sizes: none if a step that writes there takes so long
         that the call has to be one that can be stopped.
         """
-        steps = [code.step(bindings) for code in self.codes]
-        is_long = any([step.in_place and step.nanoseconds > UNSTOPPED for step in steps])
+        is_long = any([code.step(bindings).nanoseconds > UNSTOPPED for code in self.codes
+                       if isinstance(code, KernelCode) and code.is_in_place])
         return {} if is_long else dict(self.compiled.in_place)
 
-    def steps(self, bindings: Bindings, panels: Panels) -> list[runtime.Step]:
+    def steps(self, bindings: Bindings, panels: Panels, in_place: InPlace) -> list[runtime.Step]:
         """The steps, whose buffers are numbered as in ``buffers``."""
-        is_in_place = bool(self.in_place(bindings))
         steps = [code.step(bindings) for code in self.codes]
-        steps = [step._replace(in_place=step.in_place and is_in_place) for step in steps]
+        if not in_place:
+            steps = [step._replace(in_place=False) for step in steps]
         for number, storage in self.compiled.packs.items():
             steps[number] = steps[number]._replace(panel=panels.get(storage))
         return steps

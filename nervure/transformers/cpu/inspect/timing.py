@@ -58,9 +58,9 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
     offsets, arena_bytes = loaded.compiled.arena(bindings, panels)
     counts = (len(arguments), len(results), len(states))
     in_place = loaded.in_place(bindings)
-    steps = loaded.steps(bindings, {})
+    steps = loaded.steps(bindings, {}, in_place)
     buffers = [_given(each, counts) for each in loaded.buffers(offsets, panels, in_place)]
-    program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels), steps)]
+    program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels, in_place), steps)]
     written = loaded.written(in_place)
     variables = [np.array(state, order="C", copy=True) if number in written else plain(state)
                  for number, state in enumerate(states)]
