@@ -32,11 +32,12 @@ class Variable(Identity, Frozen):
     computed once, on the host, and kept, so that every transformer starts from the same bits. ``is_local`` marks
     state that is expected to differ from transformer to transformer, such as the counter of random numbers.
 
-    What it is does not change: only ``name``, and ``handle``, by which the front finds its tensor again, may be set.
+    What it is does not change: only ``name``, ``handle``, by which the front finds its tensor again, and ``record``,
+    what the front keeps of the place, may be set.
     """
 
-    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "is_local", "lock",
-                 "_value", "__weakref__")
+    __slots__ = ("_type", "initial", "name", "trainable", "persistent", "location", "handle", "record", "is_local",
+                 "lock", "_value", "__weakref__")
     _plural = "variables"
     _instead = "make another variable; nv.assign, fill and transformer.set give it another value"
     initial: object
@@ -46,6 +47,7 @@ class Variable(Identity, Frozen):
     location: object
     is_local: bool
     handle: Any
+    record: Any
     _type: BasicTensorDescription | Callable[[], BasicTensorDescription]
     lock: OrderedLock
     _value: np.ndarray | None
@@ -53,7 +55,7 @@ class Variable(Identity, Frozen):
     def __init__(self, type: BasicTensorDescription | Callable[[], BasicTensorDescription], initial: object = None,
                  name: str | None = None, trainable: bool = False, persistent: bool = True,
                  location: object = None, is_local: bool = False) -> None:
-        self.name, self.handle = name, None
+        self.name, self.handle, self.record = name, None, None
         for part, value in (("_type", type), ("initial", initial), ("trainable", trainable),
                             ("persistent", persistent), ("location", location), ("is_local", is_local),
                             ("lock", OrderedLock()), ("_value", None)):
@@ -67,7 +69,7 @@ class Variable(Identity, Frozen):
         return self._type  # type: ignore[return-value]  # no function any more
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("name", "handle"):
+        if name not in ("name", "handle", "record"):
             super().__setattr__(name, value)
         if name == "name" and not isinstance(value, (str, NoneType)):
             raise WrongKind("the name of a variable is a string", op="Variable", operand="name", got=f"{value!r:.60}",

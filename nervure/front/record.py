@@ -1,0 +1,46 @@
+"""What a place has beyond its value: its device, gradient and optimiser, and the module that it sits in.
+
+Few tensors have any of it, so it is one record, reached from the variable below the tensor and made when it is first
+asked for.
+
+>>> import nervure as nv
+>>> w = nv.variable("F=3")
+>>> record_of(w).slot = "weights"
+>>> record_of(w).slot, record_of(w).gradient
+('weights', None)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nervure.errors import WrongKind
+from nervure.front.creation import AssignableTensorOp
+
+
+class Record:
+    """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
+    place's type, ``optimizer`` what was hooked to it, ``owner`` the module that it sits in, under the name ``slot``.
+    """
+
+    __slots__ = ("device", "gradient", "optimizer", "owner", "slot")
+    device: type | None
+    gradient: AssignableTensorOp | None
+    optimizer: Any
+    owner: Any
+    slot: str | None
+
+    def __init__(self) -> None:
+        self.device = self.gradient = self.optimizer = self.owner = self.slot = None
+
+
+def record_of(place: AssignableTensorOp) -> Record:
+    """The record of a place; WrongKind for a constant, which is none."""
+    variable = place.variable
+    if variable is None:
+        raise WrongKind("a constant has no gradient, optimiser or owner", op="record", got=repr(place),
+                        expected="a variable, a persistent tensor or an input", help="nv.variable makes one")
+    if variable.record is None:
+        variable.record = Record()
+    found: Record = variable.record
+    return found
