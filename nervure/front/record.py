@@ -12,8 +12,6 @@ asked for.
 
 from __future__ import annotations
 
-from typing import Any
-
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
 
@@ -26,8 +24,8 @@ class Record:
     __slots__ = ("device", "gradient", "optimizer", "owner", "slot")
     device: type | None
     gradient: AssignableTensorOp | None
-    optimizer: Any
-    owner: Any
+    optimizer: object
+    owner: object
     slot: str | None
 
     def __init__(self) -> None:
