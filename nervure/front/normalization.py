@@ -66,7 +66,7 @@ def cross_entropy_multi(y: Operand, t: Operand, usebits: bool = False, out_axes:
     >>> nv.cross_entropy_multi(y, t, usebits=True).numpy().round(4).tolist()
     [2.0, 2.0]
     """
-    own, targets, dtype = _pair(y, t, "cross_entropy_multi")
+    own, targets, dtype = paired(y, t, "cross_entropy_multi")
     reduced, kept = chosen_axes(own, None, out_axes, "cross_entropy_multi")
     logits, axes = _logits(own.value)
     if logits is None:
@@ -91,7 +91,7 @@ def cross_entropy_binary(y: Operand, t: Operand, usebits: bool = False, out_axes
     >>> nv.cross_entropy_binary(y, t, usebits=True).numpy().round(4).tolist()
     [3.0, 3.0]
     """
-    own, targets, dtype = _pair(y, t, "cross_entropy_binary")
+    own, targets, dtype = paired(y, t, "cross_entropy_binary")
     _, kept = chosen_axes(own, None, out_axes, "cross_entropy_binary")
     sigmoid, order = _made_by(own.value, ops.Sigmoid)
     if sigmoid is not None:
@@ -183,8 +183,8 @@ def _computing(op: str, x: Operand, *others: Operand | None) -> tuple[Tensor, li
     return convert(own, dtype.compute), converted, dtype
 
 
-def _pair(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
-    """Probabilities; targets on their axes, in the type in which arithmetic takes place; the type of the result."""
+def paired(y: Operand, t: Operand, op: str) -> tuple[Tensor, Value, DType]:
+    """Predictions; targets on their axes, in the type in which arithmetic takes place; the type of the result."""
     dtype = floating(common_dtype((y, t), op))
     own = as_tensor(y, op, 1, dtype)
     targets = as_tensor(t, op, 2, dtype)

@@ -133,7 +133,7 @@ def glorot(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     >>> bool(abs(w.numpy()).max() <= 1)
     True
     """
-    inputs, outputs = _fans(axes, out_axes, "glorot")
+    inputs, outputs = fans(axes, out_axes, "glorot")
     width = math.sqrt(6 / max(inputs + outputs, 1))
     return uniform(axes, -width, width)
 
@@ -147,11 +147,11 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     >>> bool(abs(w.numpy().std() - 0.1) < 0.01)
     True
     """
-    inputs, _ = _fans(axes, out_axes, "he")
+    inputs, _ = fans(axes, out_axes, "he")
     return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))
 
 
-def _next_stream() -> int:
+def next_stream() -> int:
     """The stream of the next random op: its name scope, and how many the scope has made before it."""
     scope = current_scope()
     return zlib.crc32(scope.path.encode()) << 32 | scope.count("stream")
@@ -159,7 +159,7 @@ def _next_stream() -> int:
 
 def _drawn(core: Callable[..., Op], axes: Axes, **attributes: object) -> Tensor:
     seed, step = ReadVariable(SEED), ReadVariable(STEP)
-    return Tensor(core(seed, step, stream=_next_stream(), shape=axes.lengths, **attributes), axes)
+    return Tensor(core(seed, step, stream=next_stream(), shape=axes.lengths, **attributes), axes)
 
 
 def _scaled(numbers: Tensor, start: Operand, scale: Operand) -> Tensor:
@@ -191,17 +191,27 @@ def _probability(p: Any, op: str) -> float:
     return float(p)
 
 
-def _fans(axes: AxesLike, out_axes: AxesLike | None, op: str) -> tuple[int, int]:
-    """The numbers of inputs and outputs of a weight."""
+def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLike = ()) -> tuple[int, int]:
+    """The numbers of inputs and outputs of a weight: an element of a window is an input, and an output, of its own.
+
+    >>> fans("C=3, H=5, W=5, K=64", "K", "glorot", ["H", "W"])
+    (75, 1600)
+    """
     own = read_axes(axes)
     lengths = [length for length in own.lengths if not isinstance(length, Dim)]
     if len(lengths) < len(own):
         raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own),
                               expected="integers", help="only placeholders have symbolic lengths")
-    last = [len(own) - 1] if lengths else []
-    chosen = positions_of(Tensor(ops.Full(0, float32, own.lengths), own), last if out_axes is None else out_axes, op)
-    outputs = math.prod([lengths[at] for at in chosen])
-    return math.prod([length for at, length in enumerate(lengths) if at not in chosen]), outputs
+    chosen, windows = outputs_of(own, out_axes, op), outputs_of(own, window_axes, op)
+    inputs = math.prod([length for at, length in enumerate(lengths) if at not in chosen])
+    return inputs, math.prod([lengths[at] for at in {*chosen, *windows}])
+
+
+def outputs_of(axes: Axes, out_axes: AxesLike | None, op: str) -> tuple[int, ...]:
+    """The positions of the output axes of a weight; absent, of the last one."""
+    if out_axes is None:
+        return (len(axes) - 1,) if len(axes) else ()
+    return positions_of(Tensor(ops.Full(0, float32, axes.lengths), axes), out_axes, op)
 
 
 __all__ = ["bernoulli", "dropout", "glorot", "he", "normal", "uniform"]
