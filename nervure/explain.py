@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
+from nervure import notebook
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
@@ -159,6 +160,13 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"<explanation of {self.report.name} on {self.report.transformer}: {self.counts}>"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(step.number), step.kind, step.name, ", ".join([line.op for line in step.ops]),
+                 "" if step.bytes is None else f"{step.bytes:,}",
+                 "" if step.operations is None else f"{step.operations:,}",
+                 "" if step.seconds is None else _time(step.seconds)) for step in self.steps]
+        return notebook.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, _head(self))
 
     @property
     def counts(self) -> str:

@@ -160,6 +160,9 @@ class Interface:
     def __dlpack_device__(self) -> tuple[int, int]:
         """The device that ``__dlpack__`` puts the elements on: (kDLCPU, 0). Nothing is computed."""
 
+    def _repr_html_(self) -> str:
+        """The table of a tensor."""
+
     def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""
 

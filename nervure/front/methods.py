@@ -21,6 +21,7 @@ from nervure.errors import WrongKind
 from nervure.front import (
     contraction,
     creation,
+    display,
     dlpack,
     elementwise,
     indexing,
@@ -129,6 +130,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "__array_function__": array_function,
     "__dlpack__": dlpack.to_dlpack,
     "__dlpack_device__": dlpack.dlpack_device,
+    "_repr_html_": display.as_html,
     **{name: _reduction(name, function) for name, function in REDUCTIONS.items()},
     "astype": elementwise.convert,
     "dot": contraction.dot,
