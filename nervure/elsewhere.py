@@ -24,8 +24,6 @@ from nervure.errors import UnknownName, WrongKind, did_you_mean
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _ARRAY = "nv.constant(x) for a value that stays, nv.tensor(x) or nv.variable(axes, x) for one that is assigned"
-_MODULES = ("there are no layer objects: a network is a function of tensors, nv.variable makes its parameters, nv.dot, "
-            "nv.convolution, nv.layer_norm and their like are its layers")
 _DESCENT = ("there is nv.optim.Adam(rate)(loss); a step of plain descent is "
             "nv.assign(w, w - rate * nv.deriv(loss, w))")
 _CONTROL = ("to choose element by element there is nv.where(condition, x, y); branches and loops are Python's, while "
@@ -48,7 +46,8 @@ FUNCTIONS = {
     "nv.left_shift": "bitwise_left_shift shift_left lshift", "nv.less": "lt", "nv.less_equal": "le",
     "nv.lgamma": "gammaln", "nv.log_sigmoid": "logsigmoid LogSigmoid", "nv.mod": "remainder floormod floor_mod",
     "nv.multiply": "mul", "nv.negative": "neg", "nv.not_equal": "ne", "nv.power": "pow float_power",
-    "nv.relu": "ReLU", "nv.right_shift": "bitwise_right_shift shift_right rshift", "nv.round": "rint around",
+    "nv.relu, or nv.nn.ReLU()": "ReLU", "nv.right_shift": "bitwise_right_shift shift_right rshift",
+    "nv.round": "rint around",
     "nv.sigmoid": "expit Sigmoid", "nv.silu": "swish SiLU", "nv.subtract": "sub",
     "nv.where": "select piecewise masked_fill nan_to_num",
     "nv.logsumexp(nv.stack([x, y]), axis=0)": "logaddexp logaddexp2",
@@ -84,28 +83,30 @@ FUNCTIONS = {
     # indexing
     "nv.gather(x, index, axis)": "take index_select embedding_gather", "nv.gather_nd": "batch_gather",
     "nv.gather_elements(x, index, axis)": "take_along_axis take_along_dim",
-    "nv.lookuptable(table, index)": "embedding Embedding embedding_lookup",
+    "nv.lookuptable(table, index), or nv.nn.Embedding": "embedding Embedding embedding_lookup",
     "nv.scatter(x, index, updates, axis, mode=\"add\")": "scatter_add index_add segment_sum",
     "nv.scatter(x, index, updates, axis)": "put put_along_axis index_put index_copy scatter_nd",
     "x[mask], or nv.where(mask, x, y)": "masked_select boolean_mask extract compress nonzero argwhere",
     _SORTING: "sort argsort topk top_k unique searchsorted median quantile percentile cumsum cumprod cummax",
     # networks
-    "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d Conv2d Conv2D conv conv1d Conv1d conv3d Conv3d "
-                                                    "conv_general_dilated depthwise_conv2d convolve",
+    "nv.convolution(x, f, spatial=[\"H\", \"W\"])": "conv2d conv conv1d conv3d conv_general_dilated depthwise_conv2d "
+                                                    "convolve",
+    "nv.nn.Conv": "Conv1d Conv2d Conv2D Conv3d", "nv.nn.MaxPool": "MaxPool2d", "nv.nn.AveragePool": "AvgPool2d",
     "nv.deconvolution(x, f, spatial=[\"H\", \"W\"])": "conv_transpose2d ConvTranspose2d conv_transpose "
                                                       "conv2d_transpose",
-    "nv.pooling(x, \"max\", window={\"H\": 2, \"W\": 2})": "max_pool max_pool2d MaxPool2d max_pooling2d reduce_window",
-    "nv.pooling(x, \"avg\", window={\"H\": 2, \"W\": 2})": "avg_pool avg_pool2d AvgPool2d adaptive_avg_pool2d",
-    "nv.batch_norm": "BatchNorm2d BatchNorm1d batch_normalization", "nv.layer_norm": "LayerNorm group_norm",
-    "nv.rms_norm": "RMSNorm", "nv.dropout": "Dropout", "nv.softmax": "Softmax",
-    "nv.log_softmax": "logsoftmax LogSoftmax",
-    "nv.dot(x, w) + b": "Linear Dense linear dense", _MODULES: "nn Module keras layers Sequential functional",
-    "nv.cross_entropy_multi(nv.softmax(y), nv.one_hot(t, axis))": "cross_entropy CrossEntropyLoss nll_loss NLLLoss "
-                                                                 "softmax_cross_entropy categorical_crossentropy",
-    "nv.cross_entropy_binary(nv.sigmoid(y), t)": "binary_cross_entropy BCELoss BCEWithLogitsLoss "
-                                                 "binary_cross_entropy_with_logits sigmoid_cross_entropy",
-    "nv.mean(nv.squared_difference(x, y), out_axes=())": "mse_loss MSELoss mean_squared_error",
-    "nv.mean(nv.absolute(x - y), out_axes=())": "l1_loss L1Loss mean_absolute_error",
+    "nv.pooling(x, \"max\", window={\"H\": 2, \"W\": 2})": "max_pool max_pool2d max_pooling2d reduce_window",
+    "nv.pooling(x, \"avg\", window={\"H\": 2, \"W\": 2})": "avg_pool avg_pool2d adaptive_avg_pool2d",
+    "nv.batch_norm": "batch_normalization", "nv.layer_norm": "group_norm", "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d",
+    "nv.nn.LayerNorm": "LayerNorm", "nv.nn.RMSNorm": "RMSNorm", "nv.nn.Dropout": "Dropout", "nv.nn.Softmax": "Softmax",
+    "nv.nn.LogSoftmax": "LogSoftmax", "nv.log_softmax": "logsoftmax", "nv.nn.Module": "Module",
+    "nv.nn.Sequential": "Sequential", "nv.nn": "keras layers functional",
+    "nv.nn.LinearLayer, or nv.dot(x, w) + b": "Linear Dense linear dense",
+    "nv.nn.losses.cross_entropy(y, t)": "cross_entropy CrossEntropyLoss softmax_cross_entropy categorical_crossentropy",
+    "nv.nn.losses.negative_log_likelihood(y, t)": "nll_loss NLLLoss",
+    "nv.nn.losses.binary_cross_entropy(y, t)": "binary_cross_entropy BCELoss BCEWithLogitsLoss "
+                                               "binary_cross_entropy_with_logits sigmoid_cross_entropy",
+    "nv.nn.losses.mean_squared_error(x, y)": "mse_loss MSELoss mean_squared_error",
+    "nv.nn.losses.mean_absolute_error(x, y)": "l1_loss L1Loss mean_absolute_error",
     # derivatives and training
     _DERIVATIVE: "backward gradient gradients GradientTape vjp jacobian autograd",
     _NO_GRADIENT: "no_grad detach inference_mode enable_grad requires_grad",
@@ -124,6 +125,33 @@ FUNCTIONS = {
     "nv.complex128": "cdouble", "nv.as_dtype(x)": "dtype", _NUMPY_S: "pi e inf nan euler_gamma finfo iinfo",
 }
 """Functions by the names that they have elsewhere."""
+
+LAYERS = {
+    "nv.nn.Conv": "Conv1d Conv2d Conv3d Conv2D Conv1D Conv3D Convolution",
+    "nv.nn.MaxPool": "MaxPool1d MaxPool2d MaxPool3d MaxPooling1D MaxPooling2D MaxPooling3D",
+    "nv.nn.AveragePool": "AvgPool AvgPool1d AvgPool2d AvgPool3d AveragePooling1D AveragePooling2D AveragePooling3D",
+    "nv.nn.Functional(nv.mean, [\"H\", \"W\"])": "AdaptiveAvgPool1d AdaptiveAvgPool2d GlobalAveragePooling2D",
+    "nv.nn.BatchNorm": "BatchNorm1d BatchNorm2d BatchNorm3d BatchNormalization",
+    "nv.nn.LayerNorm": "LayerNormalization", "nv.nn.GroupNorm": "GroupNormalization", "nv.nn.LinearLayer": "Dense",
+    "nv.nn.Functional(nv.flatten_at, 1)": "Flatten", "nv.nn.Functional": "Lambda",
+    "nv.nn.Functional(nv.hard_sigmoid), or the function itself": "Hardsigmoid HardSigmoid",
+    "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
+    "nv.nn.losses": "functional loss", "nv.nn.initialisers": "init initializers",
+    "nv.nn.losses.cross_entropy": "cross_entropy CrossEntropyLoss CategoricalCrossentropy",
+    "nv.nn.losses.negative_log_likelihood": "nll_loss NLLLoss",
+    "nv.nn.losses.binary_cross_entropy": "binary_cross_entropy BCELoss BCEWithLogitsLoss BinaryCrossentropy",
+    "nv.nn.losses.mean_squared_error": "mse_loss MSELoss MeanSquaredError",
+    "nv.nn.losses.mean_absolute_error": "l1_loss L1Loss MeanAbsoluteError",
+    "nv.nn.losses.huber": "HuberLoss Huber", "nv.nn.losses.smooth_l1": "SmoothL1Loss",
+    "nv.nn.losses.kl_divergence": "kl_div KLDivLoss KLDivergence",
+    "nv.nn.losses.poisson": "PoissonNLLLoss Poisson", "nv.nn.losses.gaussian": "GaussianNLLLoss",
+    "nv.nn.losses.cosine_similarity": "CosineSimilarity", "nv.nn.losses.cosine_embedding": "CosineEmbeddingLoss",
+    "nv.nn.losses.margin_ranking": "MarginRankingLoss", "nv.nn.losses.triplet_margin": "TripletMarginLoss",
+    "a parameter is a variable that is an attribute of a module, as in self.scale = nv.variable(\"C=3\", 1.0)":
+    "Parameter Variable ParameterList",
+    "modules in a list or dict that is an attribute are found there: self.blocks = [...]": "ModuleList ModuleDict",
+}
+"""Layers by the names that they have elsewhere."""
 
 _IN_PLACE = "a tensor never changes: nv.assign(x, y), nv.fill and nv.set_item change variables, x.at[...] makes another"
 _LAZY = "a tensor is computed when it is asked for, and lies on no device; x.numpy() computes it"
@@ -173,7 +201,8 @@ OPTIMISERS = {
 
 KEYWORDS = {
     "axis": "dim dims axes reduction_axes dimension reduction_indices", "reduction_axes": "axes dims",
-    "axes": "shape size axis dim dims sizes newshape normalized_shape", "keepdims": "keepdim keep_dims",
+    "axes": "shape size axis dim dims sizes newshape normalized_shape num_features num_channels",
+    "keepdims": "keepdim keep_dims",
     "ddof": "correction unbiased", "out_axes": "out_dims", "low": "min a_min minval clip_value_min lower",
     "high": "max a_max maxval clip_value_max upper", "rate": "p prob keep_prob drop_prob",
     "learning_rate": "lr alpha step_size", "epsilon": "eps", "initial_value": "init initializer value initial data",
@@ -185,6 +214,10 @@ KEYWORDS = {
     "approximate": "approximation", "static": "static_argnums static_argnames", "argument": "argnums argnum wrt",
     "offset": "k diagonal", "decimals": "ndigits digits", "p": "probs", "transformer": "device backend", "x": "input a",
     "y": "other b", "xs": "tensors arrays", "stop": "end", "table": "weight", "f": "filters kernel",
+    "inputs": "in_features in_channels", "outputs": "out_features out_channels units filters",
+    "rows": "num_embeddings input_dim", "columns": "embedding_dim output_dim features", "pad_idx": "padding_idx",
+    "weights": "weight kernel_initializer", "smoothing": "label_smoothing", "ignore": "ignore_index",
+    "positive_weights": "pos_weight", "count_padding": "count_include_pad", "slope": "negative_slope a",
 }
 """Keywords here, and what functions elsewhere call them."""
 
@@ -193,6 +226,7 @@ KEYWORD_ADVICE = {
     _DEVICES: "device", "x.named(name) gives a tensor a label, nv.name_scope(name) all that is made inside": "name",
     "the result is a new tensor; nv.assign writes variables": "out inplace",
     "beta1= and beta2= are given apart": "betas", "nv.mean and nv.sum reduce": "reduction",
+    "scale=False and shift=False leave them out": "affine elementwise_affine",
 }
 """Advice for keywords without an equivalent."""
 
@@ -202,7 +236,8 @@ def _by_name(table: dict[str, str]) -> dict[str, str]:
     return {name: advice for advice, names in table.items() for name in names.split()}
 
 
-_functions, _optimisers, _keyword_advice = _by_name(FUNCTIONS), _by_name(OPTIMISERS), _by_name(KEYWORD_ADVICE)
+_functions, _layers = _by_name(FUNCTIONS), _by_name(LAYERS)
+_optimisers, _keyword_advice = _by_name(OPTIMISERS), _by_name(KEYWORD_ADVICE)
 _tensors = {**{name: f"nv.{name}(x)" for name in METHODS_ELSEWHERE}, **_by_name(TENSORS)}
 
 
@@ -219,6 +254,11 @@ def unknown_attribute(thing: object, name: str) -> UnknownName:
 def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
     """The error of a name that ``nv.optim`` does not have."""
     return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
+
+
+def unknown_layer(name: str, known: Iterable[str]) -> UnknownName:
+    """The error of a name that ``nv.nn`` does not have."""
+    return _unknown("nv.nn", f"there is no {name}", name, _layers, known)
 
 
 def unknown_method(thing: object, name: str) -> UnknownName:
@@ -262,13 +302,13 @@ def explains_keywords(function: Function) -> Function:
             raise refusal(name, keywords, known)
         return function(*arguments, **keywords)
 
-    refusal = _unknown_keyword
+    refusal = unknown_keyword
     # With the globals of its own module doctest takes it for a function of that module.
     explained = FunctionType(call.__code__, function.__globals__, name, None, call.__closure__)
     return update_wrapper(explained, function)  # type: ignore[return-value]  # called as the function is
 
 
-def _unknown_keyword(function: str, keywords: dict[str, object], known: tuple[str, ...]) -> WrongKind:
+def unknown_keyword(function: str, keywords: dict[str, object], known: tuple[str, ...]) -> WrongKind:
     """The error of the first keyword that a function does not have."""
     keyword = next(name for name in keywords if name not in known)
     ours = next((here for here, names in KEYWORDS.items() if here in known and keyword in names.split()), None)
@@ -290,5 +330,5 @@ def explain_keywords(module: dict[str, object], names: Iterable[str]) -> None:
 _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
 
 
-__all__ = ["explain_keywords", "explains_keywords", "unknown_attribute", "unknown_function", "unknown_method",
-           "unknown_optimiser"]
+__all__ = ["explain_keywords", "explains_keywords", "unknown_attribute", "unknown_function", "unknown_keyword",
+           "unknown_layer", "unknown_method", "unknown_optimiser"]

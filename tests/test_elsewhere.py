@@ -15,7 +15,7 @@ from tests.project.test_names import unknown
 
 X = nv.placeholder("N=4, F=3").named("x")
 TABLES = {"FUNCTIONS": elsewhere.FUNCTIONS, "TENSORS": elsewhere.TENSORS, "OPTIMISERS": elsewhere.OPTIMISERS,
-          "KEYWORD_ADVICE": elsewhere.KEYWORD_ADVICE}
+          "LAYERS": elsewhere.LAYERS, "KEYWORD_ADVICE": elsewhere.KEYWORD_ADVICE}
 
 
 def names(table):
@@ -24,8 +24,10 @@ def names(table):
 
 
 def keywords_there_are():
-    """The keywords of the public functions, and of the optimiser."""
+    """The keywords of the public functions, of layers and losses, and of the optimiser."""
     functions = [thing for name in dir(nv) if inspect.isfunction(thing := getattr(nv, name))]
+    functions += [getattr(nv.nn, name) for name in nv.nn.__all__]
+    functions += [getattr(nv.nn.losses, name) for name in nv.nn.losses.__all__]
     return {name for function in [*functions, nv.optim.Adam] for name in inspect.signature(function).parameters}
 
 
@@ -54,6 +56,7 @@ def test_what_is_here_is_not_in_the_tables():
     assert [name for name in tensor if hasattr(nv.AssignableTensorOp, name)] == []
     assert elsewhere.METHODS_ELSEWHERE <= set(dir(nv))
     assert elsewhere.METHODS_ELSEWHERE & set(names(elsewhere.TENSORS)) == set()
+    assert [name for name in names(elsewhere.LAYERS) if hasattr(nv.nn, name)] == []
     assert [name for name in names(elsewhere.OPTIMISERS) if hasattr(nv.optim.Adam, name)] == []
 
 
@@ -88,7 +91,8 @@ def test_a_name_of_a_tensor(name):
     (lambda: nv.conv2d, "nv.convolution"), (lambda: nv.abs, "nv.absolute"), (lambda: nv.cat, "nv.concatenate"),
     (lambda: nv.optim.SGD, "nv.deriv"), (lambda: nv.SGD, "nv.deriv"),
     (lambda: nv.take_along_axis, "nv.gather_elements"),
-    (lambda: nv.random.normal, "nv.normal"), (lambda: nv.nn, "nv.variable"), (lambda: nv.float, "nv.float32"),
+    (lambda: nv.random.normal, "nv.normal"), (lambda: nv.Conv2d, "nv.nn.Conv"), (lambda: nv.nn.Conv2d, "nv.nn.Conv"),
+    (lambda: nv.float, "nv.float32"),
     (lambda: X.view, "x.reshape"), (lambda: X.cpu(), "x.numpy()"), (lambda: X.detach(), "nv.stop_gradient"),
     (lambda: X.backward(), "nv.deriv"), (lambda: X.exp(), "nv.exp(x)"), (lambda: X.add_(1), "nv.assign"),
     (lambda: nv.optim.Adam().minimize(X), "nv.computation"), (lambda: nv.optim.Adam().zero_grad(), "anew"),
@@ -103,7 +107,7 @@ def test_what_is_told(ask, told):
 
 def test_what_libraries_ask_for_is_plainly_missing():
     """Protocols are asked for often."""
-    for name in ("__array_struct__", "_repr_html_", "__jax_array__"):
+    for name in ("__array_struct__", "_repr_png_", "__jax_array__"):
         with pytest.raises(AttributeError) as caught:
             getattr(X, name)
         assert not isinstance(caught.value, UnknownName)

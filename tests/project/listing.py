@@ -37,7 +37,9 @@ FAMILIES = {
 }
 """The sections, and the modules whose public names stand in each."""
 
-FOLDERS = {"flags": "Switches", "optim": "Optimisers", "testing": "For tests", "transformers": "Transformers"}
+FOLDERS = {"flags": "Switches", "nn": "Modules and layers", "nn.losses": "Losses",
+           "nn.initialisers": "Initialisers", "optim": "Optimisers", "testing": "For tests",
+           "transformers": "Transformers"}
 """What is public below ``nv.``, and what its section is called."""
 
 

@@ -12,7 +12,7 @@ from tests.project.source import PACKAGE, module_name, parse, python_files
 # stand errors; above all stands nervure/__init__.py, which names everything and is imported by nothing inside.
 LAYERS = (
     ("errors",),
-    ("elsewhere", "flags", "atomic_file"),
+    ("elsewhere", "flags", "atomic_file", "notebook"),
     ("types",),
     ("ir",),
     ("ops",),

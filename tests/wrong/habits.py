@@ -84,3 +84,59 @@ def axis_and_a_number():
 @fails(nv.ShapeMismatch)
 def initial_value_without_names():
     nv.variable("H=2, W=3", np.ones((1, 3)))  # here
+
+
+@fails(nv.UnknownName)
+def layer_known_elsewhere():
+    nv.nn.Conv2d(3, 8, 3)  # here
+
+
+@fails(nv.WrongKind)
+def keyword_of_a_layer_known_elsewhere():
+    nv.nn.LinearLayer(in_features=3, out_features=8)  # here
+
+
+@fails(nv.AxisMismatch)
+def input_without_the_axes_of_a_layer():
+    nv.nn.LinearLayer("depth=3", "K=8")(matrix())  # here
+
+
+@fails(nv.AxisMismatch)
+def input_without_names_for_a_layer_that_has_them():
+    nv.nn.LinearLayer("width=32", "K=8")(np.zeros((28, 32)))  # here
+
+
+class Scaled(nv.nn.Module):
+    """A module with a field."""
+
+    rate: float
+
+
+@fails(nv.WrongKind)
+def field_of_another_type():
+    Scaled(rate="fast")  # here
+
+
+@fails(nv.NotSupported)
+def module_without_forward():
+    Scaled(0.5)(matrix())  # here
+
+
+@fails(nv.WrongKind)
+def class_in_the_place_of_a_module():
+    nv.nn.Sequential(nv.nn.LinearLayer(3, 8), nv.nn.ReLU)  # here
+
+
+@fails(nv.AxisMismatch)
+def targets_that_would_be_spread():
+    nv.nn.losses.mean_squared_error(np.zeros((3, 1)), np.zeros(3))  # here
+
+
+@fails(nv.WrongKind)
+def class_numbers_that_are_floats():
+    nv.nn.losses.cross_entropy(np.zeros((2, 3)), np.zeros(2))  # here
+
+
+@fails(nv.InvalidArgument)
+def initialiser_of_symbols():
+    nv.nn.initialisers.he_normal()("F=n, K=3")  # here

@@ -40,7 +40,9 @@ def public_functions() -> dict[str, Callable[..., Any]]:
 
 FURTHER = {"optim.Adam": nv.optim.Adam, "testing.check_grads": nv.testing.check_grads,
            "transformers.make_transformer": nv.transformers.make_transformer}
-FUNCTIONS = {**public_functions(), **FURTHER}
+BELOW = {f"{folder}.{name}": getattr(module, name) for folder, module in (
+    ("nn", nv.nn), ("nn.losses", nv.nn.losses), ("nn.initialisers", nv.nn.initialisers)) for name in module.__all__}
+FUNCTIONS = {**public_functions(), **FURTHER, **BELOW}
 METHODS = sorted(name for name in dir(nv.Tensor) if not name.startswith("_") and callable(getattr(nv.Tensor, name)))
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
              operator.matmul, operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift, operator.lt,

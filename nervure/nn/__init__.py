@@ -1,0 +1,50 @@
+"""Modules, layers, losses and initialisers.
+
+>>> import nervure as nv
+>>> from nervure import nn
+>>> model = nn.Sequential(nn.LinearLayer("F=4", "K=8"), nn.ReLU(), nn.LinearLayer("K=8", "Y=3"))
+>>> x, labels = nv.placeholder("N=n, F=4"), nv.placeholder("N=n", dtype=nv.int64)
+>>> loss = nn.losses.cross_entropy(model(x), labels)
+>>> step = nv.computation([loss, nv.optim.Adam(0.1)(loss)], x, labels)
+>>> first, *_, last = [step(np.eye(4), [0, 1, 2, 0])[0] for _ in range(20)]
+>>> bool(last < first)
+True
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from nervure.elsewhere import unknown_layer
+from nervure.nn import initialisers as initialisers
+from nervure.nn import losses as losses
+from nervure.nn.activations import (
+    ELU,
+    GELU,
+    Identity,
+    LeakyReLU,
+    LogSoftmax,
+    PReLU,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Tanh,
+)
+from nervure.nn.composites import Functional, Residual, Sequential
+from nervure.nn.layers import Dropout, Embedding, Linear, LinearLayer
+from nervure.nn.module import Module
+from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.sliding import AveragePool, Conv, MaxPool
+
+__all__ = ["AveragePool", "BatchNorm", "Conv", "Dropout", "ELU", "Embedding", "Functional", "GELU", "GroupNorm",
+           "Identity", "LayerNorm", "LeakyReLU", "Linear", "LinearLayer", "LogSoftmax", "MaxPool", "Module", "PReLU",
+           "RMSNorm", "ReLU", "Residual", "Sequential", "SiLU", "Sigmoid", "Softmax", "Softplus", "Tanh"]
+
+
+if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'nervure.nn' has no attribute {name!r}")
+        raise unknown_layer(name, [*__all__, "initialisers", "losses"])

@@ -1,0 +1,173 @@
+"""Layers of dense products and tables: what a network learns, and what it forgets on purpose.
+
+>>> import nervure as nv
+>>> dense = nv.nn.LinearLayer("C=8, H=4, W=4", "Y=10")
+>>> print(dense(nv.placeholder("N=n, C=8, H=4, W=4")).axes)
+(N: n, Y: 10)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nervure.elsewhere import explains_keywords
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
+from nervure.front.argument_parsing import integer, real
+from nervure.front.contraction import dot, matmul
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.gathering import lookuptable
+from nervure.front.op_functions import add
+from nervure.front.random import dropout
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.nn.initialisers import Initialiser, normal
+from nervure.nn.module import Module
+from nervure.nn.parameters import (
+    Initial,
+    check_both_named,
+    check_input,
+    count,
+    evenly,
+    layer_axes,
+    optional,
+    parameter,
+)
+from nervure.types.axes import Axes, AxesLike
+from nervure.types.axis import Axis, make_axis
+from nervure.types.dtype import DTypeLike
+
+
+class LinearLayer(Module):
+    """``x`` times weights, plus a bias: the input axes, wherever they stand in x, become the output axes, at its end.
+
+    Axes with names, one or several: ``LinearLayer("F=784", "K=10")`` has weights over (F, K) and a bias over K. Plain
+    lengths: ``LinearLayer(784, 10)`` takes the last axis of x, and has weights of shape (784, 10). An axis that is
+    input and output is one level higher among those of the weights. ``weights`` and ``bias`` are what they start from
+    (absent: numbers drawn evenly from +-1 / sqrt(inputs)), or variables to be shared; ``bias=False`` leaves it out.
+
+    >>> layer = nv.nn.LinearLayer("F=2", "K=2", weights=[[1, 2], [3, 4]], bias=0.5)
+    >>> layer(nv.constant([[1, 0], [0, 1]], "N=2, F=2")).tolist()
+    [[1.5, 2.5], [3.5, 4.5]]
+    """
+
+    weights: AssignableTensorOp
+    bias: AssignableTensorOp | None
+
+    @explains_keywords
+    def __init__(self, inputs: AxesLike, outputs: AxesLike, bias: Initial = True, weights: Initial = None,
+                 dtype: DTypeLike | None = None) -> None:
+        into, out = layer_axes(inputs, "LinearLayer", "inputs"), layer_axes(outputs, "LinearLayer", "outputs")
+        check_both_named("LinearLayer", inputs=into, outputs=out)
+        if into.is_anonymous and (len(into) > 1 or len(out) > 1):
+            raise InvalidArgument("without names there is one axis on each side", op="LinearLayer",
+                                  got=f"{into} to {out}", expected="two lengths",
+                                  help='give names, "C=8, H=4, W=4", or flatten x: nv.flatten_at(x, 1)')
+        self._inputs, start, raised = into, evenly(count(into)), _raised(into, out)
+        last = range(len(into), len(into) + len(out))
+        self.weights = parameter([*raised, *out], start if weights is None else weights, last, dtype=dtype)
+        self.bias = optional(out, bias, start, dtype)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """(..., inputs) to (..., outputs)."""
+        own = as_tensor(x, "LinearLayer")
+        check_input("LinearLayer", own, self.weights)
+        result = dot(own, self.weights) if self.weights.is_named else matmul(own, self.weights)
+        if result.ndim != own.ndim + self.weights.ndim - 2 * len(self._inputs):
+            raise AxisMismatch("the input lacks axes of the layer", op="LinearLayer", operand="x", got=str(own.axes),
+                               expected=str(self._inputs), help="nv.map_roles(x, {old: new}) renames axes")
+        return result if self.bias is None else add(result, self.bias)
+
+
+Linear = LinearLayer
+
+
+def _raised(into: Axes, out: Axes) -> Axes:
+    """The input axes as the weights have them: a level higher where a class is among the outputs too."""
+    classes = {axis.axis_class for axis in out}
+    if into.is_anonymous or not any([axis.axis_class in classes for axis in into]):
+        return into
+    return Axes([axis.offset(1) for axis in into])
+
+
+class Embedding(Module):
+    """The rows of a table that integers name: their axes, and then the columns.
+
+    ``Embedding("V=1000", "F=64")`` or ``Embedding(1000, "F=64")`` for integers with names, ``Embedding(1000, 64)`` for
+    others. The table starts from the normal distribution. The row ``pad_idx`` stays as it is: 0, if nothing else is
+    said.
+
+    >>> words = nv.nn.Embedding("V=3", "F=2", weights=[[1, 2], [3, 4], [5, 6]])
+    >>> words(nv.constant(np.array([2, 0]), "N=2")).tolist()
+    [[5.0, 6.0], [1.0, 2.0]]
+    """
+
+    weights: AssignableTensorOp
+
+    @explains_keywords
+    def __init__(self, rows: AxesLike, columns: AxesLike, pad_idx: int | None = None, weights: Initial = None,
+                 dtype: DTypeLike | None = None) -> None:
+        table, features = _one(rows, "rows"), _one(columns, "columns")
+        if table.is_anonymous and not features.is_anonymous:
+            table = make_axis(table.length)
+        check_both_named("Embedding", rows=Axes([table]), columns=Axes([features]))
+        self.pad_idx = None if pad_idx is None else _row(pad_idx, table)
+        start = _with_empty_row(normal(), self.pad_idx) if weights is None else weights
+        self.weights = parameter([table, features], start, dtype=dtype)
+
+    def forward(self, index: TensorLike) -> Tensor:
+        """(...) integers to (..., columns)."""
+        return lookuptable(self.weights, index, pad_idx=self.pad_idx)
+
+
+def _one(axes: AxesLike, operand: str) -> Axis:
+    own = layer_axes(axes, "Embedding", operand)
+    if len(own) != 1:
+        raise ShapeMismatch(f"{operand} is one axis", op="Embedding", operand=operand, got=str(own),
+                            expected='"F=64", or 64', help="flatten several: nv.make_axes(axes).flatten()")
+    return own[0]
+
+
+def _row(pad_idx: object, rows: Axis) -> int:
+    """The number of a row, which there is."""
+    row, length = integer(pad_idx, "Embedding", "pad_idx"), count([rows])
+    if not -length <= row < length:
+        raise InvalidArgument("pad_idx is no row of the table", op="Embedding", operand="pad_idx", got=row,
+                              expected=f"{-length} to {length - 1}", help="pad_idx=None for a table without such a row")
+    return row
+
+
+def _with_empty_row(start: Initialiser, row: int | None) -> Callable[[Axes], np.ndarray]:
+    """What an initialiser draws, with zeros in one row."""
+    draw = start.bound()
+
+    def drawn(axes: Axes) -> np.ndarray:
+        array = draw(axes)
+        if row is not None:
+            array[row] = 0
+        return array
+    return drawn
+
+
+class Dropout(Module):
+    """In training each element is 0 with probability ``rate``, and the others are divided by ``1 - rate``; otherwise x
+    itself.
+
+    >>> layer, x = nv.nn.Dropout(0.5), nv.ones((100,))
+    >>> sorted(set(layer(x).tolist())), layer.eval()(x) is x
+    ([0.0, 2.0], True)
+    """
+
+    rate: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= real(self.rate, "Dropout", "rate") <= 1:
+            raise InvalidArgument("a rate is from 0 to 1", op="Dropout", operand="rate", got=self.rate,
+                                  expected="0 to 1", help="0.5 drops every other element")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x, or what is left of it."""
+        return dropout(x, self.rate) if self.training else x
+
+
+__all__ = ["Dropout", "Embedding", "Linear", "LinearLayer"]

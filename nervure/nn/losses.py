@@ -1,0 +1,476 @@
+"""Losses: how far what a model gives is from what it should, and derivatives that say how to come closer.
+
+>>> import nervure as nv
+>>> from nervure.nn import losses
+>>> logits = nv.constant([[2.0, 0.0], [0.0, 0.0]], "N=2, Y=2")
+>>> print(losses.cross_entropy(logits, [0, 1], reduction="none").numpy().round(4))
+[0.1269 0.6931]
+>>> round(losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item(), 4)
+2.0
+
+All of them end in a ``reduction``: "mean" (over all numbers), "sum", "batch" (the sum over the length of the batch:
+of the axis N, or of the first one where axes have no names), or "none". Predictions and targets have the same axes,
+those with names in any order; a target that lacks one is refused, since it would be spread along it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nervure import ops
+from nervure.elsewhere import explain_keywords
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
+from nervure.front import alignment
+from nervure.front.alignment import reordered
+from nervure.front.apply import converted_to
+from nervure.front.argument_parsing import position_of, real, truth
+from nervure.front.creation import as_tensor, numpy_array
+from nervure.front.elementwise import convert, where
+from nervure.front.gathering import one_hot
+from nervure.front.normalization import paired
+from nervure.front.op_functions import (
+    absolute,
+    add,
+    divide,
+    equal,
+    exp,
+    less_equal,
+    log,
+    maximum,
+    multiply,
+    negative,
+    not_equal,
+    softplus,
+    sqrt,
+    square,
+    subtract,
+)
+from nervure.front.promotion import floating
+from nervure.front.reductions import L2_norm, batch_size
+from nervure.front.reductions import mean as mean_over
+from nervure.front.reductions import sum as sum_over
+from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
+from nervure.front.views import reshape
+from nervure.ir.op import Value
+from nervure.types.axes import Axes, AxisLike
+from nervure.types.dtype import DType
+
+REDUCTIONS = ("mean", "sum", "batch", "none")
+
+
+# -- classes -----------------------------------------------------------------------------------------
+
+
+def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
+                  weights: TensorLike | None = None, smoothing: float = 0.0, ignore: int | None = None,
+                  reduction: str = "mean") -> Tensor:
+    """``-sum(t * log_softmax(logits))`` along the axis of the classes, from logits.
+
+    Targets are class numbers, over the axes of the logits but that one, or probabilities, over all of them. The axis
+    (absent): with names the one that class numbers lack, or the only one beside N and REC; without, the second (of one
+    axis alone that one). ``weights`` has a number for each class, ``smoothing`` is the share of a target that is spread
+    evenly over all classes, and positions with the class number ``ignore`` count nothing. The "mean" of class numbers
+    is weighted: the sum over the weights of what counts.
+
+    >>> print(nv.nn.losses.cross_entropy(nv.zeros("N=3, Y=4"), [0, 3, 2]).numpy().round(4))
+    1.3863
+    """
+    own, goal = _classified("cross_entropy", logits, targets, axis, weights, smoothing, ignore)
+    value = ops.SoftmaxCrossEntropy(own.value, goal.targets.value, [goal.axis]).output
+    return _of_classes(value, own, goal, reduction, "cross_entropy")
+
+
+def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
+                            weights: TensorLike | None = None, ignore: int | None = None,
+                            reduction: str = "mean") -> Tensor:
+    """``-sum(t * logarithms)`` along the axis of the classes, from logarithms of probabilities, such as a log_softmax
+    gives. Else as ``cross_entropy``.
+
+    >>> nv.nn.losses.negative_log_likelihood([[-1.0, -2.0]], [1]).item()
+    2.0
+    """
+    own, goal = _classified("negative_log_likelihood", logarithms, targets, axis, weights, 0.0, ignore)
+    is_counted = not_equal(goal.targets, 0)
+    terms = where(is_counted, multiply(own, goal.targets), 0.0)  # minus infinity times 0 counts 0
+    value = ops.Sum(negative(terms).value, [goal.axis]).output
+    return _of_classes(value, own, goal, reduction, "negative_log_likelihood")
+
+
+def binary_cross_entropy(logits: Operand, targets: Operand, weights: Operand | None = None,
+                         positive_weights: Operand | None = None, reduction: str = "mean") -> Tensor:
+    """``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))`` from logits x, without overflow.
+
+    ``positive_weights`` multiply the first term, ``weights`` all of it.
+
+    >>> print(nv.nn.losses.binary_cross_entropy([0.0, 1000.0], [1.0, 1.0]).numpy().round(4))
+    0.3466
+    """
+    x, t, dtype = _pair(logits, targets, "binary_cross_entropy")
+    if positive_weights is None:
+        losses = Tensor(ops.SigmoidCrossEntropy(x.value, t.value), x._axes)
+    else:
+        positive = _read(positive_weights, "binary_cross_entropy", 4)
+        weight = add(1.0, multiply(subtract(positive, 1.0), t))
+        losses = add(multiply(subtract(1.0, t), x), multiply(weight, softplus(negative(x))))
+    if weights is not None:
+        losses = multiply(losses, _read(weights, "binary_cross_entropy", 3))
+    return _reduced(losses, reduction, dtype, "binary_cross_entropy")
+
+
+def kl_divergence(logarithms: Operand, targets: Operand, log_targets: bool = False,
+                  reduction: str = "mean") -> Tensor:
+    """``t * (log(t) - logarithms)``: from logarithms of probabilities to targets t, which are probabilities or, with
+    ``log_targets``, logarithms too. ``reduction="batch"`` gives the divergence as it is defined. Where t is 0 nothing
+    counts.
+
+    >>> import math
+    >>> print(nv.nn.losses.kl_divergence([[math.log(0.5)] * 2], [[1.0, 0.0]], reduction="batch").numpy().round(4))
+    0.6931
+    """
+    x, t, dtype = _pair(logarithms, targets, "kl_divergence")
+    if truth(log_targets, "kl_divergence", "log_targets"):
+        losses = multiply(exp(t), subtract(t, x))
+    else:
+        nothing = equal(t, 0)
+        losses = where(nothing, 0.0, multiply(t, subtract(log(where(nothing, 1.0, t)), x)))
+    return _reduced(losses, reduction, dtype, "kl_divergence")
+
+
+# -- numbers -----------------------------------------------------------------------------------------
+
+
+def mean_squared_error(x: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """``(x - t)**2``.
+
+    >>> nv.nn.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item()
+    2.0
+    """
+    own, t, dtype = _pair(x, targets, "mean_squared_error")
+    return _reduced(square(subtract(own, t)), reduction, dtype, "mean_squared_error")
+
+
+def mean_absolute_error(x: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+    """``|x - t|``.
+
+    >>> nv.nn.losses.mean_absolute_error([1.0, 2.0], [1.0, 4.0]).item()
+    1.0
+    """
+    own, t, dtype = _pair(x, targets, "mean_absolute_error")
+    return _reduced(absolute(subtract(own, t)), reduction, dtype, "mean_absolute_error")
+
+
+def huber(x: Operand, targets: Operand, delta: float = 1.0, reduction: str = "mean") -> Tensor:
+    """``d**2 / 2`` of a distance d up to ``delta``, ``delta * (d - delta / 2)`` of a larger one (Huber 1964).
+
+    >>> nv.nn.losses.huber([0.0, 0.0], [1.0, 3.0], reduction="none").tolist()
+    [0.5, 2.5]
+    """
+    limit = _positive(delta, "huber", "delta")
+    own, t, dtype = _pair(x, targets, "huber")
+    return _reduced(_huber(absolute(subtract(own, t)), limit), reduction, dtype, "huber")
+
+
+def smooth_l1(x: Operand, targets: Operand, beta: float = 1.0, reduction: str = "mean") -> Tensor:
+    """``d**2 / 2 / beta`` of a distance d up to ``beta``, ``d - beta / 2`` of a larger one.
+
+    >>> nv.nn.losses.smooth_l1([0.0, 0.0], [1.0, 3.0], beta=2.0, reduction="none").tolist()
+    [0.25, 2.0]
+    """
+    limit = _positive(beta, "smooth_l1", "beta")
+    own, t, dtype = _pair(x, targets, "smooth_l1")
+    return _reduced(multiply(_huber(absolute(subtract(own, t)), limit), 1 / limit), reduction, dtype, "smooth_l1")
+
+
+def poisson(logarithms: Operand, counts: Operand, reduction: str = "mean") -> Tensor:
+    """``exp(x) - t * x``: the negative log likelihood of counts t under rates of logarithms x, without what does not
+    depend on x.
+
+    >>> nv.nn.losses.poisson([0.0], [3.0]).item()
+    1.0
+    """
+    x, t, dtype = _pair(logarithms, counts, "poisson")
+    return _reduced(subtract(exp(x), multiply(t, x)), reduction, dtype, "poisson")
+
+
+def gaussian(x: Operand, targets: Operand, variances: Operand, epsilon: float = 1e-6,
+             reduction: str = "mean") -> Tensor:
+    """``(log(v) + (x - t)**2 / v) / 2``: the negative log likelihood of targets t under normal distributions with
+    means x and variances v, which count as ``epsilon`` at least, without what does not depend on them.
+
+    >>> nv.nn.losses.gaussian([1.0], [3.0], [1.0]).item()
+    2.0
+    """
+    own, t, dtype = _pair(x, targets, "gaussian")
+    width = maximum(_read(variances, "gaussian", 3), _positive(epsilon, "gaussian", "epsilon"))
+    losses = multiply(0.5, add(log(width), divide(square(subtract(own, t)), width)))
+    return _reduced(losses, reduction, dtype, "gaussian")
+
+
+# -- distances and margins ---------------------------------------------------------------------------
+
+
+def cosine_similarity(x: Operand, y: Operand, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
+    """The cosine of the angle between x and y along an axis (absent: with names the only one beside N and REC, else
+    the last one): from -1 to 1, the larger the more alike. Norms count as ``epsilon`` at least.
+
+    >>> print(nv.nn.losses.cosine_similarity([[3.0, 0.0]], [[1.0, 1.0]]).numpy().round(4))
+    [0.7071]
+    """
+    own, other, dtype = _pair(x, y, "cosine_similarity")
+    at = _vector_axis(own, axis, "cosine_similarity")
+    least = _positive(epsilon, "cosine_similarity", "epsilon")
+    norms = [maximum(L2_norm(entry, reduction_axes=[at]), least) for entry in (own, other)]
+    return convert(divide(sum_over(multiply(own, other), reduction_axes=[at]), multiply(*norms)), dtype)
+
+
+def cosine_embedding(x: Operand, y: Operand, signs: Operand, margin: float = 0.0, axis: AxisLike | None = None,
+                     reduction: str = "mean") -> Tensor:
+    """``1 - c`` where the sign is 1, ``max(0, c - margin)`` where it is -1, for the cosines c of x and y.
+
+    >>> x, y = [[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 0.0]]
+    >>> nv.nn.losses.cosine_embedding(x, y, [1.0, -1.0], reduction="none").tolist()
+    [1.0, 1.0]
+    """
+    similarity = cosine_similarity(x, y, axis)
+    alike, sign, dtype = _pair(similarity, signs, "cosine_embedding")
+    apart = maximum(subtract(alike, real(margin, "cosine_embedding", "margin")), 0.0)
+    losses = where(equal(sign, 1), subtract(1.0, alike), where(equal(sign, -1), apart, 0.0))
+    return _reduced(losses, reduction, dtype, "cosine_embedding")
+
+
+def margin_ranking(x: Operand, y: Operand, signs: Operand, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+    """``max(0, margin - sign * (x - y))``: x shall be larger than y where the sign is 1, smaller where it is -1.
+
+    >>> nv.nn.losses.margin_ranking([1.0, 1.0], [2.0, 2.0], [1.0, -1.0], reduction="none").tolist()
+    [1.0, 0.0]
+    """
+    left, right, _ = _pair(x, y, "margin_ranking")
+    distance, sign, dtype = _pair(subtract(left, right), signs, "margin_ranking")
+    losses = maximum(subtract(real(margin, "margin_ranking", "margin"), multiply(sign, distance)), 0.0)
+    return _reduced(losses, reduction, dtype, "margin_ranking")
+
+
+def hinge(scores: Operand, signs: Operand, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """``max(0, margin - sign * score)`` (Cortes and Vapnik 1995).
+
+    >>> nv.nn.losses.hinge([0.5, 2.0], [1.0, 1.0], reduction="none").tolist()
+    [0.5, 0.0]
+    """
+    own, sign, dtype = _pair(scores, signs, "hinge")
+    losses = maximum(subtract(real(margin, "hinge", "margin"), multiply(sign, own)), 0.0)
+    return _reduced(losses, reduction, dtype, "hinge")
+
+
+def triplet_margin(anchor: Operand, like: Operand, unlike: Operand, margin: float = 1.0, axis: AxisLike | None = None,
+                   reduction: str = "mean") -> Tensor:
+    """``max(0, |anchor - like| - |anchor - unlike| + margin)`` for distances along an axis, which is as in
+    ``cosine_similarity``.
+
+    >>> print(nv.nn.losses.triplet_margin([[0.0, 0.0]], [[3.0, 4.0]], [[0.0, 5.0]]).numpy().round(4))
+    1.0
+    """
+    near, far = [_distance(anchor, entry, axis) for entry in (like, unlike)]
+    losses = maximum(add(subtract(near, far), real(margin, "triplet_margin", "margin")), 0.0)
+    return _reduced(losses, reduction, losses.dtype, "triplet_margin")
+
+
+# -- what they share ---------------------------------------------------------------------------------
+
+
+class _Goal(NamedTuple):
+    """Targets on the axes of the logits, weights in them; the position of the axis of the classes; and what a mean is
+    taken over: None for all positions, else how much each counts.
+    """
+
+    targets: Tensor
+    axis: int
+    counted: Tensor | None
+    dtype: DType
+
+
+def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike | None, weights: TensorLike | None,
+                smoothing: float, ignore: int | None) -> tuple[Tensor, _Goal]:
+    """Logits, or logarithms, in the type in which arithmetic takes place, and what they are compared with."""
+    given = as_tensor(logits, op)
+    dtype = floating(given.dtype)
+    own = convert(given, dtype.compute)
+    goal = as_tensor(numpy_array(targets, op) if isinstance(targets, (list, tuple)) else targets, op, 2)
+    at = _class_axis(own, goal, axis, op)
+    has_numbers = goal.ndim == own.ndim - 1
+    factors = [] if weights is None else [_over_classes(weights, own, at, op)]
+    if has_numbers:
+        goal, counts = _counting(own, _labels(own, goal, at, op), at, ignore)
+        factors += counts
+    elif ignore is not None:
+        raise InvalidArgument("ignore is for class numbers", op=op, operand="ignore", got=f"targets {goal.type}",
+                              expected="class numbers", help="give the position a weight of 0 instead")
+    spread = _vectors(own, goal, at) if has_numbers else _on_axes(goal, own, op)
+    share = _share(smoothing, op)
+    weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.shape[at]))
+    for factor in factors:
+        weighted, spread = multiply(weighted, factor), multiply(spread, factor)
+    return own, _Goal(weighted, at, spread if has_numbers and factors else None, dtype)
+
+
+def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
+    """Class numbers on the axes of the logits but that of the classes."""
+    if not labels.dtype.is_integer:
+        raise WrongKind("class numbers are integers", op=op, operand="targets", got=str(labels.type),
+                        expected=f"integers, or probabilities over {own.axes}",
+                        help="convert them: targets.astype(nv.int64)")
+    rest = [place for place in range(own.ndim) if place != at]
+    template = Tensor(ops.Full(0, labels.dtype, tuple([own.shape[place] for place in rest])),
+                      Axes([own.axes[place] for place in rest]) if own.is_named else None)
+    return Tensor(alignment.fitted(labels, template, op), template._axes)
+
+
+def _counting(own: Tensor, labels: Tensor, at: int, ignore: int | None) -> tuple[Tensor, list[Tensor]]:
+    """Class numbers without those that are ignored, and 1 where they count, 0 where not (nothing where all do)."""
+    if ignore is None:
+        return labels, []
+    kept = not_equal(labels, ignore)
+    counts = convert(kept, own.dtype)
+    if not own.is_named:
+        counts = reshape(counts, (*own.shape[:at], 1, *own.shape[at + 1:]))
+    return where(kept, labels, 0), [counts]
+
+
+def _vectors(own: Tensor, labels: Tensor, at: int) -> Tensor:
+    """Class numbers as vectors on the axes of the logits."""
+    vectors = one_hot(labels, own.axes[at], own.dtype)
+    order = [*range(1, at + 1), 0, *range(at + 1, own.ndim)]
+    return Tensor(reordered(vectors.value, order), own._axes)
+
+
+def _of_classes(value: Value, own: Tensor, goal: _Goal, reduction: str, op: str) -> Tensor:
+    """The losses of classes, over all axes but theirs, reduced."""
+    rest = Axes([axis for place, axis in enumerate(own.axes) if place != goal.axis]) if own.is_named else None
+    losses = Tensor(value, rest)
+    if reduction == "mean" and goal.counted is not None:
+        return convert(divide(sum_over(losses, out_axes=()), sum_over(goal.counted, out_axes=())), goal.dtype)
+    return _reduced(losses, reduction, goal.dtype, op)
+
+
+def _class_axis(own: Tensor, goal: Tensor, axis: AxisLike | None, op: str) -> int:
+    """The position of the axis of the classes."""
+    if axis is not None:
+        return position_of(own, axis, op)
+    if not own.is_named:
+        if not own.ndim:
+            raise ShapeMismatch("logits have an axis of classes", op=op, operand="logits", got=str(own.type),
+                                expected="one axis or more", help="nv.nn.losses.binary_cross_entropy is for one logit")
+        return min(1, own.ndim - 1)
+    if goal.is_named and goal.ndim == own.ndim - 1:
+        found = [place for place in range(own.ndim)
+                 if place not in alignment.pairing(own.axes, goal.axes)]
+    else:
+        found = [place for place, one in enumerate(own.axes) if not (one.is_batch or one.is_recurrent)]
+    if len(found) != 1:
+        raise AxisMismatch("which axis has the classes has to be said", op=op, operand="axis", got=str(own.axes),
+                           expected="axis=", help='axis="Y" names it')
+    return found[0]
+
+
+def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
+    """A number for each class in a form that aligns with the logits."""
+    given = convert(as_tensor(weights, op), own.dtype)
+    if given.ndim != 1:
+        raise ShapeMismatch("weights have a number for each class", op=op, operand="weights", got=str(given.type),
+                            expected=f"{own.shape[at]} numbers", help="weights= is over the axis of the classes alone")
+    place = Tensor(ops.Full(0, own.dtype, (own.shape[at],)), Axes([own.axes[at]]) if own.is_named else None)
+    fitting = alignment.fitted(given, place, op)
+    if own.is_named:
+        return Tensor(fitting, place._axes)
+    return reshape(Tensor(fitting), (-1, *[1] * (own.ndim - 1 - at)))
+
+
+def _pair(x: Operand, t: Operand, op: str) -> tuple[Tensor, Tensor, DType]:
+    """Predictions and targets of the same axes, in the type in which arithmetic takes place; and that of the result."""
+    mine, theirs = _read(x, op, 1), _read(t, op, 2)
+    if isinstance(mine, Tensor) and isinstance(theirs, Tensor) and mine.ndim != theirs.ndim:
+        raise AxisMismatch("the targets have other axes than the predictions", op=op, operand=2, got=str(theirs.axes),
+                           expected=str(mine.axes),
+                           help="reshape or index one of them: what lacks an axis would be spread along it")
+    own, targets, dtype = paired(mine, theirs, op)
+    return convert(own, dtype.compute), Tensor(targets, own._axes), dtype
+
+
+def _read(x: Operand, op: str, position: int) -> Operand:
+    """An operand; lists as tensors."""
+    return x if is_scalar(x) else as_tensor(x, op, position)
+
+
+def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
+    """Probabilities on the axes of the logits."""
+    _, targets, _ = paired(own, goal, op)
+    return Tensor(converted_to(targets, own.dtype), own._axes)
+
+
+def _reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
+    """Losses reduced as was asked for, in the type of the result."""
+    if not isinstance(reduction, str) or reduction not in REDUCTIONS:
+        raise InvalidArgument("unknown reduction", op=op, operand="reduction", got=f"{reduction!r:.60}",
+                              expected=", ".join(REDUCTIONS),
+                              help=did_you_mean(str(reduction), REDUCTIONS, "'none' gives the loss of each position"))
+    if reduction == "none":
+        return convert(losses, dtype)
+    if reduction == "mean":
+        return convert(mean_over(losses, out_axes=()), dtype)
+    total = sum_over(losses, out_axes=())
+    return convert(total if reduction == "sum" else divide(total, _batch(losses)), dtype)
+
+
+def _batch(losses: Tensor) -> Operand:
+    """The length of the batch."""
+    return batch_size(losses) if losses.is_named or not losses.ndim else losses.shape[0]
+
+
+def _huber(distance: Tensor, limit: float) -> Tensor:
+    inside = multiply(0.5, square(distance))
+    return where(less_equal(distance, limit), inside, multiply(limit, subtract(distance, 0.5 * limit)))
+
+
+_APART = 1e-6
+"""What is added to the differences of a distance, so that equal points have a direction too."""
+
+
+def _distance(x: Operand, y: Operand, axis: AxisLike | None) -> Tensor:
+    """The Euclidean distance along an axis."""
+    own, other, _ = _pair(x, y, "triplet_margin")
+    at = _vector_axis(own, axis, "triplet_margin")
+    return sqrt(sum_over(square(add(subtract(own, other), _APART)), reduction_axes=[at]))
+
+
+def _vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:
+    """The position of the axis that vectors lie along."""
+    if axis is not None:
+        return position_of(x, axis, op)
+    found = [at for at, one in enumerate(x.axes) if not (one.is_batch or one.is_recurrent)] if x.is_named \
+        else [x.ndim - 1][:x.ndim]
+    if len(found) != 1:
+        raise AxisMismatch("along which axis the vectors lie has to be said", op=op, operand="axis", got=str(x.axes),
+                           expected="axis=", help='axis="F" names it')
+    return found[0]
+
+
+def _positive(value: Number, op: str, operand: str) -> float:
+    number = real(value, op, operand)
+    if not number > 0:
+        raise InvalidArgument(f"{operand} is positive", op=op, operand=operand, got=value, expected="more than 0",
+                              help="1.0 is usual" if operand != "epsilon" else "1e-6 is usual")
+    return number
+
+
+def _share(smoothing: float, op: str) -> float:
+    number = real(smoothing, op, "smoothing")
+    if not 0 <= number <= 1:
+        raise InvalidArgument("a share is from 0 to 1", op=op, operand="smoothing", got=smoothing, expected="0 to 1",
+                              help="0.1 is usual")
+    return number
+
+
+__all__ = ["binary_cross_entropy", "cosine_embedding", "cosine_similarity", "cross_entropy", "gaussian", "hinge",
+           "huber", "kl_divergence", "margin_ranking", "mean_absolute_error", "mean_squared_error",
+           "negative_log_likelihood", "poisson", "smooth_l1", "triplet_margin"]
+
+explain_keywords(globals(), __all__)

@@ -1,0 +1,308 @@
+"""Modules: what holds parameters, and other modules, and computes a tensor of tensors.
+
+A module is a class with typed fields and a ``forward``. Parameters are variables, set as attributes; nothing else has
+to be said:
+
+>>> import nervure as nv
+>>> from nervure import nn
+>>> class Scaled(nn.Module):
+...     inner: nn.Module
+...     rate: float = 0.5
+...     def forward(self, x):
+...         return self.inner(x) * self.rate
+>>> model = Scaled(nn.LinearLayer("F=3", "K=2"))
+>>> model
+Scaled(
+  inner: LinearLayer(weights=f32[F=3, K=2], bias=f32[K=2])
+  rate=0.5
+)
+>>> print(model(nv.placeholder("N=n, F=3")).axes)
+(N: n, K: 2)
+>>> [path for path, _ in model.named_parameters()], [name for name in model.state_names().values()]
+(['inner.weights', 'inner.bias'], ['linearlayer.0.weights', 'linearlayer.0.bias'])
+
+A call builds the graph, once; ``train()`` and ``eval()`` say for the calls after them which one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from nervure import notebook
+from nervure.errors import InvalidArgument, NotSupported, WrongKind
+from nervure.front.argument_parsing import truth
+from nervure.front.creation import AssignableTensorOp, placeholder
+from nervure.front.record import record_of
+from nervure.front.tensor import Tensor
+from nervure.ir.provenance import name_scope
+from nervure.nn import fields
+from nervure.nn.calls import Call, noted, noting
+from nervure.nn.summary import Line, Summary
+from nervure.nn.work import operations
+from nervure.types.axes import AxesLike
+from nervure.types.dim import Dim, DimLike, product
+
+Own = TypeVar("Own", bound="Module")
+
+
+def _no_forward(self: Module, *inputs: object, **named: object) -> object:
+    raise NotSupported(f"{type(self).__name__} has no forward", op=type(self).__name__, operand="forward",
+                       got="a call", expected="def forward(self, x): ...",
+                       help="a module computes what its method forward returns")
+
+
+@dataclass_transform()
+class Module:
+    """What layers and models derive from. Annotations of the class are its fields, which ``Module(...)`` takes in order
+    or by name; a field with a value of another type is a WrongKind. ``__post_init__`` runs when they are set.
+
+    >>> class Doubled(nv.nn.Module):
+    ...     times: int = 2
+    ...     def forward(self, x):
+    ...         return x * self.times
+    >>> Doubled()(nv.constant([1, 2])).tolist(), Doubled(times=3)
+    ([2.0, 4.0], Doubled(times=3))
+    """
+
+    training = True
+    forward: ClassVar[Callable[..., Any]] = _no_forward
+
+    def __init__(self, *values: object, **named: object) -> None:
+        for name, value in fields.bound(type(self), values, named).items():
+            setattr(self, name, value)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """What a class does when its fields are set, such as making parameters of their sizes."""
+
+    def __call__(self, *inputs: object, **named: object) -> Any:
+        """``forward``, in a name scope of the class's name."""
+        with name_scope(type(self).__name__), noted(self, (*inputs, *named.values())) as call:
+            call.result = self.forward(*inputs, **named)
+            return call.result
+
+    def __setattr__(self, name: str, value: object) -> None:
+        fields.check(type(self), name, value)
+        self._release(name)
+        object.__setattr__(self, name, value)
+        for _, slot, found in _members(name, value):
+            if isinstance(found, AssignableTensorOp):
+                _adopt(self, slot, found)
+
+    def __delattr__(self, name: str) -> None:
+        self._release(name)
+        object.__delattr__(self, name)
+
+    def _release(self, name: str) -> None:
+        """Lets go of the places of a field that gets another value."""
+        for _, _, found in _members(name, vars(self).get(name)):
+            if isinstance(found, AssignableTensorOp) and found.variable is not None:
+                record = record_of(found)
+                if record.owner is self:
+                    record.owner = record.slot = None
+
+    # -- what is inside ----------------------------------------------------------------------------
+
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """The module itself and all inside, each once, depth first in the order of definition, with paths such as
+        ``"inner.0"``; its own is ``""``.
+        """
+        found: dict[Module, str] = {}
+        waiting: list[tuple[str, Module]] = [("", self)]
+        while waiting:
+            path, module = waiting.pop()
+            if module not in found:
+                found[module] = path
+                waiting.extend(reversed([(_joined(path, name), entry) for name, _, entry in _entries(module)
+                                         if isinstance(entry, Module)]))
+        return [(path, module) for module, path in found.items()]
+
+    def modules(self) -> list[Module]:
+        """The module itself and all inside, each once, depth first in the order of definition."""
+        return [module for _, module in self.named_modules()]
+
+    def named_parameters(self) -> list[tuple[str, AssignableTensorOp]]:
+        """The trainable variables of all modules, each once, with paths such as ``"inner.0.weights"``."""
+        return [(path, place) for path, place in self._places() if place.is_trainable]
+
+    def parameters(self) -> list[AssignableTensorOp]:
+        """The trainable variables of all modules, each once."""
+        return [place for _, place in self.named_parameters()]
+
+    def named_buffers(self) -> list[tuple[str, AssignableTensorOp]]:
+        """The other persistent tensors, such as running statistics, with their paths."""
+        return [(path, place) for path, place in self._places() if not place.is_trainable]
+
+    def buffers(self) -> list[AssignableTensorOp]:
+        """The other persistent tensors, such as running statistics."""
+        return [place for _, place in self.named_buffers()]
+
+    def _places(self) -> list[tuple[str, AssignableTensorOp]]:
+        """The places that keep their values, each at its first path; adopted by the way, as a list may have grown."""
+        found: dict[AssignableTensorOp, str] = {}
+        for path, module in self.named_modules():
+            for name, slot, entry in _entries(module):
+                if isinstance(entry, AssignableTensorOp) and _is_kept(entry) and entry not in found:
+                    _adopt(module, slot, entry)
+                    found[entry] = _joined(path, name)
+        return [(path, place) for place, path in found.items()]
+
+    def state_names(self) -> dict[AssignableTensorOp, str]:
+        """The names of parameters and buffers in files: class, number among the modules of that class, slot.
+
+        >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2), nv.nn.LinearLayer(2, 2, bias=False))
+        >>> list(model.state_names().values())
+        ['linearlayer.0.weights', 'linearlayer.0.bias', 'linearlayer.1.weights']
+        """
+        numbers, found = Counter[str](), dict[AssignableTensorOp, str]()
+        for module in self.modules():
+            kind = type(module).__name__.lower()
+            for _, slot, entry in _entries(module):
+                if isinstance(entry, AssignableTensorOp) and _is_kept(entry) and entry not in found:
+                    found[entry] = f"{kind}.{numbers[kind]}.{slot}"
+            numbers[kind] += 1
+        _check_names(found)
+        return found
+
+    # -- the switch --------------------------------------------------------------------------------
+
+    def train(self: Own, mode: bool = True) -> Own:
+        """Sets this module and all inside to training (or, with False, to evaluation), for the calls after this one."""
+        mode = truth(mode, "train", "mode")
+        for module in self.modules():
+            object.__setattr__(module, "training", mode)
+        return self
+
+    def eval(self: Own) -> Own:
+        """Sets this module and all inside to evaluation: nothing is dropped, running statistics stay as they are."""
+        return self.train(False)
+
+    # -- how it shows itself -----------------------------------------------------------------------
+
+    def summary(self, *inputs: AxesLike | Tensor) -> Summary:
+        """A line for each call of a module that computing it from such inputs makes. Inputs are axes, with symbols or
+        numbers as lengths, or tensors where they are of another type than float32.
+
+        >>> print(nv.nn.Embedding("V=9", "F=4").summary(nv.placeholder("N=2", dtype=nv.int64)).totals)
+        36 parameters, 144 bytes; buffers 0 bytes
+        """
+        given = [entry if isinstance(entry, Tensor) else placeholder(entry) for entry in inputs]
+        with noting() as calls:
+            self(*given)
+        names = {module: path.rpartition(".")[2] for path, module in self.named_modules()}
+        lines = [_line(call, names) for call in calls]
+        return Summary(tuple(lines), _size(self.parameters()), _bytes(self.parameters()), _bytes(self.buffers()))
+
+    def __repr__(self) -> str:
+        shown = [_shown(name, value) for name, value in vars(self).items() if name[0] != "_" and name != "training"]
+        if not any(["\n" in text or ": " in text for text in shown]):
+            return f"{type(self).__name__}({', '.join(shown)})"
+        return "\n".join([f"{type(self).__name__}(", *["  " + text.replace("\n", "\n  ") for text in shown], ")"])
+
+    def _repr_html_(self) -> str:
+        rows = [(path, type(module).__name__, ", ".join([_shown(name, entry) for name, _, entry in _entries(module)
+                                                          if not isinstance(entry, Module)]))
+                for path, module in self.named_modules()]
+        total = f"{type(self).__name__}: {_size(self.parameters()):,} parameters"
+        return notebook.table(("path", "module", "parameters and buffers"), rows, total)
+
+
+# -- the places and modules of a field ---------------------------------------------------------------
+
+
+def _entries(module: Module) -> Iterator[tuple[str, str, object]]:
+    """(path, slot, entry) of the modules and places in the fields of a module."""
+    for name, value in vars(module).items():
+        yield from _members(name, value)
+
+
+def _members(name: str, value: object) -> Iterator[tuple[str, str, object]]:
+    """(path, slot, entry) of the modules and places that a field holds: itself, or in lists, tuples and dicts."""
+    waiting, seen = [(name, name, value)], set[int]()
+    while waiting:
+        path, slot, entry = waiting.pop()
+        if isinstance(entry, (Module, AssignableTensorOp)):
+            yield path, slot, entry
+        elif isinstance(entry, (list, tuple, dict)) and id(entry) not in seen:
+            seen.add(id(entry))
+            inner = [(str(key) if str(key).isidentifier() else str(at), part)
+                     for at, (key, part) in enumerate(entry.items() if isinstance(entry, dict) else enumerate(entry))]
+            waiting.extend(reversed([(f"{path}.{key}", f"{slot}_{key}", part) for key, part in inner]))
+
+
+def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
+    """Notes in which module a place sits, and under which name; a place that sits in one stays there."""
+    if not _is_kept(place):
+        return
+    record = record_of(place)
+    if record.owner is None:
+        record.owner, record.slot = owner, slot
+    if place.name is None:
+        place.named(slot)
+
+
+def _is_kept(place: AssignableTensorOp) -> bool:
+    """Whether a place keeps its value between computations."""
+    return place.is_persistent and not place.is_constant and not place.is_input
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _check_names(names: dict[AssignableTensorOp, str]) -> None:
+    """InvalidArgument where two places would have one name."""
+    for name, times in Counter(names.values()).items():
+        if times > 1:
+            raise InvalidArgument(f"two places are named {name}", op="state_names", got=name,
+                                  expected="a name for each place",
+                                  help="a field x_0 and the first member of a list x have one name: rename the field")
+
+
+# -- texts -------------------------------------------------------------------------------------------
+
+
+def _shown(name: str, value: object) -> str:
+    """A field as the text of its module shows it."""
+    if isinstance(value, AssignableTensorOp):
+        names = value.axes.names if value.is_named else None
+        return f"{name}={value.type.describe(names)}"
+    return f"{name}: {value!r}" if isinstance(value, Module) else f"{name}={value!r:.200}"
+
+
+def _line(call: Call, names: dict[Module, str]) -> Line:
+    """What a summary says of a call."""
+    module = call.module
+    assert isinstance(module, Module)
+    results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
+    inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
+    types = ", ".join([entry.type.describe(entry.axes.names if entry.is_named else None) for entry in results])
+    size: DimLike = 0
+    for entry in results:
+        size = size + product(entry.shape) * entry.dtype.itemsize
+    return Line(call.depth, names.get(module, ""), type(module).__name__, types, size, _size(module.parameters()),
+                _bytes(module.parameters()), operations(results, inputs))
+
+
+def _flat(result: object) -> list[object]:
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def _size(places: list[AssignableTensorOp]) -> int:
+    return sum([_number(place.size) for place in places])
+
+
+def _bytes(places: list[AssignableTensorOp]) -> int:
+    return sum([_number(place.size) * place.dtype.itemsize for place in places])
+
+
+def _number(size: DimLike) -> int:
+    if isinstance(size, Dim):
+        raise WrongKind("a parameter has lengths that are numbers", op="summary", got=str(size), expected="a number",
+                        help="only inputs have symbolic lengths")
+    return size
+
+
+__all__ = ["Module"]

@@ -1,0 +1,211 @@
+"""Layers that normalise: by the statistics of a batch, of a sample, or of groups of its channels.
+
+>>> import nervure as nv
+>>> layer = nv.nn.BatchNorm("C=2", momentum=0.5)
+>>> x = nv.constant([[1, 5], [3, 5]], "N=2, C=2")
+>>> nv.computation(layer(x))().round(3).tolist()
+[[-1.0, 0.0], [1.0, 0.0]]
+>>> layer.running_mean.tolist(), layer.running_variance.tolist()
+([1.0, 2.5], [1.5, 0.5])
+
+In training what a batch normalisation gives carries along the effect that moves its running statistics: a sequence of
+that effect and the value. So whatever computes the value, a training step among them, moves them, once a call,
+together with the step's other updates, and nothing has to be collected.
+"""
+
+from __future__ import annotations
+
+from nervure.elsewhere import explains_keywords
+from nervure.errors import InvalidArgument
+from nervure.front.argument_parsing import position_of, real
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.effects import assign, sequential
+from nervure.front.normalization import batch_norm, layer_norm, rms_norm
+from nervure.front.op_functions import add, maximum, multiply
+from nervure.front.reductions import mean, tensor_size, variance
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.views import reshape
+from nervure.front.windows import step
+from nervure.nn.module import Module
+from nervure.nn.parameters import Initial, buffer, check_input, count, layer_axes, names_of, optional
+from nervure.types.axes import Axes, AxesLike
+from nervure.types.axis import make_axis
+from nervure.types.dtype import DTypeLike
+
+
+class _Scaled(Module):
+    """A normalisation over some axes, with a scale that starts from 1 and a shift that starts from 0.
+
+    Both are over ``axes``; ``scale=False`` and ``shift=False`` leave them out.
+    """
+
+    scale: AssignableTensorOp | None
+    shift: AssignableTensorOp | None
+
+    def __init__(self, axes: AxesLike, epsilon: float, scale: Initial, shift: Initial,
+                 dtype: DTypeLike | None) -> None:
+        name = type(self).__name__
+        own = layer_axes(axes, name, "axes")
+        self.epsilon = _small(epsilon, name)
+        self.scale, self.shift = optional(own, scale, 1.0, dtype), optional(own, shift, 0.0, dtype)
+        self._axes = own
+
+    def _input(self, x: TensorLike) -> Tensor:
+        own = as_tensor(x, type(self).__name__)
+        check_input(type(self).__name__, own, self.scale if self.shift is None else self.shift)
+        return own
+
+    def _last(self, x: Tensor) -> list[int] | list[str]:
+        """The axes of the layer in x: by name, or the last ones."""
+        names = names_of(list(self._axes))
+        return list(range(x.ndim - len(self._axes), x.ndim)) if self._axes.is_anonymous else names
+
+
+class BatchNorm(_Scaled):
+    """x standardised for each channel over all other axes; then times scale, plus shift (Ioffe and Szegedy 2015).
+
+    ``axes`` are the channels: ``"C=64"``, or 64 for the second axis of x without names. In training the statistics
+    are those of x, and the running ones move by ``momentum`` towards them (the variance without bias); in evaluation
+    the running ones are used.
+
+    >>> layer = nv.nn.BatchNorm(2).eval()
+    >>> layer(np.float32([[1, 2]])).numpy().round(4).tolist(), [path for path, _ in layer.named_buffers()]
+    ([[1.0, 2.0]], ['running_mean', 'running_variance'])
+    """
+
+    running_mean: AssignableTensorOp
+    running_variance: AssignableTensorOp
+
+    @explains_keywords
+    def __init__(self, axes: AxesLike, momentum: float = 0.1, epsilon: float = 1e-5, scale: Initial = True,
+                 shift: Initial = True, dtype: DTypeLike | None = None) -> None:
+        super().__init__(axes, epsilon, scale, shift, dtype)
+        self.momentum = _share(momentum)
+        self.running_mean = buffer(self._axes, 0.0, dtype)
+        self.running_variance = buffer(self._axes, 1.0, dtype)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x normalised."""
+        own = self._input(x)
+        channels = [1 if own.ndim > 1 else 0] if self._axes.is_anonymous else names_of(list(self._axes))
+        if not self.training:
+            return batch_norm(own, self.scale, self.shift, self.running_mean, self.running_variance, channels,
+                              self.epsilon)
+        result = batch_norm(own, self.scale, self.shift, channels=channels, epsilon=self.epsilon)
+        carried: Tensor = sequential([*self._moves(own, channels), result])
+        return carried
+
+    def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
+        """The effects that move the running statistics."""
+        numbers = tensor_size(x, out_axes=channels)
+        unbiased = numbers / maximum(numbers - 1.0, 1.0)  # of one number alone the variance is 0
+        return [assign(place, (1.0 - self.momentum) * place + self.momentum * found) for place, found in (
+            (self.running_mean, mean(x, out_axes=channels)),
+            (self.running_variance, variance(x, out_axes=channels) * unbiased))]
+
+
+class LayerNorm(_Scaled):
+    """x less its mean, over its deviation, along ``axes``; then times scale, plus shift (Ba et al. 2016).
+
+    ``axes`` are ``"F=64"``, several of them, or plain lengths: the last axes of x.
+
+    >>> print(nv.nn.LayerNorm(2)(np.float32([[1, 3]])).numpy().round(4))
+    [[-1.  1.]]
+    """
+
+    @explains_keywords
+    def __init__(self, axes: AxesLike, epsilon: float = 1e-5, scale: Initial = True, shift: Initial = True,
+                 dtype: DTypeLike | None = None) -> None:
+        super().__init__(axes, epsilon, scale, shift, dtype)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x normalised."""
+        own = self._input(x)
+        return layer_norm(own, self._last(own), self.scale, self.shift, self.epsilon)
+
+
+class RMSNorm(_Scaled):
+    """x over the root of its mean square along ``axes``; then times scale (Zhang and Sennrich 2019).
+
+    >>> print(nv.nn.RMSNorm("F=2")(nv.constant([[3, 3]], "N=1, F=2")).numpy().round(4))
+    [[1. 1.]]
+    """
+
+    @explains_keywords
+    def __init__(self, axes: AxesLike, epsilon: float = 1e-6, scale: Initial = True,
+                 dtype: DTypeLike | None = None) -> None:
+        super().__init__(axes, epsilon, scale, False, dtype)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x normalised."""
+        own = self._input(x)
+        return rms_norm(own, self._last(own), self.scale, self.epsilon)
+
+
+class GroupNorm(_Scaled):
+    """x standardised in each sample for each of some groups of channels; then times scale, plus shift (Wu and He 2018).
+
+    ``axes`` is the axis of the channels: ``"C=64"``, or 64 for the second axis of x without names. A sample is what the
+    axes N and REC, or the first axis of x without names, tell apart.
+
+    >>> print(nv.nn.GroupNorm(2, 4)(np.float32([[1, 3, 5, 5]])).numpy().round(3))
+    [[-1.  1.  0.  0.]]
+    """
+
+    @explains_keywords
+    def __init__(self, groups: int, axes: AxesLike, epsilon: float = 1e-5, scale: Initial = True,
+                 shift: Initial = True, dtype: DTypeLike | None = None) -> None:
+        super().__init__(axes, epsilon, scale, shift, dtype)
+        self.groups = step("GroupNorm", "groups", groups)
+        if len(self._axes) != 1 or count(self._axes) % self.groups:
+            raise InvalidArgument("groups divide the channels, which are one axis", op="GroupNorm", operand="groups",
+                                  got=f"{groups} groups of {self._axes}",
+                                  expected=f"a divisor of {count(self._axes)}", help="1 takes all channels together")
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x normalised."""
+        own = self._input(x)
+        at = position_of(own, 1 if self._axes.is_anonymous else self._axes[0].name, "GroupNorm")
+        apart = reshape(own, self._divided(own, at))
+        kept = [place + (place > at) for place in range(own.ndim) if _tells_samples_apart(own, place)]
+        along = [place for place in range(apart.ndim) if place not in (*kept, at)]
+        result = reshape(layer_norm(apart, along, epsilon=self.epsilon), own.axes if own.is_named else own.shape)
+        return self._scaled(result)
+
+    def _divided(self, x: Tensor, at: int) -> AxesLike:
+        """The axes of x with the channels divided into groups."""
+        lengths = self.groups, count(self._axes) // self.groups
+        if x.is_named:
+            return Axes([*x.axes[:at], *map(make_axis, lengths), *x.axes[at + 1:]])
+        return (*x.shape[:at], *lengths, *x.shape[at + 1:])
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        """x times scale, plus shift, for each channel."""
+        scale, shift = [entry if entry is None or x.is_named else reshape(entry, (-1, *[1] * (x.ndim - 2)))
+                        for entry in (self.scale, self.shift)]
+        result = x if scale is None else multiply(x, scale)
+        return result if shift is None else add(result, shift)
+
+
+def _tells_samples_apart(x: Tensor, place: int) -> bool:
+    axis = x.axes[place]
+    return axis.is_batch or axis.is_recurrent if x.is_named else place == 0
+
+
+def _small(epsilon: float, op: str) -> float:
+    number = real(epsilon, op, "epsilon")
+    if not number >= 0:
+        raise InvalidArgument("epsilon is not negative", op=op, operand="epsilon", got=epsilon, expected="0 or more",
+                              help="it keeps a division from one by 0: 1e-5 is usual")
+    return number
+
+
+def _share(momentum: float) -> float:
+    number = real(momentum, "BatchNorm", "momentum")
+    if not 0 <= number <= 1:
+        raise InvalidArgument("a momentum is from 0 to 1", op="BatchNorm", operand="momentum", got=momentum,
+                              expected="0 to 1", help="the share of the new statistics: 0.1 is usual")
+    return number
+
+
+__all__ = ["BatchNorm", "GroupNorm", "LayerNorm", "RMSNorm"]

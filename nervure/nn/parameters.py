@@ -1,0 +1,103 @@
+"""Parameters of layers: made from axes and an initialiser, or taken as they are given.
+
+>>> import nervure as nv
+>>> parameter("F=3, K=2", nv.nn.initialisers.zeros())
+<variable f32[F=3, K=2]>
+>>> shared = nv.variable("F=3, K=2")
+>>> parameter("F=3, K=2", shared) is shared
+True
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
+from nervure.front.argument_parsing import integer
+from nervure.front.creation import AssignableTensorOp, persistent_tensor, read_axes, variable
+from nervure.front.tensor import Tensor
+from nervure.nn.initialisers import Initialiser, bound, uniform
+from nervure.types.axes import Axes, AxesLike
+from nervure.types.axis import Axis
+from nervure.types.dtype import DTypeLike
+
+Initial = object
+"""What a parameter starts from: an initialiser, a number, an array, a function of axes; or the variable itself."""
+
+
+def parameter(axes: AxesLike, initial: Initial, out_axes: AxesLike | None = None, window_axes: AxesLike = (),
+              dtype: DTypeLike | None = None) -> AssignableTensorOp:
+    """A variable over axes that starts from ``initial``; ShapeMismatch for a variable that has other lengths."""
+    own = read_axes(axes)
+    if isinstance(initial, AssignableTensorOp) and initial.is_trainable:
+        if initial.shape != own.lengths or initial.is_named == (own.is_anonymous and len(own) > 0):
+            raise ShapeMismatch("the variable has another shape than the layer's", op="parameter", got=repr(initial),
+                                expected=str(own), help="make it over the axes of the layer")
+        return initial
+    return variable(own, bound(initial, out_axes, window_axes), dtype)
+
+
+def optional(axes: AxesLike, initial: Initial, default: Initial, dtype: DTypeLike | None) -> AssignableTensorOp | None:
+    """A parameter that may be left out: True stands for the usual start, False and None for none."""
+    if initial is None or initial is False:
+        return None
+    return parameter(axes, default if initial is True else initial, dtype=dtype)
+
+
+def buffer(axes: AxesLike, initial: float, dtype: DTypeLike | None = None) -> AssignableTensorOp:
+    """A persistent tensor that starts from a number."""
+    return persistent_tensor(axes, initial, dtype)
+
+
+def count(axes: Iterable[Axis]) -> int:
+    """The number of elements over axes whose lengths are numbers."""
+    return math.prod([axis.length for axis in axes if isinstance(axis.length, int)])
+
+
+def evenly(inputs: int) -> Initialiser:
+    """What weights and biases start from when nothing is said: numbers drawn evenly from +-1 / sqrt(inputs)."""
+    width = 1 / math.sqrt(max(inputs, 1))
+    return uniform(-width, width)
+
+
+def layer_axes(axes: AxesLike, op: str, operand: str) -> Axes:
+    """The axes that a layer is made for: lengths that are numbers."""
+    try:
+        own = read_axes(axes)
+    except NervureError as error:
+        raise error.within(op, operand=operand) from None
+    for axis in own:
+        integer(axis.length, op, operand, "a length that is a number", help="only inputs have symbolic lengths")
+    if not len(own):
+        raise InvalidArgument(f"{operand} has no axes", op=op, operand=operand, got="no axes",
+                              expected="one axis or more", help='write "F=784", or 784')
+    return own
+
+
+def check_both_named(op: str, **axes: Axes) -> None:
+    """AxisMismatch unless all the axes of a layer have names, or none."""
+    if len({own.is_anonymous for own in axes.values()}) > 1:
+        raise AxisMismatch("axes with names and without do not mix", op=op, operand=", ".join(axes),
+                           got=" and ".join(map(str, axes.values())), expected="names on all, or on none",
+                           help='write nv.nn.LinearLayer("F=784", "K=10") or nv.nn.LinearLayer(784, 10)')
+
+
+def check_input(op: str, x: Tensor, own: Tensor | None) -> None:
+    """AxisMismatch where an input has names and the layer none, or the other way round."""
+    if own is None or x.ndim == 0 or own.ndim == 0 or x.is_named == own.is_named:
+        return
+    raise AxisMismatch(f"the input has {'' if x.is_named else 'no '}names, the layer has "
+                       f"{'' if own.is_named else 'no '}names", op=op, operand="x", got=str(x.axes),
+                       expected=f"an input for {own.axes}",
+                       help="make the layer with the axes of its input, or give the input names: "
+                            "nv.cast_axes(x, axes)")
+
+
+def names_of(axes: Sequence[Axis]) -> list[str]:
+    """The names of axes, which find them in a tensor whatever their lengths are."""
+    return [str(axis.name) for axis in axes]
+
+
+__all__ = ["buffer", "check_both_named", "check_input", "count", "evenly", "layer_axes", "names_of", "optional",
+           "parameter"]

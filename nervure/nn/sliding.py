@@ -1,0 +1,165 @@
+"""Layers that slide along axes: convolutions and poolings, over one to three of them.
+
+>>> import nervure as nv
+>>> from nervure import nn
+>>> images = nv.placeholder("N=n, C=3, H=32, W=32")
+>>> model = nn.Sequential(nn.Conv("C=3", "C=16", "H=3, W=3", padding="same"), nv.relu, nn.MaxPool("H=2, W=2"))
+>>> print(model(images).axes)
+(N: n, C: 16, H: 16, W: 16)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from nervure.elsewhere import explains_keywords
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.argument_parsing import truth
+from nervure.front.convolution import convolution
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.op_functions import add
+from nervure.front.pooling import pooling
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.views import reshape
+from nervure.front.windows import step
+from nervure.nn.module import Module
+from nervure.nn.parameters import (
+    Initial,
+    check_both_named,
+    check_input,
+    count,
+    evenly,
+    layer_axes,
+    names_of,
+    optional,
+    parameter,
+)
+from nervure.types.axes import Axes, AxesLike
+from nervure.types.axis import Axis
+from nervure.types.dtype import DTypeLike
+
+
+class Conv(Module):
+    """A filter that slides along the axes of its window, plus a bias.
+
+    Axes with names: ``Conv("C=3", "K=64", "H=5, W=5")`` has weights over (C, H, W, K) and a bias over K; an axis that
+    is input and output, as in ``Conv("C=3", "C=64", ...)``, is one level lower among the inputs of the weights. Plain
+    lengths: ``Conv(3, 64, (5, 5))`` has weights of shape (64, 3, 5, 5), for x (N, C, H, W). ``strides``,
+    ``dilations`` and ``padding`` are those of ``nv.convolution``; with ``groups`` the weights have so many times
+    fewer inputs.
+
+    >>> layer = nv.nn.Conv(1, 1, 3, padding=1, weights=1.0, bias=False)
+    >>> layer(np.ones((1, 1, 4))).tolist()
+    [[[2.0, 3.0, 3.0, 2.0]]]
+    """
+
+    weights: AssignableTensorOp
+    bias: AssignableTensorOp | None
+
+    @explains_keywords
+    def __init__(self, inputs: AxesLike, outputs: AxesLike, window: AxesLike, strides: object = 1,
+                 dilations: object = 1, padding: object = 0, groups: int = 1, bias: Initial = True,
+                 weights: Initial = None, dtype: DTypeLike | None = None) -> None:
+        into, out = _channels(inputs, "inputs"), _channels(outputs, "outputs")
+        windows = layer_axes(window, "Conv", "window")
+        check_both_named("Conv", inputs=Axes([into]), outputs=Axes([out]), window=windows)
+        if len(windows) > 3:
+            raise InvalidArgument("a window has one to three axes", op="Conv", operand="window", got=str(windows),
+                                  expected='"H=3, W=3", or (3, 3)', help="slide along fewer axes")
+        self.groups = step("Conv", "groups", groups)
+        axes, places = _filter(_of_a_group(into, out, self.groups), windows, out)
+        start = evenly(count([*windows, into]) // self.groups)
+        outer = [0 if into.is_anonymous else len(axes) - 1]
+        self.weights = parameter(axes, start if weights is None else weights, outer, places, dtype)
+        self.bias = optional(Axes([out]), bias, start, dtype)
+        self.strides, self.dilations, self.padding = strides, dilations, padding
+        self._spatial = None if windows.is_anonymous else names_of(list(windows))
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """(N, inputs, places) to (N, outputs, places); axes with names may stand in any order."""
+        own = as_tensor(x, "Conv")
+        check_input("Conv", own, self.weights)
+        result = convolution(own, self.weights, self._spatial, self.strides, self.dilations, self.padding, self.groups)
+        if self.bias is None:
+            return result
+        spread = self.bias if result.is_named else reshape(self.bias, (-1, *[1] * (result.ndim - 2)))
+        return add(result, spread)
+
+
+def _channels(axes: AxesLike, operand: str) -> Axis:
+    own = layer_axes(axes, "Conv", operand)
+    if len(own) != 1:
+        raise ShapeMismatch(f"{operand} is one axis", op="Conv", operand=operand, got=str(own),
+                            expected='"C=3", or 3', help="flatten several: nv.make_axes(axes).flatten()")
+    return own[0]
+
+
+def _of_a_group(into: Axis, out: Axis, groups: int) -> Axis:
+    """The inputs of one group; InvalidArgument where groups do not divide inputs and outputs."""
+    inputs, outputs = count([into]), count([out])
+    if inputs % groups or outputs % groups:
+        raise InvalidArgument("groups divide the inputs and the outputs", op="Conv", operand="groups", got=groups,
+                              expected=f"a divisor of {inputs} and {outputs}",
+                              help="groups=inputs makes a depthwise convolution")
+    return into if groups == 1 else into.resized(inputs // groups)
+
+
+def _filter(into: Axis, windows: Axes, out: Axis) -> tuple[Axes, list[int]]:
+    """The axes of the weights, and where the window is among them."""
+    if into.is_anonymous:
+        return Axes([out, into, *windows]), list(range(2, 2 + len(windows)))
+    own = into.offset(-1) if into.axis_class == out.axis_class else into
+    return Axes([own, *windows, out]), list(range(1, 1 + len(windows)))
+
+
+class _Pool(Module):
+    """Windows that are reduced: over named axes, ``"H=2, W=2"``; without names a length for all axes from the third on,
+    or a list of them.
+    """
+
+    kind: ClassVar[str] = "max"
+
+    def __init__(self, window: AxesLike, strides: object = None, padding: object = 0) -> None:
+        own = layer_axes(window, type(self).__name__, "window")
+        self.window: object = list(own.lengths) if len(own) > 1 else own.lengths[0]
+        if not own.is_anonymous:
+            self.window = dict(zip(names_of(list(own)), own.lengths, strict=True))
+        self.strides, self.padding = strides, padding
+
+    def _pooled(self, x: TensorLike, **settings: bool) -> Tensor:
+        return pooling(x, self.kind, self.window, self.strides, self.padding, **settings)
+
+
+class MaxPool(_Pool):
+    """The largest element of each window. ``strides`` (absent: the window) and ``padding`` are those of ``nv.pooling``.
+
+    >>> nv.nn.MaxPool("W=2")(nv.constant([[1, 3, 2, 5]], "N=1, W=4")).tolist(), nv.nn.MaxPool(2)([[[1, 3]]]).tolist()
+    ([[3.0, 5.0]], [[[3.0]]])
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x with fewer places."""
+        return self._pooled(x)
+
+
+class AveragePool(_Pool):
+    """The mean of each window, without the padding unless ``count_padding``; else as ``MaxPool``.
+
+    >>> nv.nn.AveragePool("W=2")(nv.constant([[1, 3, 2, 5]], "N=1, W=4")).tolist()
+    [[2.0, 3.5]]
+    """
+
+    kind = "avg"
+
+    @explains_keywords
+    def __init__(self, window: AxesLike, strides: object = None, padding: object = 0,
+                 count_padding: bool = False) -> None:
+        super().__init__(window, strides, padding)
+        self.count_padding = truth(count_padding, "AveragePool", "count_padding")
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """x with fewer places."""
+        return self._pooled(x, count_padding=self.count_padding)
+
+
+__all__ = ["AveragePool", "Conv", "MaxPool"]

@@ -1,0 +1,92 @@
+"""Losses beyond their numbers: axes, extremes, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.nn import losses
+
+LOGITS = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+LABELS = np.array([2, 0, 3])
+
+
+def test_the_axis_of_classes_is_found():
+    """T225: the one that class numbers lack; the second of plain axes; or the one that is given."""
+    expected = losses.cross_entropy(LOGITS, LABELS).item()
+    for logits, labels, axis in (
+            (nv.constant(LOGITS, "N=3, Y=4"), nv.constant(LABELS, "N=3"), None),
+            (nv.constant(LOGITS.T.copy(), "Y=4, N=3"), nv.constant(LABELS, "N=3"), None),
+            (nv.constant(LOGITS, "N=3, Y=4"), LABELS, None), (nv.constant(LOGITS, "M=3, Y=4"), LABELS, "Y"),
+            (LOGITS.T.copy(), LABELS, 0), (LOGITS, [2, 0, 3], -1)):
+        assert losses.cross_entropy(logits, labels, axis).item() == pytest.approx(expected, rel=1e-6)
+
+
+def test_extreme_logits_stay_finite():
+    """T225: and so do their gradients."""
+    x = nv.variable((1, 2), [[0.0, 1000.0]])
+    loss = losses.cross_entropy(x, [0])
+    assert loss.item() == 1000.0 and nv.deriv(loss, x).tolist() == [[-1.0, 1.0]]
+    y = nv.variable((2,), [1000.0, -1000.0])
+    loss = losses.binary_cross_entropy(y, [0.0, 1.0], reduction="sum")
+    assert loss.item() == 2000.0 and nv.deriv(loss, y).tolist() == [1.0, -1.0]
+
+
+def test_reductions():
+    """T224: over all numbers, over the batch, or not at all."""
+    x = nv.constant([[1, 2], [3, 4], [5, 6]], "N=3, F=2")
+    found = {name: losses.mean_squared_error(x, 0.0, name).tolist() for name in losses.REDUCTIONS}
+    assert found["sum"] == 91.0 and found["mean"] == pytest.approx(91 / 6) and found["batch"] == pytest.approx(91 / 3)
+    assert found["none"] == [[1.0, 4.0], [9.0, 16.0], [25.0, 36.0]]
+    assert losses.mean_squared_error(x.numpy(), 0.0, "batch").item() == pytest.approx(91 / 3)
+
+
+def test_any_batch_is_served_by_one_graph():
+    """T224: lengths may be symbols, of axes with names and without."""
+    for axes, own in (("N=n, Y=4", "N=n"), ((nv.dim("n"), 4), (nv.dim("n"),))):
+        x, t = nv.placeholder(axes), nv.placeholder(own, dtype=nv.int64)
+        loss = nv.computation(losses.cross_entropy(x, t, weights=[1, 2, 3, 4], smoothing=0.1, ignore=0), x, t)
+        found = [float(loss(LOGITS[:rows], LABELS[:rows])) for rows in (1, 3)]
+        expected = [losses.cross_entropy(LOGITS[:rows], LABELS[:rows], weights=[1, 2, 3, 4], smoothing=0.1,
+                                         ignore=0).item() for rows in (1, 3)]
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_low_precision_is_rounded_once():
+    """T224: sums are taken in float32."""
+    x = nv.constant(np.float16([[1, 2, 3, 4]] * 3))
+    found = losses.cross_entropy(x, LABELS)
+    assert found.dtype == nv.float16
+    assert found.item() == pytest.approx(losses.cross_entropy(x.astype(nv.float32), LABELS).item(), rel=1e-3)
+
+
+@pytest.mark.parametrize(("make", "kind", "words"), [
+    (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros(3)), AxisMismatch, "would be spread"),
+    (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros((3, 2))), ShapeMismatch, "larger shape"),
+    (lambda: losses.mean_squared_error(nv.zeros("N=3"), nv.zeros("M=3")), AxisMismatch, "lacks"),
+    (lambda: losses.mean_squared_error([1.0], [1.0], "avg"), InvalidArgument, "unknown reduction"),
+    (lambda: losses.cross_entropy(LOGITS, np.float32([0, 1, 2])), WrongKind, "class numbers are integers"),
+    (lambda: losses.cross_entropy(LOGITS, [0, 1]), NervureError, ""),
+    (lambda: losses.cross_entropy(LOGITS, LABELS, weights=np.ones((3, 4))), ShapeMismatch, "each class"),
+    (lambda: losses.cross_entropy(LOGITS, LABELS, weights=[1.0, 2.0]), ShapeMismatch, "broadcast"),
+    (lambda: losses.cross_entropy(LOGITS, LABELS, smoothing=2), InvalidArgument, "smoothing"),
+    (lambda: losses.cross_entropy(LOGITS, np.abs(LOGITS), ignore=1), InvalidArgument, "class numbers"),
+    (lambda: losses.cross_entropy(nv.zeros("N=3, A=4, B=5"), nv.zeros("N=3, A=4, B=5")), AxisMismatch, "axis="),
+    (lambda: losses.cross_entropy(1.0, 0), ShapeMismatch, "axis of classes"),
+    (lambda: losses.cross_entropy(LOGITS, LABELS, ignore_index=3), WrongKind, "here it is ignore="),
+    (lambda: losses.huber([1.0], [2.0], delta=0), InvalidArgument, "delta is positive"),
+    (lambda: losses.cosine_similarity(nv.zeros("N=2, A=3, B=4"), nv.zeros("N=2, A=3, B=4")), AxisMismatch, "axis=")],
+    ids=range(15))
+def test_what_does_not_fit_is_refused(make, kind, words):
+    """T228: a target that would be spread along an axis, above all."""
+    with pytest.raises(kind) as caught:
+        make()
+    assert words in f"{caught.value} {caught.value.help}" and caught.value.location.file == __file__
+
+
+def test_a_class_that_there_is_not_is_found_when_it_runs():
+    """T228: as an index out of range."""
+    with pytest.raises(IndexError):
+        losses.cross_entropy(LOGITS, [0, 1, 4]).item()
