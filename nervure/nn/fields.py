@@ -55,11 +55,11 @@ def _hints(owner: type) -> dict[str, object]:
         return _as_written(owner)
 
 
-if sys.version_info >= (3, 14):
-    import annotationlib
+if sys.version_info >= (3, 14):  # which evaluates annotations where they are asked for, unless it is told not to
+    _UNRESOLVED = 3  # annotationlib.Format.FORWARDREF
 
     def _as_written(owner: type) -> dict[str, object]:
-        return annotationlib.get_annotations(owner, format=annotationlib.Format.FORWARDREF)
+        return inspect.get_annotations(owner, format=_UNRESOLVED)
 else:
     def _as_written(owner: type) -> dict[str, object]:
         return inspect.get_annotations(owner)
