@@ -2,8 +2,8 @@
 
 An op joins the step that made the last of its operands if it fits there (:mod:`legality`); steps made earlier are
 complete by then, so that no order of steps is ever circular. Else it joins a later step that reads the same memory over
-the same shape, else it starts a step of its own. An earlier step over the same loops whose values no
-other step has read is fused into the step that reads them.
+the same shape (single elements that follow from leaves join any step of such), else it starts a step of its own. An
+earlier step over the same loops whose values no other step has read is fused into the step that reads them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
     return steps
 
 
-def _scalars_first(function: Function, ops: OpAnalysis) -> list[Op]:
-    """The ops in order, but single elements that follow from leaves alone come first: whatever reads them (the
+def _early_scalars(function: Function, ops: OpAnalysis) -> set[Op]:
+    """The leaves, and single elements that follow from leaves alone. They come first: whatever reads them (the
     correction of a count of steps, say) can join any step then.
     """
     early: set[Op] = set()
@@ -49,7 +49,7 @@ def _scalars_first(function: Function, ops: OpAnalysis) -> list[Op]:
         is_single = kind is OpKind.POINTWISE and all([value.shape == () for value in op.outputs])
         if kind in (OpKind.LEAF, OpKind.NUMBER) or is_single and early.issuperset([x.op for x in op.operands]):
             early.add(op)
-    return sorted(function.operations, key=lambda op: op not in early)
+    return early
 
 
 class _Fusion:
@@ -61,7 +61,8 @@ class _Fusion:
         self._siblings: dict[Shape, list[Loops]] = {}
         self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
-        for op in _scalars_first(function, producers.ops):
+        self._early = _early_scalars(function, producers.ops)
+        for op in sorted(function.operations, key=lambda op: op not in self._early):
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]
         self._join_neighbours()
@@ -142,9 +143,13 @@ class _Fusion:
 
     def _waits(self, op: Op, kind: OpKind, reads: list[Read]) -> bool:
         """Whether an op that reads leaves alone is placed with its only reader, an op at the same points, which may
-        also read what a step makes.
+        also read what a step makes. Single elements that come first count as leaves where there are more points: the
+        steps that make them precede all others.
         """
-        if kind is not OpKind.POINTWISE or len(op.outputs) != 1 or self._last_of(reads) >= 0:
+        if kind is not OpKind.POINTWISE or len(op.outputs) != 1:
+            return False
+        late = [read for read in reads if op.outputs[0].shape == () or read.value.op not in self._early]
+        if self._last_of(late) >= 0:
             return False
         uses = self._producers.uses(op.outputs[0])
         reader = uses[0].reader if len(uses) == 1 and not uses[0].views else None
@@ -165,7 +170,7 @@ class _Fusion:
         speaks for joining.
         """
         inside = [read for read in reads if self._maker.get(read.value) == step.number]
-        if not inside and not self._shares_memory(step, reads):
+        if not inside and op not in self._early and not self._shares_memory(step, reads):
             return None
         if len(step.levels) + waiting >= MOST_OPS:
             return FusionBlocker.TOO_MANY_OPS
