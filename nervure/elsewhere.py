@@ -24,8 +24,6 @@ from nervure.errors import UnknownName, WrongKind, did_you_mean
 Function = TypeVar("Function", bound=Callable[..., object])
 
 _ARRAY = "nv.constant(x) for a value that stays, nv.tensor(x) or nv.variable(axes, x) for one that is assigned"
-_DESCENT = ("there is nv.optim.Adam(rate)(loss); a step of plain descent is "
-            "nv.assign(w, w - rate * nv.deriv(loss, w))")
 _CONTROL = ("to choose element by element there is nv.where(condition, x, y); branches and loops are Python's, while "
             "the graph is built")
 _SORTING = "there are nv.argmax, nv.argmin, nv.max and nv.min; nv.host_call runs a function of NumPy's in the graph"
@@ -110,7 +108,18 @@ FUNCTIONS = {
     # derivatives and training
     _DERIVATIVE: "backward gradient gradients GradientTape vjp jacobian autograd",
     _NO_GRADIENT: "no_grad detach inference_mode enable_grad requires_grad",
-    "nv.optim.Adam(rate)": "Adam AdamW", _DESCENT: "SGD sgd RMSprop Adagrad Momentum",
+    "nv.optim.Adam(rate)": "Adam adam Adamax NAdam Nadam", "nv.optim.AdamW(rate)": "AdamW adamw",
+    "nv.optim.SGD(rate)": "SGD sgd", "nv.optim.SGD(rate, momentum=0.9)": "Momentum MomentumOptimizer",
+    "nv.optim.RMSProp(rate)": "RMSprop rmsprop", "nv.optim.Adagrad(rate)": "AdaGrad adagrad", "nv.optim.Lion(rate)":
+    "lion", "nv.optim.Muon(rate)": "muon",
+    "nv.optim.Clipped(optimizer, norm=1.0)": "clip_grad_norm_ clip_by_global_norm",
+    "nv.optim.Clipped(optimizer, value=1.0)": "clip_grad_value_",
+    "nv.optim.Accumulated(optimizer, calls=4)": "MultiSteps",
+    "nv.optim.MovingAverage(optimizer)": "EMA ema AveragedModel",
+    "nv.optim.Groups([(parameters, optimizer)], rest=optimizer)": "multi_transform param_groups",
+    "nv.optim.cosine(rate, steps)": "CosineAnnealingLR CosineDecay cosine_decay_schedule",
+    "nv.optim.stepped(rate, every)": "StepLR", "nv.optim.exponential(rate, factor)": "ExponentialLR ExponentialDecay",
+    "nv.optim.one_cycle(peak, steps)": "OneCycleLR", "nv.optim.warm_up(schedule, steps)": "LinearLR lr_scheduler",
     "nv.custom_vjp": "custom_gradient custom_jvp",
     # running
     "nv.jit(function), or nv.computation(returns, x)": "function compile Session session run",
@@ -192,9 +201,9 @@ METHODS_ELSEWHERE = frozenset(
 
 OPTIMISERS = {
     "each call of nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) computes a loss and updates its variables":
-    "minimize step update apply_gradients apply init compute_gradients get_updates",
+    "minimize step apply_gradients apply init compute_gradients get_updates",
     "gradients are computed anew in each step, none are kept": "zero_grad reset_grad clear_grad",
-    "the moments of a variable are in slots; nv.save keeps what a computation reads and writes":
+    "the moments of a variable are in slots(w); nv.save keeps what a computation reads and writes":
     "state_dict load_state_dict param_groups state get_config get_weights variables",
 }
 """Methods of optimisers by the names that they have elsewhere."""
@@ -205,6 +214,7 @@ KEYWORDS = {
     "keepdims": "keepdim keep_dims",
     "ddof": "correction unbiased", "out_axes": "out_dims", "low": "min a_min minval clip_value_min lower",
     "high": "max a_max maxval clip_value_max upper", "rate": "p prob keep_prob drop_prob",
+    "decay": "alpha rho", "iterations": "ns_steps", "optimizer": "inner", "calls": "k every_k_schedule",
     "learning_rate": "lr alpha step_size", "epsilon": "eps", "initial_value": "init initializer value initial data",
     "dtype": "type dtypes preferred_element_type out_dtype", "strides": "stride", "dilations": "dilation rate",
     "window": "kernel_size pool_size ksize",

@@ -69,7 +69,8 @@ def adam(parameter, gradient):
     step = nv.computation([optimiser(nv.sum(variable * error))], error)
 
     def state(_):
-        return [nv.transformers.default().get(place) for place in (variable, *optimiser.slots[variable])]
+        slots = optimiser.slots(variable)
+        return [nv.transformers.default().get(place) for place in (variable, slots["m"], slots["v"])]
     return Prepared(step, (gradient,), state)
 
 

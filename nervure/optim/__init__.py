@@ -1,4 +1,4 @@
-"""Optimisers: from a loss to the effect that improves its variables.
+"""Optimisers: from a loss, or a parameter and its gradient, to the effect that improves variables.
 
 >>> import nervure as nv
 >>> w = nv.variable((), 1.0)
@@ -12,9 +12,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from nervure.elsewhere import unknown_optimiser
-from nervure.optim.adam import Adam
+from nervure.optim.accumulation import Accumulated
+from nervure.optim.adam import Adam, AdamW
+from nervure.optim.averages import MovingAverage
+from nervure.optim.clipping import Clipped, clip_by_norm, clip_by_value, global_norm
+from nervure.optim.descent import SGD, Adagrad, RMSProp
+from nervure.optim.lion import Lion
+from nervure.optim.muon import Muon
+from nervure.optim.optimizer import Optimizer
+from nervure.optim.rule import Rule
+from nervure.optim.schedules import Schedule, constant, cosine, exponential, one_cycle, stepped, warm_up
+from nervure.optim.wrapper import Groups
 
-__all__ = ["Adam"]
+__all__ = ["SGD", "Accumulated", "Adagrad", "Adam", "AdamW", "Clipped", "Groups", "Lion", "MovingAverage", "Muon",
+           "Optimizer", "RMSProp", "Rule", "Schedule", "clip_by_norm", "clip_by_value", "constant", "cosine",
+           "exponential", "global_norm", "one_cycle", "stepped", "warm_up"]
 
 
 if not TYPE_CHECKING:  # to a type checker what is missing is missing

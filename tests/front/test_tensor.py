@@ -68,7 +68,7 @@ def double(x, times=2):
 
 
 @pytest.mark.parametrize(("make", "text"), [
-    (lambda w: nv.optim.Adam(0.5), "Adam(learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-08)"),
+    (lambda w: nv.optim.Adam(0.5), "Adam(learning_rate=0.5, beta1=0.9, beta2=0.999, epsilon=1e-08, weight_decay=0.0)"),
     (lambda w: nv.jit(double), "<jitted double(x, times=2): 0 specialisations>"),
     (lambda w: nv.assign(w, 0.0), "<effect Assign to Variable(w: f32[3])>"),
     (lambda w: nv.doall([nv.assign(w, 0.0)]), "<effect DoAll of 1>"),

@@ -1,0 +1,71 @@
+"""The numbers of an optimiser: checked where they are given, and kept where a computation can read and write them.
+
+Each becomes a persistent tensor without axes, in float64, so that the number of the user's is kept as it is. A schedule
+assigns to it, a state dict saves it, and a computation that is compiled already reads what it has become.
+
+>>> import nervure as nv
+>>> rate = number(0.1, "SGD", "learning_rate", NOT_NEGATIVE)
+>>> rate, rate.item()
+(<persistent f64[] 'sgd_learning_rate'>, 0.1)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.argument_parsing import real, shown
+from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
+from nervure.front.tensor import Tensor
+from nervure.types.dtype import float64
+
+
+class Range(NamedTuple):
+    """The numbers that are allowed: a test, and what an error says of those that are not."""
+
+    admits: Callable[[float], bool]
+    problem: str
+    expected: str
+    help: str
+
+
+NOT_NEGATIVE = Range(lambda value: 0 <= value < math.inf, "is not negative", "0 or more",
+                     "the step is subtracted already")
+POSITIVE = Range(lambda value: 0 < value < math.inf, "is positive", "more than 0", "leave it out for no limit")
+DECAY = Range(lambda value: 0 <= value < 1, "is no decay rate", "0 <= rate < 1",
+              "it is the part that stays at each step: 0.9 and 0.999 are usual")
+
+
+def checked(value: object, op: str, operand: str, accepted: Range) -> float:
+    """The number that was given; WrongKind if it is none, InvalidArgument outside of the range."""
+    found = real(value, op, operand)
+    if not accepted.admits(found):
+        raise InvalidArgument(f"{operand} {accepted.problem}", op=op, operand=operand, got=value,
+                              expected=accepted.expected, help=accepted.help)
+    return found
+
+
+def number(value: object, op: str, operand: str, accepted: Range) -> Tensor:
+    """A hyperparameter as a tensor: a scalar tensor as it is, a number in a persistent tensor of its own."""
+    if isinstance(value, Tensor) or isinstance(value, (list, tuple)):
+        return _scalar(value, op, operand)
+    return persistent_tensor((), checked(value, op, operand, accepted), float64).named(f"{op.lower()}_{operand}")
+
+
+def optional(value: object, op: str, operand: str, accepted: Range = NOT_NEGATIVE) -> Tensor | None:
+    """A hyperparameter that is None where it is 0: what it would do is then not computed."""
+    found = number(value, op, operand, accepted)
+    return None if not isinstance(value, Tensor) and value == 0 else found
+
+
+def _scalar(value: object, op: str, operand: str) -> Tensor:
+    """A tensor without axes; an error where a loss, or a list of variables, stands in the place of a number."""
+    is_loss = isinstance(value, Tensor) and (
+        value.ndim > 0 or (variables_below(value) and not isinstance(value, AssignableTensorOp)))
+    if not isinstance(value, Tensor) or is_loss:
+        name = operand.replace("_", " ")
+        raise WrongKind(f"the {name} is a number or a scalar tensor", op=op, operand=operand, got=shown(value),
+                        expected="a number", help=f"an optimiser is called with the loss: nv.optim.{op}(rate)(loss)")
+    return value

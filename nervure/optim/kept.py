@@ -1,0 +1,60 @@
+"""What is kept for each parameter, made at the first use, as long as the parameter lives.
+
+>>> import nervure as nv
+>>> kept = Kept(lambda parameter: {"m": nv.persistent_tensor(parameter.axes)})
+>>> w = nv.variable("F=3")
+>>> kept.of(w), kept.of(w) is kept.of(w), kept.parameters() == [w]
+({'m': <persistent f32[F=3]>}, True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from nervure.errors import WrongKind
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp, handle_of, persistent_tensor
+from nervure.ir.variable import Variable
+from nervure.types.dtype import DType
+
+Slots = dict[str, AssignableTensorOp]
+"""What is kept for a parameter, by names that are always in one order."""
+
+
+class Kept:
+    """Slots by parameter; ``make`` makes those of a new one."""
+
+    def __init__(self, make: Callable[[AssignableTensorOp], Slots]) -> None:
+        self._make = make
+        self._slots: WeakKeyDictionary[Variable, Slots] = WeakKeyDictionary()
+
+    def of(self, parameter: AssignableTensorOp) -> Slots:
+        """The slots of a parameter."""
+        variable = variable_of(parameter)
+        if variable not in self._slots:
+            self._slots[variable] = self._make(parameter)
+        return self._slots[variable]
+
+    def parameters(self) -> list[AssignableTensorOp]:
+        """The parameters that have slots, in the order of their first use."""
+        return [handle_of(variable) for variable in self._slots]
+
+
+def variable_of(parameter: object) -> Variable:
+    """The variable below a parameter that can be updated; WrongKind for all else."""
+    variable = parameter.variable if isinstance(parameter, AssignableTensorOp) else None
+    if variable is None or not variable.persistent:
+        raise WrongKind("only a variable is updated", op="update", operand="parameter", got=shown(parameter),
+                        expected="a variable", help="nv.variable makes one")
+    if not variable.type.dtype.is_float:
+        raise WrongKind("only a real variable is updated", op="update", operand="parameter", got=repr(parameter),
+                        expected="a float element type", help="as in dtype=nv.float32")
+    return variable
+
+
+def slot_like(parameter: AssignableTensorOp, name: str, dtype: DType | None = None) -> AssignableTensorOp:
+    """A persistent tensor with the axes of a parameter, and its element type unless another is given; zeros."""
+    axes = parameter.axes if parameter.is_named else parameter.shape
+    made = persistent_tensor(axes, dtype=parameter.dtype if dtype is None else dtype)
+    return made.named(f"{parameter.name or 'variable'}_{name}")

@@ -1,0 +1,140 @@
+"""What all optimisers are: from a parameter and its gradient to the effect that improves the parameter.
+
+``update(parameter, gradient)`` is the effect of one step; called with a loss, an optimiser gives the effect for all
+variables below it. What it remembers of a parameter, its slots, are persistent tensors, made at the first use.
+
+>>> import nervure as nv
+>>> w = nv.variable((), 1.0)
+>>> descent = nv.optim.SGD(0.25)
+>>> nv.evaluate(descent.update(w, 2.0 * w)), w.item()
+(None, 0.5)
+>>> descent.slots(w)
+{'lr': <persistent f64[] 'sgd_learning_rate'>, 'n': <persistent i64[] 'sgd_n'>}
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from nervure.autodiff.derivative import deriv
+from nervure.elsewhere import unknown_method
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.alignment import fitted
+from nervure.front.argument_parsing import members, shown
+from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
+from nervure.front.effects import Effect, assign, doall
+from nervure.front.record import record_of
+from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.traced_numbers import is_number
+from nervure.ir.identity import Identity
+from nervure.optim.kept import Slots, variable_of
+from nervure.types.dtype import DType, float32, float64
+
+if TYPE_CHECKING:
+    from nervure.optim.rule import Rule
+
+
+class Step(NamedTuple):
+    """A parameter and its gradient, which has the axes of the parameter."""
+
+    parameter: AssignableTensorOp
+    gradient: Tensor
+
+
+class Change(NamedTuple):
+    """A place, and the value that it gets."""
+
+    place: AssignableTensorOp
+    value: Tensor
+
+
+class Optimizer(Identity, ABC):
+    """The base of optimisers, and of what wraps them: groups, clipping, accumulation, averages.
+
+    A subclass says what changes and which slots it keeps; most are a ``Rule``, which does both by a formula.
+
+    >>> isinstance(nv.optim.Adam(), nv.optim.Optimizer)
+    True
+    """
+
+    @abstractmethod
+    def changes(self, steps: Sequence[Step]) -> list[Change]:
+        """The new values of parameters and of their slots, all computed from the values before."""
+
+    @abstractmethod
+    def slots(self, parameter: AssignableTensorOp) -> Slots:
+        """What is kept for a parameter, by name; made at the first use."""
+
+    @abstractmethod
+    def rules(self) -> list[Rule]:
+        """The rules below, each with numbers of its own."""
+
+    def kind(self, parameter: AssignableTensorOp) -> str:
+        """The name that state dicts have for the rule of a parameter."""
+        return type(self).__name__.lower()
+
+    def update(self, parameter: AssignableTensorOp, gradient: TensorLike) -> Effect:
+        """The effect of one step on one parameter. The gradient has the parameter's axes, or fewer.
+
+        >>> w = nv.variable("F=2", 1.0)
+        >>> nv.evaluate(nv.optim.SGD(0.5).update(w, 1.0)), w.tolist()
+        (None, [0.5, 0.5])
+        """
+        return self.updates([parameter], [gradient])
+
+    def updates(self, parameters: Sequence[AssignableTensorOp], gradients: Sequence[TensorLike]) -> Effect:
+        """The effect of one step on several parameters, side by side: all gradients are of the values before.
+
+        >>> v, w = nv.variable((), 1.0), nv.variable((), 2.0)
+        >>> nv.evaluate(nv.optim.SGD(0.5).updates([v, w], [w, v])), v.item(), w.item()
+        (None, 0.0, 1.5)
+        """
+        op = type(self).__name__
+        places = members(parameters, op, "parameters", "a list of variables")
+        given = members(gradients, op, "gradients", "a list of tensors")
+        if len(given) != len(places):
+            raise InvalidArgument("each parameter needs a gradient", op=op, operand="gradients",
+                                  got=f"{len(given)} for {len(places)} parameters", expected="as many as parameters",
+                                  help="nv.deriv(loss, parameters) gives a list in their order")
+        steps = [_step(place, gradient, op) for place, gradient in zip(places, given, strict=True)]
+        changes = self.changes(steps)
+        for step in steps:
+            record = record_of(step.parameter)
+            record.optimizer = self if record.optimizer is None else record.optimizer
+        return doall([assign(place, value) for place, value in changes])
+
+    def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
+        """The effect of one step on ``variables`` (absent: every trainable variable below the loss)."""
+        op = type(self).__name__
+        if not isinstance(loss, Tensor):
+            raise WrongKind("the loss is a tensor", op=op, operand="loss", got=shown(loss), expected="a scalar tensor",
+                            help=f"nv.optim.{op}(rate)(loss, variables=w.variables()) says which variables it updates")
+        chosen = variables_below(loss) if variables is None else list(variables)
+        if not chosen:
+            raise InvalidArgument("the loss depends on no variable", op=op, got=repr(loss),
+                                  help="nv.variable makes one", expected="variables below the loss")
+        return self.updates(chosen, deriv(loss, chosen))
+
+    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise unknown_method(self, name)
+
+
+def working_type(dtype: DType) -> DType:
+    """The element type in which a parameter of this type is updated: its own, or float32 if that is narrower."""
+    return float64 if dtype is float64 else float32
+
+
+def _step(parameter: object, gradient: object, op: str) -> Step:
+    """A parameter with its gradient on its axes; WrongKind for what is no variable."""
+    variable_of(parameter)
+    assert isinstance(parameter, AssignableTensorOp)
+    own = as_tensor(gradient, op, 2, parameter.dtype if is_number(gradient) else None)
+    return Step(parameter, Tensor(fitted(own, parameter, op), parameter._axes))
+
+
+__all__ = ["Change", "Optimizer", "Step", "working_type"]

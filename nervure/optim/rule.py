@@ -1,0 +1,126 @@
+"""Rules: optimisers that say in one formula what becomes of a parameter and of its moments.
+
+>>> import nervure as nv
+>>> class Signs(nv.optim.Rule):
+...     '''A step of the same length in each direction.'''
+...     def __init__(self, learning_rate):
+...         super().__init__({"learning_rate": learning_rate})
+...     def rule(self, parameter, gradient, state):
+...         return parameter - state["lr"] * nv.sign(gradient), {}
+>>> w = nv.variable((2,), [1.0, 1.0])
+>>> nv.evaluate(Signs(0.25).update(w, [3.0, -0.1])), w.tolist()
+(None, [0.75, 1.25])
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+from nervure.front.creation import AssignableTensorOp, persistent_tensor
+from nervure.front.elementwise import convert
+from nervure.front.tensor import Tensor
+from nervure.optim.hyperparameters import NOT_NEGATIVE, number
+from nervure.optim.kept import Kept, Slots, slot_like
+from nervure.optim.optimizer import Change, Optimizer, Step, working_type
+from nervure.optim.schedules import Schedule
+from nervure.types.dtype import DType, float64, int64
+
+
+class Rule(Optimizer):
+    """An optimiser that is a formula over a parameter, its gradient, numbers and moments.
+
+    A subclass names its ``moments`` (each has the axes and the type of the parameter, and is zeros at first), gives
+    its numbers and what it was called with to ``__init__``, and writes ``rule``. ``learning_rate`` and ``n``, the
+    number of updates of the first parameter, are tensors that computations read and write.
+
+    >>> adam = nv.optim.Adam(0.01)
+    >>> adam.learning_rate.item(), adam.n.item(), list(adam.slots(nv.variable("F=3")))
+    (0.01, 0, ['lr', 'eps', 'beta1', 'beta2', 'n', 'm', 'v'])
+    """
+
+    moments: tuple[str, ...] = ()
+
+    def __init__(self, given: Mapping[str, object], numbers: Mapping[str, Tensor | None] | None = None) -> None:
+        """``given`` are the arguments of the constructor, for the repr, with ``learning_rate`` among them; ``numbers``
+        the other hyperparameters by the names of their slots, None for what is left out.
+        """
+        rate, op = given["learning_rate"], type(self).__name__
+        self.schedule = rate if isinstance(rate, Schedule) else None
+        self.learning_rate = rate.place() if isinstance(rate, Schedule) else number(
+            rate, op, "learning_rate", NOT_NEGATIVE)
+        self.numbers = {"lr": self.learning_rate,
+                        **{name: entry for name, entry in (numbers or {}).items() if entry is not None}}
+        self.n = self._count()
+        self._given = dict(given)
+        self._kept = Kept(self._made)
+
+    @abstractmethod
+    def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
+        """The new value of a parameter, and those of its moments by name.
+
+        ``parameter`` and ``gradient`` are in the type in which is computed, float32 or float64; so is what ``state``
+        gives.
+        """
+
+    def changes(self, steps: Sequence[Step]) -> list[Change]:
+        return [change for step in steps for change in self._changes(*step)]
+
+    def _changes(self, parameter: AssignableTensorOp, gradient: Tensor) -> list[Change]:
+        own, working = self._kept.of(parameter), working_type(parameter.dtype)
+        value, moments = self.rule(convert(parameter, working), convert(gradient, working), State(self, own, working))
+        found = [Change(own["n"], own["n"] + 1), *[Change(own[name], entry) for name, entry in moments.items()],
+                 Change(parameter, value)]
+        if self.schedule is not None and own["n"] is self.n and isinstance(self.learning_rate, AssignableTensorOp):
+            found.append(Change(self.learning_rate, self.schedule.at(self.n)))
+        return found
+
+    def slots(self, parameter: AssignableTensorOp) -> Slots:
+        numbers = {name: entry for name, entry in self.numbers.items() if isinstance(entry, AssignableTensorOp)
+                   and entry.variable is not None and entry.variable.persistent}
+        return {**numbers, **self._kept.of(parameter)}
+
+    def rules(self) -> list[Rule]:
+        return [self]
+
+    def _made(self, parameter: AssignableTensorOp) -> Slots:
+        """The slots that a parameter does not share with others; the first one gets the count of the optimiser."""
+        count = self._count() if self._kept.parameters() else self.n
+        return {"n": count, **{name: slot_like(parameter, name) for name in self.moments}}
+
+    def _count(self) -> AssignableTensorOp:
+        return persistent_tensor((), 0, int64).named(f"{type(self).__name__.lower()}_n")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in self._given.items()])})"
+
+
+class State:
+    """What a rule reads of one parameter: its moments and the optimiser's numbers, in one element type.
+
+    ``state["n"]`` is the number of this update, from 1.
+    """
+
+    def __init__(self, rule: Rule, own: Slots, working: DType) -> None:
+        self._rule, self._own, self._working = rule, own, working
+        self._made: dict[str, Tensor] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rule.numbers or name in self._own
+
+    def __getitem__(self, name: str) -> Tensor:
+        """A number, a moment, or the count, by the name of its slot."""
+        if name not in self._made:
+            self._made[name] = convert(self._tensor(name), self._working)
+        return self._made[name]
+
+    def rest(self, name: str) -> Tensor:
+        """1 minus a number, which is subtracted before it is rounded to the element type."""
+        return convert(1.0 - convert(self._rule.numbers[name], float64), self._working)
+
+    def _tensor(self, name: str) -> Tensor:
+        if name == "n":
+            return self._own["n"] + 1
+        if name == "lr" and self._rule.schedule is not None:
+            return self._rule.schedule.at(self._own["n"])
+        return self._own[name] if name in self._own else self._rule.numbers[name]

@@ -1,0 +1,253 @@
+"""The rules: against PyTorch where it has them, against the papers' formulas where it does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, WrongKind
+from tests.optim.training import CASES, HAS_TORCH, STEPS, expected, figures, trained, trained_by_torch
+
+CLIPPED = {"clipped_norm"}
+"""PyTorch divides by the norm plus 1e-6."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_twenty_steps_are_those_of_pytorch(name):
+    """T243, T248, T250, T251, T252: in float64, to nine digits."""
+    tolerance = {"rtol": 1e-5, "atol": 1e-6} if name in CLIPPED else {"rtol": 1e-9, "atol": 1e-12}
+    np.testing.assert_allclose(trained(name, nv.float64, "interpreter"), expected(name), **tolerance)
+
+
+@pytest.mark.parametrize("name", ["nesterov", "rmsprop_centered", "adam", "adamw", "clipped_norm", "accumulated"])
+def test_compiled_steps_in_float32_are_those_of_pytorch(name):
+    """T243: to five digits."""
+    np.testing.assert_allclose(trained(name, nv.float32, "cpu"), expected(name), rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_the_figures_are_those_of_pytorch():
+    assert sorted(figures()) == sorted(CASES)
+    for name in CASES:
+        np.testing.assert_allclose(figures()[name], trained_by_torch(name), rtol=1e-9, atol=1e-12)
+
+
+# -- by the papers ----------------------------------------------------------------------------------------------------
+
+
+def lion(w, m, gradient, rate=0.01, beta1=0.9, beta2=0.99, decay=0.1):
+    """Algorithm 2 of Chen et al. 2023."""
+    c = beta1 * m + (1 - beta1) * gradient
+    return w - rate * (np.sign(c) + decay * w), beta2 * m + (1 - beta2) * gradient
+
+
+def newton_schulz(g, steps=5, epsilon=1e-7):
+    """The iteration of Jordan et al. 2024."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = g / (np.linalg.norm(g) + epsilon)
+    x = x.T if g.shape[0] > g.shape[1] else x
+    for _ in range(steps):
+        square = x @ x.T
+        x = a * x + (b * square + c * square @ square) @ x
+    return x.T if g.shape[0] > g.shape[1] else x
+
+
+def muon(w, m, gradient, rate=0.02, momentum=0.95):
+    """Jordan et al. 2024, with Nesterov's momentum; w takes inputs to outputs, so it is their matrix transposed."""
+    m = momentum * m + gradient
+    outputs, inputs = w.T.shape
+    return w - rate * np.sqrt(max(1, outputs / inputs)) * newton_schulz((gradient + momentum * m).T).T, m
+
+
+def steps_taken(optimizer, start, gradients):
+    """The values of a float64 variable after each gradient."""
+    axes = {"F": start.shape[0], "K": start.shape[1]}
+    w, gradient = nv.variable(axes, start, nv.float64), nv.placeholder(axes, nv.float64)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = transformer.computation(optimizer.update(w, gradient), gradient)
+        taken = []
+        for entry in gradients:
+            step(entry)
+            taken.append(transformer.get(w))
+    return np.array(taken)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5)])
+@pytest.mark.parametrize(("formula", "optimizer"), [
+    (lion, lambda: nv.optim.Lion(0.01, weight_decay=0.1)), (muon, lambda: nv.optim.Muon(0.02))])
+def test_lion_and_muon_follow_their_papers(formula, optimizer, shape):
+    """T244: in both orientations."""
+    generator = np.random.default_rng(5)
+    w, m = generator.standard_normal(shape), np.zeros(shape)
+    gradients = generator.standard_normal((STEPS, *shape))
+    found = steps_taken(optimizer(), w, gradients)
+    for gradient, own in zip(gradients, found, strict=True):
+        w, m = formula(w, m, gradient)
+        np.testing.assert_allclose(own, w, rtol=1e-9, atol=1e-12)
+
+
+def test_muon_is_for_matrices():
+    """T244: and says what takes the rest."""
+    for axes in ("F=3", "F=3, K=2, H=2", ()):
+        with pytest.raises(InvalidArgument, match="matrices") as caught:
+            nv.optim.Muon().update(nv.variable(axes), 0.0)
+        assert "nv.optim.Groups" in caught.value.help
+
+
+# -- numbers and slots ------------------------------------------------------------------------------------------------
+
+
+def values(transformer, slots):
+    return {name: transformer.get(place).tolist() for name, place in slots.items()}
+
+
+def test_slots_come_in_one_order():
+    """T242: numbers, the count, moments; a number that is 0 and does nothing is none."""
+    w = nv.variable("F=2, K=2")
+    kept = {"SGD": "lr n", "Adagrad": "lr eps n v", "RMSProp": "lr eps decay n v", "Adam": "lr eps beta1 beta2 n m v",
+            "AdamW": "lr eps beta1 beta2 weight_decay n m v", "Lion": "lr beta1 beta2 n m",
+            "Muon": "lr eps momentum n m"}
+    for name, slots in kept.items():
+        assert list(getattr(nv.optim, name)().slots(w)) == slots.split()
+    assert list(nv.optim.SGD(momentum=0.9, weight_decay=0.1).slots(w)) == ["lr", "momentum", "weight_decay", "n", "m"]
+
+
+def test_slots_are_places_of_the_parameter_s_kind():
+    """T242: made once for each parameter, zeros; two parameters share the numbers and nothing else."""
+    v, w, adam = nv.variable("F=2"), nv.variable((3, 2), dtype=nv.bfloat16), nv.optim.Adam()
+    first, second = adam.slots(v), adam.slots(w)
+    assert first == adam.slots(v) and all([place.is_persistent and not place.is_trainable for place in first.values()])
+    assert [name for name in first if first[name] is second[name]] == ["lr", "eps", "beta1", "beta2"]
+    assert first["m"].axes == v.axes and second["m"].shape == (3, 2) and second["m"].dtype is nv.bfloat16
+    assert first["n"].dtype is nv.int64 and first["lr"].dtype is nv.float64
+
+
+def test_numbers_are_read_at_each_step():
+    """T241: a computation that is compiled reads what was set, by a transformer or by an effect."""
+    w, descent = nv.variable((), 8.0), nv.optim.SGD(1.0)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = transformer.computation(descent.update(w, 1.0))
+        step()
+        transformer.set(descent.learning_rate, 0.5)
+        step()
+        transformer.computation(nv.assign(descent.learning_rate, descent.learning_rate / 2))()
+        step()
+        assert transformer.get(w) == 8.0 - 1.0 - 0.5 - 0.25 and transformer.get(descent.n) == 3
+
+
+def test_each_parameter_counts_its_own_updates():
+    """T242: so that one that is updated more often is corrected by its own count."""
+    v, w, adam = nv.variable((), 1.0), nv.variable((), 1.0), nv.optim.Adam(0.1)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        both, one = transformer.computation(adam(v * w)), transformer.computation(adam.update(w, 1.0))
+        both(), one(), one()
+        assert [transformer.get(adam.slots(entry)["n"]) for entry in (v, w)] == [1, 3]
+
+
+def test_parameters_are_updated_side_by_side():
+    """T240: each gradient is of the values before."""
+    v, w = nv.variable((), 1.0), nv.variable((), 2.0)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        transformer.computation(nv.optim.SGD(0.5).updates([v, w], [w, v]))()
+        assert (transformer.get(v), transformer.get(w)) == (0.0, 1.5)
+
+
+def test_a_step_is_one_call(monkeypatch):
+    """T240: forward, derivative and update of all variables."""
+    from nervure.transformers.executable import Executable
+    calls = []
+    plain = Executable.__call__
+    monkeypatch.setattr(Executable, "__call__", lambda self, *given: calls.append(self) or plain(self, *given))
+    v, w = nv.variable((), 1.0), nv.variable((), 2.0)
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = transformer.computation([v * w, nv.optim.Adam(0.1)(v * w)])
+        step()
+        assert len(calls) == 1 and len(step.function.updates) == 2 * 4
+
+
+@pytest.mark.parametrize("dtype", [nv.bfloat16, nv.float16])
+def test_narrow_parameters_are_updated_in_float32(dtype):
+    """T245: rounded once, at the end."""
+    start = np.array([1.0, -2.0, 3.0]).astype(dtype.numpy)
+    w, gradient = nv.variable((3,), start), nv.constant(np.array([0.3, 0.2, -0.1], np.float32))
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        transformer.computation(nv.optim.SGD(0.01, momentum=0.9).update(w, gradient))()
+        found = transformer.get(w)
+    wide = start.astype(np.float32) - np.float32(0.01) * gradient.numpy()
+    assert found.dtype == dtype.numpy and (found == wide.astype(dtype.numpy)).all()
+
+
+def test_gradients_go_by_names():
+    """T247: in another order, or with fewer axes; none that the parameter lacks."""
+    w = nv.variable("F=2, K=3")
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        transformer.computation(nv.optim.SGD(1.0).update(w, nv.ones("K=3, F=2")))()
+        transformer.computation(nv.optim.SGD(1.0).update(w, nv.constant([1, 2, 3], "K=3")))()
+        assert transformer.get(w).tolist() == [[-2, -3, -4]] * 2
+    with pytest.raises(nv.AxisMismatch, match="lacks N"):
+        nv.optim.SGD(1.0).update(w, nv.ones("N=7"))
+
+
+@pytest.mark.parametrize("place", [nv.constant(1.0), nv.placeholder(()), 1.0, nv.variable((), 1, nv.int32)])
+def test_only_real_variables_are_updated(place):
+    """T247: what has no value to keep, or no fraction, is refused."""
+    with pytest.raises(WrongKind, match="is updated"):
+        nv.optim.Adam().update(place, 1.0)
+    with pytest.raises(InvalidArgument, match="needs a gradient"):
+        nv.optim.Adam().updates([nv.variable(())], [])
+
+
+@pytest.mark.parametrize(("make", "match"), [
+    (lambda: nv.optim.SGD(-1.0), "not negative"), (lambda: nv.optim.SGD(float("nan")), "not negative"),
+    (lambda: nv.optim.SGD(float("inf")), "not negative"), (lambda: nv.optim.SGD(0.1, momentum=1.0), "momentum"),
+    (lambda: nv.optim.SGD(0.1, momentum=-0.1), "momentum"), (lambda: nv.optim.SGD(weight_decay=-1), "weight_decay"),
+    (lambda: nv.optim.RMSProp(decay=2.0), "decay"), (lambda: nv.optim.Adam(beta2=1.0), "beta2"),
+    (lambda: nv.optim.AdamW(epsilon=-1e-8), "epsilon"), (lambda: nv.optim.Lion(beta1=1.5), "beta1"),
+    (lambda: nv.optim.Muon(iterations=0), "iterations"), (lambda: nv.optim.Adagrad(epsilon=-1.0), "epsilon")])
+def test_numbers_that_make_no_sense_are_refused(make, match):
+    """T246: an InvalidArgument that says which range there is."""
+    with pytest.raises(InvalidArgument, match=match) as caught:
+        make()
+    assert caught.value.expected and caught.value.help and caught.value.got is not None
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nv.optim.SGD("0.1"), lambda: nv.optim.SGD(0.1, nesterov="yes"), lambda: nv.optim.Adam(beta1=[0.9]),
+    lambda: nv.optim.Adam(epsilon=None), lambda: nv.optim.Lion(1j), lambda: nv.optim.Muon(iterations=2.5),
+    lambda: nv.optim.AdamW(nv.zeros("F=3"))])
+def test_what_is_no_number_is_refused(make):
+    """T246: a WrongKind."""
+    with pytest.raises(WrongKind) as caught:
+        make()
+    assert caught.value.op in nv.optim.__all__ and caught.value.expected
+
+
+def test_the_first_optimiser_of_a_parameter_is_its_own():
+    """T254: unless another one was hooked to it."""
+    from nervure.front.record import record_of
+    v, w = nv.variable((), 1.0), nv.variable((), 1.0)
+    first, second = nv.optim.Adam(), nv.optim.SGD()
+    record_of(w).optimizer = second
+    first(v * w), second(v * w)
+    assert record_of(v).optimizer is first and record_of(w).optimizer is second
+
+
+def test_a_rule_of_the_user_s_own():
+    """T255: its formula gets everything in float32 or float64."""
+    class Halving(nv.optim.Rule):
+        moments = ("seen",)
+
+        def __init__(self):
+            super().__init__({"learning_rate": 1.0})
+
+        def rule(self, parameter, gradient, state):
+            assert parameter.dtype is gradient.dtype is state["n"].dtype is nv.float32
+            return parameter * 0.5 - state["lr"] * gradient * state["seen"], {"seen": state["n"]}
+
+    w, halving = nv.variable((2,), [4.0, 8.0], nv.bfloat16), Halving()
+    assert list(halving.slots(w)) == ["lr", "n", "seen"] and repr(halving) == "Halving(learning_rate=1.0)"
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        step = transformer.computation(nv.optim.Clipped(halving, value=1.0).update(w, [3.0, 0.5]))
+        step(), step()
+        assert transformer.get(w).tolist() == [0.0, 1.5]

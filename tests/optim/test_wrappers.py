@@ -1,0 +1,154 @@
+"""Groups, clipping, accumulation and averages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, WrongKind
+
+
+@pytest.fixture
+def transformer():
+    with nv.transformers.make_transformer("interpreter") as made:
+        yield made
+
+
+# -- clipping ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_norm_is_that_of_all_gradients():
+    """T250: also in groups; shorter ones stay as they are, to the bit."""
+    gradients = [nv.constant([3.0, 0.0]), nv.constant([[4.0]])]
+    assert nv.optim.global_norm(gradients).item() == 5.0
+    short = [entry.tolist() for entry in nv.optim.clip_by_norm(gradients, 5.0)]
+    assert short == [[3.0, 0.0], [[4.0]]]
+    halved = [entry.tolist() for entry in nv.optim.clip_by_norm(gradients, 2.5)]
+    assert halved == [[1.5, 0.0], [[2.0]]]
+
+
+def test_gradients_of_zeros_stay():
+    """T250: their norm divides nothing."""
+    assert nv.optim.clip_by_norm([np.zeros(3, np.float32)], 1.0)[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_clipping_is_of_all_groups_together(transformer):
+    """T250: where it stands outside of them."""
+    v, w = nv.variable((), 0.0), nv.variable((), 0.0)
+    rules = nv.optim.Groups([([v], nv.optim.SGD(1.0))], rest=nv.optim.SGD(2.0))
+    transformer.computation(nv.optim.Clipped(rules, norm=1.0).updates([v, w], [3.0, 4.0]))()
+    np.testing.assert_allclose([transformer.get(v), transformer.get(w)], [-0.6, -1.6], rtol=1e-6)
+
+
+def test_limits_are_positive():
+    """T246, T250: and one is needed."""
+    for make in (lambda: nv.optim.Clipped(nv.optim.SGD(0.1)), lambda: nv.optim.Clipped(nv.optim.SGD(0.1), norm=0.0),
+                 lambda: nv.optim.clip_by_value([1.0], -1.0), lambda: nv.optim.global_norm([])):
+        with pytest.raises(InvalidArgument):
+            make()
+    with pytest.raises(WrongKind, match="no optimiser"):
+        nv.optim.Clipped(nv.variable(()), norm=1.0)
+
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+
+def test_each_parameter_is_in_one_group():
+    """T251: in none without rest=, in two: errors that name it."""
+    v, w = nv.variable((), 1.0).named("v"), nv.variable((), 1.0).named("w")
+    with pytest.raises(InvalidArgument, match="in two groups") as caught:
+        nv.optim.Groups([([v], nv.optim.SGD(0.1)), ([w, v], nv.optim.SGD(0.2))])
+    assert caught.value.operand == "v"
+    with pytest.raises(InvalidArgument, match="in no group") as caught:
+        nv.optim.Groups([([v], nv.optim.SGD(0.1))])(v * w)
+    assert caught.value.operand == "w" and "rest=" in caught.value.help
+
+
+@pytest.mark.parametrize("groups", [3, [nv.optim.SGD(0.1)], [([nv.constant(1.0)], nv.optim.SGD(0.1))], [([], 0.1)]])
+def test_what_is_no_group_is_refused(groups):
+    """T251: a WrongKind."""
+    with pytest.raises(WrongKind):
+        nv.optim.Groups(groups)
+
+
+# -- accumulation -----------------------------------------------------------------------------------------------------
+
+
+def test_nothing_moves_between_the_updates(transformer):
+    """T252: neither weights nor moments nor counts nor the rate of a schedule."""
+    w, x = nv.variable("F=3", 1.0), nv.placeholder("F=3")
+    adam = nv.optim.Accumulated(nv.optim.Adam(nv.optim.exponential(0.1, 0.5)), calls=3)
+    step = transformer.computation(adam.update(w, x), x)
+    places = {"w": w, **{name: place for name, place in adam.slots(w).items() if name not in ("total", "collected")}}
+    seen = []
+    for number in range(7):
+        step(np.float32([number, -1, 0.5]))
+        seen.append({name: transformer.get(place).tolist() for name, place in places.items()})
+    assert seen[0] == seen[1] and seen[2] == seen[3] == seen[4] and seen[5] == seen[6]
+    assert seen[1]["w"] != seen[2]["w"] != seen[5]["w"] and [entry["n"] for entry in seen[::3]] == [0, 1, 2]
+
+
+def test_a_nan_between_the_updates_stays_out_of_the_weights(transformer):
+    """T252: until the mean that it is part of."""
+    w, x = nv.variable((), 1.0), nv.placeholder(())
+    step = transformer.computation(nv.optim.Accumulated(nv.optim.SGD(1.0), calls=2).update(w, x), x)
+    step(np.nan)
+    assert transformer.get(w) == 1.0
+    step(1.0)
+    assert np.isnan(transformer.get(w))
+
+
+def test_calls_is_a_number_of_calls():
+    """T246, T252: from 1."""
+    with pytest.raises(InvalidArgument, match="calls"):
+        nv.optim.Accumulated(nv.optim.SGD(0.1), calls=0)
+    with pytest.raises(WrongKind, match="calls"):
+        nv.optim.Accumulated(nv.optim.SGD(0.1), calls=1.5)
+
+
+# -- averages ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_average_is_of_the_updated_weights(transformer):
+    """T253: the first one is the weights themselves."""
+    w, x = nv.variable("F=2", [1.0, 2.0]), nv.placeholder("F=2")
+    average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.75)
+    step = transformer.computation([average.update(w, x), w], x)
+    mean = None
+    for number in range(5):
+        value = step(np.float32([number, 1.0]))[1].astype(np.float64)
+        mean = value if mean is None else 0.75 * mean + 0.25 * value
+        np.testing.assert_allclose(transformer.get(average.slots(w)["average"]), mean, rtol=1e-6)
+
+
+def test_weights_and_averages_are_exchanged(transformer):
+    """T253: twice is nothing, to the bit; before the first update nothing is there to exchange."""
+    w = nv.variable("F=2", [1.0, 2.0])
+    average = nv.optim.MovingAverage(nv.optim.SGD(0.3), decay=0.9)
+    with pytest.raises(InvalidArgument, match="no average yet"):
+        average.exchange()
+    step = transformer.computation(average(nv.sum(w * w)))
+    exchange = transformer.computation(average.exchange())
+    exchange()
+    assert transformer.get(w).tolist() == [1.0, 2.0]
+    exchange()
+    step(), step(), step()
+    weights, mean = transformer.get(w), transformer.get(average.slots(w)["average"])
+    exchange()
+    assert transformer.get(w).tolist() == mean.tolist() != weights.tolist()
+    exchange()
+    assert transformer.get(w).tolist() == weights.tolist()
+
+
+def test_wrappers_stand_in_each_other(transformer):
+    """T251, T252, T253: slots of all, in one order."""
+    w = nv.variable("F=2", 1.0)
+    rules = nv.optim.MovingAverage(nv.optim.Accumulated(nv.optim.Clipped(
+        nv.optim.Groups([], rest=nv.optim.Adam(0.1)), norm=1.0), calls=2))
+    for _ in range(4):
+        transformer.computation(rules(nv.sum(w * w)))()
+    assert list(rules.slots(w)) == ["lr", "eps", "beta1", "beta2", "n", "m", "v", "collected", "total", "average_decay",
+                                    "averaged", "average"]
+    assert rules.kind(w) == "adam" and transformer.get(rules.slots(w)["n"]) == 2
+    assert repr(rules).startswith("MovingAverage(Accumulated(Clipped(Groups(")
