@@ -42,8 +42,10 @@ _NAMES = {
     "nervure.autodiff.derivative": "deriv",
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.jit": "grad jit value_and_grad",
-    "nervure.saving": "load save",
+    "nervure.saving": "load load_together save",
     "nervure.explain": "explain",
+    "nervure.state_dict": "StateDict from_state_dict load_from_state_dict make_state_dict parse_state_dict_key",
+    "nervure.model_formats": "define_model_format load_weights save_weights",
 }
 """The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
 

@@ -7,7 +7,7 @@
 ...     file.read(), os.listdir(os.path.dirname(path))
 (b'one two', ['numbers'])
 
-What is being written has a name of its own, ``.nervure-*.tmp``, and its writer holds a lock on it that ends with the
+What is being written has a name of its own, ``.nervure-*``, and its writer holds a lock on it that ends with the
 writer, however that ends. So a file of such a name without a lock was left by a process that was killed; the next
 writer in that directory removes it.
 """
@@ -19,7 +19,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BufferedReader
 
 from nervure.errors import FormatError, InvalidArgument
@@ -30,7 +30,8 @@ except ImportError:  # a system without such locks: what is left behind stays
     fcntl = None  # type: ignore[assignment]
 
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
-_TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.tmp")
+_TEMPORARY = re.compile(r"\.nervure-[0-9a-f]{16}\.\w+")
+_ENDING = re.compile(r"\.\w+")
 
 
 def write_atomically(path: str, pieces: Iterable[bytes | memoryview]) -> None:
@@ -40,13 +41,41 @@ def write_atomically(path: str, pieces: Iterable[bytes | memoryview]) -> None:
     replaced, not followed; what is neither that nor a file (a device, a pipe) is InvalidArgument and stays. OSError,
     which names the path, where the directory cannot be written.
     """
+    _replacing(path, lambda: replace_file(path, pieces, waits_for_disk=True))
+
+
+def write_with(path: str, write: Callable[[str], object]) -> None:
+    """``write_atomically`` for what writes files itself: ``write`` gets a name with the ending of the path, in the same
+    directory, which becomes the file when it has returned and all is on disk.
+    """
+    def act() -> None:
+        ending = os.path.splitext(path)[1]
+        temporary, descriptor = _create(os.path.dirname(path), 0o666, None,
+                                        ending if _ENDING.fullmatch(ending) else ".tmp")
+        try:
+            write(temporary)
+            _sync(temporary)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+        finally:
+            os.close(descriptor)  # which ends the lock
+    _replacing(path, act)
+
+
+def _replacing(path: str, act: Callable[[], None]) -> None:
+    """Runs what gives a file its name, between what comes before and after."""
     _check_replaceable(path)
     directory = os.path.dirname(path) or "."
     remove_abandoned(directory)  # first, since it may be what fills the disk
     try:
-        replace_file(path, pieces, waits_for_disk=True)
-    except OSError as error:  # it names the temporary file, which no caller knows
-        raise OSError(error.errno, error.strerror, path) from None
+        act()
+    except OSError as error:
+        if _TEMPORARY.search(str(error.filename or "")) is None and error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, path) from None  # not the temporary file, which no caller knows
     if os.name == "posix":  # elsewhere a directory cannot be opened, and a rename needs no second step
         _sync(directory)
 
@@ -121,12 +150,12 @@ def _check_replaceable(path: str) -> None:
                               help="save under another name")
 
 
-def _create(directory: str, mode: int, folder: int | None) -> tuple[str, int]:
+def _create(directory: str, mode: int, folder: int | None, ending: str = ".tmp") -> tuple[str, int]:
     """A new file under a temporary name, locked as long as it is open."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     while True:
-        temporary = os.path.join(directory, f".nervure-{os.urandom(8).hex()}.tmp")
+        temporary = os.path.join(directory, f".nervure-{os.urandom(8).hex()}{ending}")
         descriptor = os.open(temporary, flags, mode, dir_fd=folder)
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             return temporary, descriptor
@@ -156,10 +185,10 @@ def _remove_if_abandoned(path: str, folder: int | None) -> None:
         os.close(descriptor)
 
 
-def _sync(directory: str) -> None:
-    """Puts the new name on disk. A directory that may be written but not read cannot be asked to."""
+def _sync(path: str) -> None:
+    """Puts a file, or the names in a directory, on disk. What may be written but not read cannot be asked to."""
     with contextlib.suppress(PermissionError):
-        handle = os.open(directory, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

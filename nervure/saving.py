@@ -1,63 +1,56 @@
-"""Saving and loading: a computation, or a Function, with the values of its variables in one safetensors file.
+"""Saving and loading: computations, or a Function, with the values of their variables in one safetensors file.
 
 >>> import os, tempfile
 >>> import nervure as nv
 >>> x, w = nv.placeholder("N=2").named("x"), nv.variable("N=2", 3.0).named("w")
 >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
->>> save(path, nv.computation({"y": x * w}, x))
+>>> predict = nv.computation({"y": x * w}, x)
+>>> save(path, predict)
 >>> load(path)(np.float32([1, 2]))
 {'y': array([3., 6.], dtype=float32)}
->>> function, state = load_function(path)
->>> function, {variable.name: array for variable, array in state.items()}
-(Function computation(f32[2]) -> (f32[2]), 3 ops, {'w': array([3., 3.], dtype=float32)})
 
-The text of the function is among the strings of the file. Nothing in a file is run: a function is rebuilt through its
-ops' classes, which check it. Variables are arrays named ``variables/w``, long constants ``constants/c0``; other
-programs that read safetensors see them as they are.
+What is loaded has variables of its own, unless it is loaded into a computation that there is:
+
+>>> _ = nv.evaluate(nv.assign(w, 0.0))
+>>> load(path, into=predict) is predict, w.tolist()
+(True, [3.0, 3.0])
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from nervure import flags, ops, transformers  # noqa: F401  # a file may hold any op: all classes have to be known
+from nervure import transformers
 from nervure.computation import Computation, Results
 from nervure.elsewhere import explain_keywords
-from nervure.errors import (
-    DtypeMismatch,
-    FormatError,
-    InvalidArgument,
-    NotSupported,
-    ShapeMismatch,
-    WrongKind,
-    did_you_mean,
-)
+from nervure.errors import FormatError, InvalidArgument, NotSupported, WrongKind
+from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, placeholder
-from nervure.ir.field import function_of_host
+from nervure.function_file import Content, is_part, load_content, save_function, save_functions, written
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
-from nervure.ir.op import registry
-from nervure.ir.parser import parse_function
-from nervure.ir.printer import FORMAT, nested_functions, print_function
 from nervure.ir.variable import Variable
-from nervure.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
 
-_FORMAT, _TEXT, _OPS, _RESULTS = "nervure.format", "nervure.text", "nervure.ops", "nervure.results"
-_VARIABLES, _CONSTANTS = "variables/", "constants/"
+_RESULTS = "nervure.results"
+Result = TypeVar("Result")
+Several = TypeVar("Several", bound=Mapping[str, Computation[Any]])
 
 
-def save(path: str | os.PathLike[str], computation: Computation[object] | Function) -> None:
-    """Writes a computation, or a Function, with the values that its variables have now.
+def save(path: str | os.PathLike[str],
+         computation: Computation[object] | Function | Mapping[str, Computation[Any]]) -> None:
+    """Writes a computation, or a Function, with the values that its variables have now; or several computations by
+    their names, which then share their variables in the file as they do here.
 
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
     file of that name only when it is complete. NotSupported for graphs that hold Python functions, and for
@@ -68,46 +61,127 @@ def save(path: str | os.PathLike[str], computation: Computation[object] | Functi
     >>> nv.load("model.safetensors")([1, 2])["y"].tolist()
     [3.0, 6.0]
     """
-    path = _file_name(path, "save")
+    path = file_name(path, "save")
     if isinstance(computation, Function):
         save_function(path, computation)
+        return
+    if isinstance(computation, Mapping):
+        _save_several(path, computation)
         return
     if not isinstance(computation, Computation):
         raise WrongKind("a computation or a Function can be saved", op="save", operand="computation",
                         got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one",
                         expected="a Computation or a Function")
+    function = computation.function
+    strings = {_RESULTS: _results(computation)}
+    save_function(path, function, computation.transformer.snapshot(function.variables), strings)
+
+
+def _save_several(path: str, computations: Mapping[str, Computation[Any]]) -> None:
+    for name, entry in computations.items():
+        if not is_part(name):
+            raise InvalidArgument("a computation in a file has a name", op="save", operand="computation",
+                                  got=shown(name), expected="a string without a slash", help='as in {"step": step}')
+        if not isinstance(entry, Computation):
+            raise WrongKind("computations can be saved together", op="save", operand=name, got=shown(entry),
+                            expected="a Computation", help="nv.computation(returns, *parameters) makes one")
+    transformer = _common_transformer(list(computations.values()), "save")
+    functions = {name: entry.function for name, entry in computations.items()}
+    variables = dict.fromkeys([variable for function in functions.values() for variable in function.variables])
+    save_functions(path, functions, transformer.snapshot(list(variables)),
+                   {f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()})
+
+
+def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Transformer:
+    """The transformer of several computations, whose variables have one value then."""
+    found = list(dict.fromkeys([entry.transformer for entry in computations]))
+    if len(found) != 1:
+        raise InvalidArgument("computations in one file are of one transformer", op=op, operand="computation",
+                              got=", ".join([entry.name for entry in found]) or "no computations",
+                              expected="one or more computations of one transformer",
+                              help="variables have values of their own on each: save a file for each")
+    return found[0]
+
+
+def _results(computation: Computation[Any]) -> str:
+    """How the results are shaped, as text."""
     shape = computation.shape
     if not isinstance(shape, Results) or not all(isinstance(key, str) for key in shape.keys):
         raise NotSupported("results with such keys have no text", op="save", got=type(shape).__name__,
                            help="return a tensor, a list, or a dict with names as keys",
                            expected="names as keys")
-    function = computation.function
-    state = computation.transformer.snapshot(function.variables)
-    save_function(path, function, state, {_RESULTS: json.dumps(shape)})
+    return json.dumps(shape)
 
 
-def load(path: str | os.PathLike[str], transformer: Transformer | None = None) -> Computation[Any]:
+@overload
+def load(path: str | os.PathLike[str], transformer: Transformer | None = None) -> Computation[Any]: ...
+
+
+@overload
+def load(path: str | os.PathLike[str], *, into: Computation[Result]) -> Computation[Result]: ...
+
+
+@overload
+def load(path: str | os.PathLike[str], *, into: Several) -> Several: ...
+
+
+def load(path: str | os.PathLike[str], transformer: Transformer | None = None,
+         into: Computation[Any] | Mapping[str, Computation[Any]] | None = None) -> object:
     """The computation of a file, on a transformer (absent: the default one), with variables of its own.
 
-    It is read and checked now, and compiled at its first call (or by ``.compiled()``).
-    FormatError where the file is not what it should be; nothing of it has been used then.
+    It is read and checked now, and compiled at its first call (or by ``.compiled()``). With ``into``, a computation or
+    several by name, which is returned, its variables get the values in the file instead: all at one moment or none.
+    They are found by their names, and those of the very computation that was saved by their places; the file may
+    have more. FormatError where the file is not what it should be; nothing of it has been used then.
 
-    >>> x = nv.placeholder("N=2")
-    >>> nv.save("double.safetensors", nv.computation(x * 2, x))
+    >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0).named("w")
+    >>> nv.save("double.safetensors", nv.computation(x * w, x))
     >>> nv.load("double.safetensors")([1, 2]).tolist()
     [2.0, 4.0]
+    >>> other = nv.variable("N=2").named("w")
+    >>> nv.load("double.safetensors", into=nv.computation(x - other, x))([1, 2]).tolist()
+    [-1.0, 0.0]
     """
-    path, chosen = _file_name(path, "load"), transformers.chosen(transformer)
-    function, _, strings = load_all(path)
+    path = file_name(path, "load")
+    if into is not None:
+        return _load_into(path, into, transformer)
+    chosen = transformers.chosen(transformer)
+    content = load_content(path)
+    if len(content.functions) != 1:
+        raise InvalidArgument("the file holds several computations", op="load", operand=path,
+                              got=", ".join(content.functions), expected="one",
+                              help="nv.load_together(path) gives all of them, by their names")
+    return _made(content, next(iter(content.functions)), path, chosen)
+
+
+def load_together(path: str | os.PathLike[str], transformer: Transformer | None = None) -> dict[str, Computation[Any]]:
+    """The computations of a file by their names, as ``load`` gives one alone; they share their variables.
+
+    >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 2.0)
+    >>> step, predict = nv.computation(nv.assign(w, w + 1.0)), nv.computation(x * w, x)
+    >>> nv.save("both.safetensors", {"step": step, "predict": predict})
+    >>> both = nv.load_together("both.safetensors")
+    >>> both["step"](), both["predict"]([1, 2]).tolist()
+    (None, [3.0, 6.0])
+    """
+    path, chosen = file_name(path, "load_together"), transformers.chosen(transformer)
+    content = load_content(path)
+    return {name: _made(content, name, path, chosen) for name in content.functions}
+
+
+def _made(content: Content, name: str, path: str, transformer: Transformer) -> Computation[Any]:
+    """A computation of a file."""
+    function, key = content.functions[name], f"{_RESULTS}/{name}" if name else _RESULTS
     parameters = [_parameter(op) for op in function.parameters]
-    shape = _read_results(strings[_RESULTS], path) if _RESULTS in strings else _plain(function)
+    shape = _read_results(content.strings[key], path) if key in content.strings else _plain(function)
     if sum(shape.has_value) != len(function.results):
         raise FormatError("the results do not fit the function", op="load", operand=os.fspath(path),
                           got=sum(shape.has_value), expected=len(function.results))
-    return Computation(chosen, function, parameters, shape)
+    return Computation(transformer, function, parameters, shape)
 
 
-def _file_name(path: Any, op: str) -> str:
+def file_name(path: Any, op: str) -> str:
+    """A path as a string; WrongKind for what is none."""
     try:
         name = os.fsdecode(path)
     except TypeError:
@@ -150,130 +224,59 @@ def _read_results(text: str, path: str | os.PathLike[str]) -> Results:
     return shape
 
 
-# -- functions -----------------------------------------------------------------------------------------------
+# -- into computations that there are --------------------------------------------------------------------------
 
 
-def save_function(path: str | os.PathLike[str], function: Function,
-                  state: Mapping[Variable, np.ndarray] | None = None, strings: Mapping[str, str] | None = None) -> None:
-    """Writes a function and the values of its variables; a file of that name is replaced when all is on disk.
-
-    ``state`` gives the values; variables that it lacks have their initial ones. ``strings`` go into the file as
-    they are, under names that do not collide with those used here. NotSupported if an op holds a function of the
-    host program; InvalidArgument for the value of a variable that the function does not have.
-    """
-    _refuse_host_functions(function)
-    constants: dict[str, np.ndarray] = {}
-    variables: dict[str, Variable] = {}
-    text = print_function(function, arrays=constants, variables=variables)
-    values = _values(variables, state or {})
-    tensors = {**{_VARIABLES + name: array for name, array in values.items()},
-               **{_CONSTANTS + name: array for name, array in constants.items()}}
-    classes = {type(op) for entry in nested_functions(function) for op in entry.operations}
-    versions = {cls.__name__: cls.version for cls in classes}
-    write_tensors(path, tensors, {**(strings or {}), _FORMAT: str(FORMAT), _OPS: json.dumps(versions, sort_keys=True),
-                                  _TEXT: text})
+def _load_into(path: str, into: object, transformer: Transformer | None) -> object:
+    """Gives the variables of computations the values in a file."""
+    listed = list(into.values()) if isinstance(into, Mapping) else [into]
+    computations = [entry for entry in listed if isinstance(entry, Computation)]
+    if len(computations) < len(listed) or transformer is not None:
+        raise WrongKind("a file is loaded into computations, on their transformer", op="load", operand="into",
+                        got=shown(into if transformer is None else transformer),
+                        expected="a computation, or several by name", help="leave out into= to get new computations")
+    own = _common_transformer(computations, "load")
+    values = _values_for(computations, load_content(path), path)
+    own.restore(values)
+    return into
 
 
-class Loaded(NamedTuple):
-    """The content of a file: a function, the values of its variables, and all strings."""
-
-    function: Function
-    state: dict[Variable, np.ndarray]
-    strings: dict[str, str]
-
-
-def load_function(path: str | os.PathLike[str]) -> tuple[Function, dict[Variable, np.ndarray]]:
-    """The function of a file and the values of its variables; see ``load_all``."""
-    return load_all(path)[:2]
-
-
-def load_all(path: str | os.PathLike[str]) -> Loaded:
-    """The function of a file, the values of its variables (their initial values from now on), and its strings.
-
-    FormatError for anything but a file that ``save_function`` has written, for ops of other versions, and for more
-    lines of text than ``flags.load_limit`` allows. The modules of ops that are not nervure's own must have been
-    imported. The time it takes is in proportion to the number of ops.
-    """
-    tensors, strings = read_tensors(path)
-    name = os.fspath(path)
-    for key in (_FORMAT, _OPS, _TEXT, DIGEST):
-        if key not in strings:
-            raise FormatError("the file holds no function", op="load", operand=name, expected=f"an entry {key}",
-                              help="nv.save writes such files; tensor_file.read_tensors reads any safetensors file")
-    if strings[_FORMAT] != str(FORMAT):
-        raise FormatError("the file has another format", op="load", operand=name, got=strings[_FORMAT][:20],
-                          expected=FORMAT, help="a newer nervure may have written it")
-    _check_length(strings[_TEXT], name)
-    _check_versions(strings[_OPS], name)
-    variables: dict[str, Variable] = {}
-    constants, values = [{key.removeprefix(prefix): array for key, array in tensors.items() if key.startswith(prefix)}
-                         for prefix in (_CONSTANTS, _VARIABLES)]
-    function = parse_function(strings[_TEXT], arrays=constants, variables=variables, initial=values, source=name)
-    if {_VARIABLES + key for key in variables} | {_CONSTANTS + key for key in constants} != set(tensors):
-        raise FormatError("the arrays of the file are not those that its function needs", op="load", operand=name,
-                          got=", ".join(sorted(tensors)), expected=", ".join(_VARIABLES + key for key in variables))
-    state = {variable: values[key] for key, variable in variables.items()}
-    for variable, array in state.items():
-        _check_value(variable, array, name)
-    return Loaded(function, state, strings)
+def _values_for(computations: Sequence[Computation[Any]], content: Content, path: str) -> dict[Variable, np.ndarray]:
+    """The value of each variable of computations; InvalidArgument that names those that the file lacks."""
+    found: dict[Variable, np.ndarray] = {}
+    texts = {content.text(name): names for name, names in content.names.items()}
+    wanted: dict[Variable, None] = {}
+    for entry in computations:
+        own = written(entry.function)
+        wanted |= dict.fromkeys(own.variables.values())
+        places = texts.get(own.text, {})
+        found |= {variable: content.state[places[name]] for name, variable in own.variables.items() if places}
+    labels, ours = content.named(), _unique(wanted)
+    found |= {variable: content.state[labels[label]] for label, variable in ours.items()
+              if label in labels and variable not in found}
+    lacking = [variable for variable in wanted if variable not in found]
+    if lacking:
+        wanting = [variable.name or f"an unnamed {variable.type}" for variable in lacking]
+        raise InvalidArgument("the file lacks variables", op="load", operand=path,
+                              got=", ".join(labels) or "no names", expected=", ".join(wanting),
+                              help='w.named("w") gives a variable the name by which it is found; one name for each')
+    for variable, array in found.items():
+        _check_kind(variable, array, path)
+    return found
 
 
-def _refuse_host_functions(function: Function) -> None:
-    for entry in nested_functions(function):
-        for op in entry.operations:
-            for name, field in type(op).fields.items():
-                if field.kind is function_of_host and getattr(op, name) is not None:
-                    raise op.fail(NotSupported, "a function of the host program cannot be saved", operand=name,
-                                  got=getattr(getattr(op, name), "__qualname__", None),
-                                  help="save what stands before and after the host call as functions of their own")
+def _unique(variables: Iterable[Variable]) -> dict[str, Variable]:
+    """Variables by their names, but for names that several have."""
+    listed = list(variables)
+    times = Counter([variable.name for variable in listed])
+    return {variable.name: variable for variable in listed if variable.name is not None and times[variable.name] == 1}
 
 
-def _values(variables: Mapping[str, Variable], state: Mapping[Variable, np.ndarray]) -> dict[str, np.ndarray]:
-    known = set(variables.values())
-    for variable in state:
-        if variable not in known:
-            raise InvalidArgument("the function has no such variable", op="save", operand=variable.name, got=variable,
-                                  expected=", ".join(f"${name}" for name in variables) or "no variables")
-    values = {}
-    for name, variable in variables.items():
-        values[name] = array = np.asarray(state[variable]) if variable in state else variable.initial_value()
-        _check_value(variable, array, "state")
-    return values
+def _check_kind(variable: Variable, array: np.ndarray, path: str) -> None:
+    kind = BasicTensorDescription(as_dtype(array.dtype), array.shape)
+    if kind.dtype is not variable.type.dtype or kind.shape != variable.type.shape:
+        raise InvalidArgument("a variable of the file is of another kind", op="load", operand=variable.name, got=kind,
+                              expected=variable.type, help=f"it is in {path}: make a variable like it")
 
 
-def _check_value(variable: Variable, array: np.ndarray, operand: str) -> None:
-    type = BasicTensorDescription(as_dtype(array.dtype), array.shape)
-    if type.dtype is not variable.type.dtype:
-        raise DtypeMismatch("the value of a variable has another element type", op=variable.name, operand=operand,
-                            got=type, expected=variable.type)
-    if type.shape != variable.type.shape:
-        raise ShapeMismatch("the value of a variable has another shape", op=variable.name, operand=operand, got=type,
-                            expected=variable.type)
-
-
-def _check_length(text: str, name: str) -> None:
-    """FormatError where a function has more ops, about one a line, than ``load_limit`` allows."""
-    lines = text.count("\n")
-    if lines > flags.load_limit:
-        raise FormatError("the function is longer than the limit", op="load", operand=name, got=f"{lines:,} lines",
-                          expected=f"at most {flags.load_limit:,}", help="flags.load_limit sets another limit")
-
-
-def _check_versions(text: str, name: str) -> None:
-    try:
-        versions = json.loads(text)
-    except (ValueError, RecursionError):
-        versions = None
-    if not isinstance(versions, dict):
-        raise FormatError("the table of op versions is malformed", op="load", operand=name, got=text[:80])
-    for op, version in versions.items():
-        cls = registry.get(op)
-        if cls is None:
-            raise FormatError(f"no op is named {op}", op="load", operand=name, got=op, expected="the name of an op",
-                              help=did_you_mean(op, registry) or "import the module that declares it before")
-        if version != cls.version:
-            raise FormatError(f"{op} has another version in the file", op="load", operand=name, got=version,
-                              expected=cls.version, help="load it with the nervure that wrote it")
-
-
-explain_keywords(globals(), ["load", "save"])
+explain_keywords(globals(), ["load", "load_together", "save"])

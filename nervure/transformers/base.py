@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NotSupported, WrongKind
+from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op
@@ -30,6 +30,8 @@ from nervure.ir.ordered_locks import holding
 from nervure.ir.variable import Variable
 from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import as_dtype
 
 __all__ = ["Executable", "Transformer"]
 
@@ -108,10 +110,7 @@ class Transformer(Identity, ABC):
             raise WrongKind("state is copied from a transformer", op="copy_state", got=type(other).__name__,
                             expected="a transformer", help="first.copy_state(second) takes over what second has")
         other.check_open()
-        theirs = other.snapshot([variable for variable, _ in other.cells.known()])
-        mine = self.cells.of(list(theirs), warn=False)
-        copies = [np.array(value, order="C", copy=True) for value in theirs.values()]
-        holding(mine, lambda: store_together(mine, copies), changed=mine, op="copy_state")
+        self._store(other.snapshot([variable for variable, _ in other.cells.known()]), "copy_state")
 
     def snapshot(self, variables: Sequence[Variable]) -> dict[Variable, np.ndarray]:
         """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
@@ -119,6 +118,26 @@ class Transformer(Identity, ABC):
         cells = self.cells.of(variables)
         arrays = holding(cells, lambda: [cell.array for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
+
+    def restore(self, values: Mapping[Variable, np.ndarray]) -> None:
+        """Gives several variables values, all at one moment: the inverse of ``snapshot``. Types and shapes are theirs.
+
+        DtypeMismatch or ShapeMismatch, and nothing is changed, where one has another; InUse inside of a call that uses
+        one of them.
+        """
+        self.check_open()
+        for variable, value in values.items():
+            kind, expected = BasicTensorDescription(as_dtype(value.dtype), value.shape), variable.type
+            if kind.dtype is not expected.dtype or kind.shape != expected.shape:
+                error = DtypeMismatch if kind.dtype is not expected.dtype else ShapeMismatch
+                raise error("the value of a variable is of another kind", op="restore", operand=variable.name, got=kind,
+                            expected=expected, help="convert or reshape it first")
+        self._store(values, "restore")
+
+    def _store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:
+        cells = self.cells.of(list(values), warn=False)
+        copies = [np.array(value, order="C", copy=True) for value in values.values()]
+        holding(cells, lambda: store_together(cells, copies), changed=cells, op=op)
 
     def _cell(self, variable: object, warn: bool = True) -> Cell:
         found = variable if isinstance(variable, Variable) else getattr(variable, "variable", None)

@@ -30,6 +30,7 @@ FAMILIES = {
     "Derivatives": ("autodiff.derivative", "front.custom"),
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "jit", "saving", "explain", "config"),
+    "State dicts": ("state_dict", "model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
     "The graph": ("ir.function", "ops", "ir.provenance"),

@@ -20,7 +20,7 @@ def method_known_elsewhere():
 
 @fails(nv.UnknownName)
 def optimiser_known_elsewhere():
-    nv.optim.SGD(0.1)  # here
+    nv.optim.RMSprop(0.1)  # here
 
 
 @fails(nv.UnknownName)
@@ -59,6 +59,31 @@ def loss_of_each_sample():
 def loss_as_learning_rate():
     w = nv.variable((), 1.0)
     nv.optim.Adam(w * w)  # here
+
+
+@fails(nv.InvalidArgument)
+def momentum_that_never_ends():
+    nv.optim.SGD(0.1, momentum=1.0)  # here
+
+
+@fails(nv.InvalidArgument)
+def muon_for_a_vector():
+    nv.optim.Muon().update(nv.variable("F=3").named("bias"), 1.0)  # here
+
+
+@fails(nv.InvalidArgument)
+def parameter_in_no_group():
+    nv.optim.Groups([]).update(nv.variable("F=3").named("w"), 1.0)  # here
+
+
+@fails(nv.InvalidArgument)
+def key_of_a_state_dict_elsewhere():
+    nv.from_state_dict({"layers.0.weight": [1.0]})  # here
+
+
+@fails(nv.InvalidArgument)
+def format_of_weights_elsewhere():
+    nv.save_weights([], "weights.pt", "pt")  # here
 
 
 @fails(nv.NotShared)

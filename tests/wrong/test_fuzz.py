@@ -27,6 +27,8 @@ MEMORY = 1 << 26
 SECONDS = 60
 """A call that takes so long hangs."""
 
+ABSTRACT = {"Optimizer", "Rule"}
+
 MADE_BY_US = {"Computation", "AssignableTensorOp", "DType"}
 """Classes whose instances users are given, but do not make."""
 
@@ -38,7 +40,8 @@ def public_functions() -> dict[str, Callable[..., Any]]:
             and not isinstance(entry, nv.DType) and not (isinstance(entry, type) and issubclass(entry, Exception))}
 
 
-FURTHER = {"optim.Adam": nv.optim.Adam, "testing.check_grads": nv.testing.check_grads,
+FURTHER = {**{f"optim.{name}": getattr(nv.optim, name) for name in nv.optim.__all__ if name not in ABSTRACT},
+           "testing.check_grads": nv.testing.check_grads,
            "transformers.make_transformer": nv.transformers.make_transformer}
 BELOW = {f"{folder}.{name}": getattr(module, name) for folder, module in (
     ("nn", nv.nn), ("nn.losses", nv.nn.losses), ("nn.initialisers", nv.nn.initialisers)) for name in module.__all__}

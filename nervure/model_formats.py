@@ -1,0 +1,255 @@
+"""Files of weights: state dicts in one of several formats, which users can add to.
+
+>>> import os, tempfile
+>>> import nervure as nv
+>>> class Scale:
+...     def __init__(self, factor):
+...         self.factor = nv.variable("F=2", factor)
+...     def state_names(self):                             # as every module has it
+...         return {self.factor: "scale.0.factor"}
+>>> path, model, other = os.path.join(tempfile.mkdtemp(), "w.npz"), Scale(3.0), Scale(0.0)
+>>> save_weights(model, path, "npz")
+>>> load_weights(other, path, "npz")
+>>> other.factor.tolist()
+[3.0, 3.0]
+
+A file takes its name when all of it is on disk; until then what had the name before is as it was.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from nervure.atomic_file import open_regular, write_atomically, write_with
+from nervure.elsewhere import explain_keywords
+from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
+from nervure.front.argument_parsing import shown
+from nervure.saving import file_name
+from nervure.state_dict import (
+    OPTIMIZERS,
+    StateDict,
+    fitting,
+    make_state_dict,
+    parse_state_dict_key,
+    transformer_of,
+)
+from nervure.tensor_file import read_tensors, write_tensors
+from nervure.transformers.base import Transformer
+from nervure.types.dtype import as_dtype
+
+Save = Callable[[str, StateDict], object]
+Load = Callable[[str], StateDict]
+
+_STATE = "nervure.state"
+_TYPES = "nervure.types"
+
+
+class Format(NamedTuple):
+    """How a state dict is written and read, and the device that its tensors are converted to before."""
+
+    save: Save
+    load: Load
+    device: type | None
+    is_atomic: bool
+
+
+def save_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors", weights: bool = True,
+                 optimizers: bool = False, transformer: Transformer | None = None) -> None:
+    """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, which then is there as a whole.
+
+    >>> class Scale:
+    ...     factor = nv.variable("F=2", 3.0)
+    ...     def state_names(self):
+    ...         return {self.factor: "scale.0.factor"}
+    >>> nv.save_weights(Scale(), "scale.safetensors")
+    >>> nv.load_weights(Scale(), "scale.safetensors")
+    """
+    name, chosen = file_name(path, "save_weights"), _format(format, "save_weights")
+    state = make_state_dict(model, weights, optimizers, transformer)
+    if chosen.is_atomic:
+        chosen.save(name, state)
+    else:
+        write_with(name, lambda temporary: chosen.save(temporary, state))
+
+
+def load_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors",
+                 transformer: Transformer | None = None) -> None:
+    """Gives a model the values of a file, all at one moment.
+
+    What optimisers kept is loaded where the model has an optimiser for the parameter. InvalidArgument, and nothing
+    is changed, where the model has parameters that the file lacks, or the other way round, or of another type or
+    shape; ``nv.load_from_state_dict`` loads what fits. FormatError for a file that is not what it should be.
+
+    >>> class Scale:
+    ...     factor = nv.variable("F=2", 3.0)
+    ...     def state_names(self):
+    ...         return {self.factor: "scale.0.factor"}
+    >>> nv.save_weights(Scale(), "scale.npz", "npz")
+    >>> nv.load_weights([nv.variable("F=2").named("w")], "scale.npz", "npz")
+    Traceback (most recent call last):
+        ...
+    nervure.errors.InvalidArgument: load_weights: the file does not fit the model
+      operand:  scale.npz
+      got:      unexpected: param:scale.0.factor
+      expected: missing: missing_param:tensor.0.w
+    ...
+    """
+    name, state = file_name(path, "load_weights"), load_state(path, format)
+    values, failed = fitting(model, state)
+    unexpected = [key for key in failed.unexpected if not _is_left_out(key, state, failed.unexpected)]
+    if failed.missing or unexpected or failed.mismatched:
+        found = [f"unexpected: {', '.join(unexpected)}"] if unexpected else []
+        found += [f"{key}: {reason}" for key, reason in failed.mismatched.items()]
+        raise InvalidArgument("the file does not fit the model", op="load_weights", operand=name,
+                              got=f"{'; '.join(found) or 'fewer parameters':.400}",
+                              expected=f"missing: {', '.join(failed.missing)}"[:400] if failed.missing else
+                              "the parameters of the model",
+                              help="nv.load_from_state_dict(model, state) loads what fits and says what does not")
+    transformer_of(model, transformer).restore(values)
+
+
+def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> StateDict:
+    """The state dict that is in a file, for ``nv.load_from_state_dict``. FormatError as for ``load_weights``."""
+    name, chosen = file_name(path, "load_weights"), _format(format, "load_weights")
+    state = chosen.load(name)
+    if not isinstance(state, StateDict):
+        raise WrongKind(f"the format {format} gave no state dict", op="load_weights", operand=name, got=shown(state),
+                        expected="a StateDict", help="its load= returns nv.from_state_dict(mapping)")
+    return state
+
+
+def _is_left_out(key: str, state: StateDict, unexpected: tuple[str, ...]) -> bool:
+    """Whether a key is of an optimiser where the model has none: its parameter is known, all of its slots are not."""
+    prefix, *parts = parse_state_dict_key(key)
+    if prefix not in OPTIMIZERS:
+        return False
+    start = f"{prefix}:{'.'.join(parts[:3])}."
+    return all([other in unexpected for other in state.table if other.startswith(start)])
+
+
+def define_model_format(name: str, device: type | None = None, *, save: Save, load: Load) -> None:
+    """Adds a format: ``save(path, state)`` writes a file, ``load(path)`` gives the state dict that is in one.
+
+    ``save`` gets a name in the directory of the file, with its ending, which becomes the file when all is on disk.
+
+    >>> def write(path, state):
+    ...     with open(path, "w") as file:
+    ...         file.write(repr({key: value.tolist() for key, value in state.table.items()}))
+    >>> def read(path):
+    ...     return nv.from_state_dict({})
+    >>> nv.define_model_format("text", save=write, load=read)
+    >>> nv.save_weights([], "empty.txt", "text")
+    """
+    if not isinstance(name, str) or not name:
+        raise WrongKind("a format has a name", op="define_model_format", operand="name", got=shown(name),
+                        expected="a string", help='as in "my_format"')
+    if name in _BUILT_IN:
+        raise InvalidArgument(f"the format {name} is there already", op="define_model_format", operand="name", got=name,
+                              expected="another name", help=f"built in are {', '.join(_BUILT_IN)}")
+    for operand, function in (("save", save), ("load", load)):
+        if not callable(function):
+            raise WrongKind(f"{operand} is a function", op="define_model_format", operand=operand, got=shown(function),
+                            expected="save(path, state), load(path)", help="nv.from_state_dict makes what load returns")
+    _formats[name] = Format(save, load, device, is_atomic=False)
+
+
+def _format(name: object, op: str) -> Format:
+    if not isinstance(name, str) or name not in _formats:
+        raise InvalidArgument("there is no such format", op=op, operand="format", got=shown(name),
+                              expected=", ".join(_formats),
+                              help=did_you_mean(str(name), _formats, "nv.define_model_format adds one"))
+    return _formats[name]
+
+
+# -- safetensors -------------------------------------------------------------------------------------------------------
+
+
+def _save_safetensors(path: str, state: StateDict) -> None:
+    write_tensors(path, state.table, {_STATE: "1"})
+
+
+def _load_safetensors(path: str) -> StateDict:
+    return _read(read_tensors(path)[0], path)
+
+
+def _read(table: dict[str, np.ndarray], path: str) -> StateDict:
+    """Arrays of a file as a state dict; FormatError where a name is no key of one."""
+    for key in table:
+        try:
+            parse_state_dict_key(key)
+        except InvalidArgument as error:
+            raise FormatError("the file holds no state dict", op="load_weights", operand=path, got=error.got,
+                              expected=error.expected, help="nv.save_weights writes such files") from None
+    return StateDict(table)
+
+
+# -- npz ---------------------------------------------------------------------------------------------------------------
+
+
+def _save_npz(path: str, state: StateDict) -> None:
+    """Arrays as NumPy's own files, without compression; of types that NumPy lacks the bits, and a table of types."""
+    foreign = {key: array.dtype.name for key, array in state.table.items() if array.dtype.isbuiltin != 1}
+    table = {key: array.view(f"u{array.itemsize}") if key in foreign else array for key, array in state.table.items()}
+    table[_TYPES] = np.frombuffer(json.dumps(foreign).encode(), np.uint8)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
+        for key, array in table.items():
+            inner = io.BytesIO()
+            np.lib.format.write_array(inner, np.asarray(array), allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{key}.npy"), inner.getbuffer())  # of a fixed date: the same bytes each time
+    write_atomically(path, [buffer.getbuffer()])
+
+
+def _load_npz(path: str) -> StateDict:
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            with zipfile.ZipFile(file) as archive:
+                _check_members(archive, size)
+                table = {name.removesuffix(".npy"): _read_array(archive.read(name)) for name in archive.namelist()}
+            foreign = json.loads(table.pop(_TYPES, np.frombuffer(b"{}", np.uint8)).tobytes())
+            for key, name in foreign.items():
+                table[key] = table[key].view(as_dtype(name).numpy)
+        except FormatError:
+            raise
+        except Exception as error:  # whatever a damaged archive leads zipfile and NumPy to raise
+            raise FormatError("the file is no npz file", op="load_weights", operand=path, got=f"{error!r:.200}",
+                              expected="arrays as numpy.savez writes them", help="nothing of it was used") from None
+    return _read(table, path)
+
+
+def _check_members(archive: zipfile.ZipFile, size: int) -> None:
+    """ValueError for what would take more memory than the file is long, or is there twice."""
+    members = archive.infolist()
+    if any([member.compress_type != zipfile.ZIP_STORED for member in members]):
+        raise ValueError("its arrays are compressed, which numpy.savez does not do")
+    if sum([member.file_size for member in members]) > size:
+        raise ValueError("its arrays are longer than the file")
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("a name occurs twice")
+
+
+def _read_array(data: bytes) -> np.ndarray:
+    """An array of the format npy; ValueError for anything else, and for Python objects."""
+    file = io.BytesIO(data)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
+    if dtype.hasobject or dtype.itemsize * math.prod(shape) != len(data) - file.tell():
+        raise ValueError("an array has other bytes than its type needs")
+    array = np.frombuffer(data, dtype, offset=file.tell()).reshape(shape, order="F" if is_fortran else "C")
+    return np.ascontiguousarray(array, dtype.newbyteorder("=")).reshape(shape)
+
+
+_BUILT_IN = {"safetensors": Format(_save_safetensors, _load_safetensors, None, is_atomic=True),
+             "npz": Format(_save_npz, _load_npz, None, is_atomic=True)}
+_formats = dict(_BUILT_IN)
+
+explain_keywords(globals(), ["define_model_format", "load_weights", "save_weights"])

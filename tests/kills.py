@@ -1,0 +1,83 @@
+"""A save that is killed between system calls: ``python -m tests.kills DIRECTORY EVERY`` saves in processes of its own,
+and kills the first at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
+
+It prints a line for each: at which call it was killed, which content the file then has, how many files were left, and
+how many after the next save. The processes are traced by ptrace, so that nothing depends on how fast they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import nervure as nv
+from nervure.model_formats import load_state
+
+ARRAYS, LENGTH = 160, 3000
+"""Each array is longer than what is written at once."""
+
+TRACE_ME, NEXT_CALL = 0, 24
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+def ptrace(request: int, process: int = 0) -> None:
+    if _libc.ptrace(request, process, None, None) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp]) -> bool:
+    """Saves in a process that is killed when it is about to make this call of the system; whether it came so far."""
+    process = os.fork()
+    if process == 0:
+        ptrace(TRACE_ME)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        nv.save_weights(model, path)
+        os._exit(0)
+    os.waitpid(process, 0)
+    for _ in range(2 * call + 1):  # before and after each call
+        ptrace(NEXT_CALL, process)
+        if not os.WIFSTOPPED(os.waitpid(process, 0)[1]):
+            return False
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return True
+
+
+def content(path: Path, model: list[nv.AssignableTensorOp]) -> float:
+    """The number that all arrays of the file hold; an error if they hold several."""
+    table = load_state(path).table
+    number, = {float(value) for array in table.values() for value in np.unique(array)}
+    return number if len(table) == len(model) else float("nan")
+
+
+def main(directory: Path, every: int) -> None:
+    warnings.simplefilter("ignore")
+    path = directory / "weights"
+    model = [nv.variable((LENGTH,)).named(f"w{number}") for number in range(ARRAYS)]
+    transformer = nv.transformers.default()
+
+    def fill(number: float) -> None:
+        for place in model:
+            transformer.set(place, np.full(LENGTH, number, np.float32))
+    fill(0.0)
+    nv.save_weights(model, path)
+    call, goes_on = 0, True
+    while goes_on:
+        fill(call + 1.0)
+        goes_on = killed_at(call, path, model)
+        found, left = content(path, model), len(os.listdir(directory))
+        fill(0.0)
+        nv.save_weights(model, path)
+        print(call, found, left, len(os.listdir(directory)), int(goes_on), flush=True)
+        call += every
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

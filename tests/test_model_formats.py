@@ -1,0 +1,251 @@
+"""Files of weights: what comes back, what is refused, and what a kill leaves."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import model_formats
+from nervure.errors import FormatError, InvalidArgument, WrongKind
+from nervure.types.dtype import all_dtypes
+from tests.test_state_dict import LinearLayer, Network, bits, trained
+
+DEEP = bool(os.environ.get("DEEP_TESTS"))
+FORMATS = ("safetensors", "npz")
+
+
+@pytest.fixture
+def transformer():
+    with nv.transformers.make_transformer("interpreter") as made:
+        yield made
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("dtype", [nv.float32, nv.bfloat16, nv.float64, nv.float16])
+def test_weights_come_back_to_the_bit(tmp_path, transformer, format, dtype):
+    """T280: with what optimisers keep; and training goes on as it would have."""
+    network, other = Network(dtype), Network(dtype)
+    step = trained(network, transformer, nv.optim.Adam(0.01), 3, dtype)
+    nv.save_weights(network, tmp_path / "f", format, optimizers=True, transformer=transformer)
+    resumed = trained(other, transformer, nv.optim.Adam(0.5), 1, dtype)
+    nv.load_weights(other, tmp_path / "f", format, transformer)
+    assert step(np.ones((2, 4)))[0].tobytes() == resumed(np.ones((2, 4)))[0].tobytes()
+    assert bits(transformer, network.state_names()) == bits(transformer, other.state_names())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_arrays_of_every_type_come_back(tmp_path, format):
+    """T280: of any shape."""
+    generator = np.random.default_rng(0)
+    table = {}
+    for dtype in all_dtypes:
+        for shape in ((), (0, 2), (3, 2)):
+            data = generator.integers(0, 256, int(np.prod(shape)) * dtype.itemsize, np.uint8)
+            data &= 1 if dtype.kind == "bool" else 15 if dtype.bits == 4 else 255
+            table[f"param:{dtype.name}.{len(shape)}.{len(table)}"] = data.view(dtype.numpy).reshape(shape)
+    chosen = model_formats._formats[format]
+    chosen.save(str(tmp_path / "f"), nv.from_state_dict(table))
+    found = chosen.load(str(tmp_path / "f")).table
+    assert {key: (array.dtype, array.shape, array.tobytes()) for key, array in found.items()} == {
+        key: (array.dtype, array.shape, array.tobytes()) for key, array in table.items()}
+    first = (tmp_path / "f").read_bytes()
+    chosen.save(str(tmp_path / "f"), nv.from_state_dict(table))
+    assert (tmp_path / "f").read_bytes() == first
+
+
+def test_numpy_reads_the_arrays_of_npz(tmp_path, transformer):
+    """T280: and nervure what NumPy has written."""
+    layer = LinearLayer()
+    nv.save_weights(layer, tmp_path / "f.npz", "npz", transformer=transformer)
+    with np.load(tmp_path / "f.npz", allow_pickle=False) as file:
+        arrays = {key: file[key] for key in file if key != "nervure.types"}
+    assert (arrays["param:linearlayer.0.weights"] == transformer.get(layer.fields["weights"])).all()
+    arrays["param:linearlayer.0.bias"] = np.arange(6, dtype=np.float32)[::2]
+    arrays["param:linearlayer.0.weights"] = np.asfortranarray(arrays["param:linearlayer.0.weights"])
+    np.savez(tmp_path / "g.npz", **arrays)
+    nv.load_weights(layer, tmp_path / "g.npz", "npz", transformer)
+    assert transformer.get(layer.fields["bias"]).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_a_file_that_does_not_fit_changes_nothing(tmp_path, transformer):
+    """T281: everything that does not is named."""
+    network, layer = Network(), LinearLayer()
+    nv.save_weights(network, tmp_path / "f", transformer=transformer)
+    transformer.set(layer.fields["bias"], [1.0, 2.0, 3.0])
+    with pytest.raises(InvalidArgument, match="does not fit") as caught:
+        nv.load_weights(layer, tmp_path / "f", transformer=transformer)
+    assert caught.value.got == (
+        "unexpected: param:linearlayer.1.bias, param:linearlayer.1.weights; param:linearlayer.0.weights: f32[4, 5], "
+        "where f32[4, 3] is expected; param:linearlayer.0.bias: f32[5], where f32[3] is expected")
+    assert transformer.get(layer.fields["bias"]).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
+    """T281: a file of training serves a prediction; one of weights alone leaves the optimisers as they are; another
+    optimiser's does not fit.
+    """
+    layer, plain, other = LinearLayer(), LinearLayer(), LinearLayer()
+    trained(layer, transformer, nv.optim.Adam())
+    nv.save_weights(layer, tmp_path / "all", optimizers=True, transformer=transformer)
+    nv.save_weights(layer, tmp_path / "weights", transformer=transformer)
+    nv.load_weights(plain, tmp_path / "all", transformer=transformer)
+    assert bits(transformer, plain.state_names()) == bits(transformer, layer.state_names())
+    adam = nv.optim.Adam()
+    trained(other, transformer, adam, 3)
+    nv.load_weights(other, tmp_path / "weights", transformer=transformer)
+    assert transformer.get(adam.n) == 3
+    descending = LinearLayer()
+    trained(descending, transformer, nv.optim.SGD(0.1), 0)
+    with pytest.raises(InvalidArgument, match="does not fit") as caught:
+        nv.load_weights(descending, tmp_path / "all", transformer=transformer)
+    assert "sgd" in caught.value.expected
+
+
+# -- formats of users -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def texts(monkeypatch):
+    """A format of a user's, for one test."""
+    monkeypatch.setattr(model_formats, "_formats", dict(model_formats._formats))
+
+    def save(path, state):
+        Path(path).write_text("\n".join([f"{key} {array.tolist()!r}" for key, array in state.table.items()]))
+
+    def load(path):
+        lines = [line.split(" ", 1) for line in Path(path).read_text().splitlines()]
+        return nv.from_state_dict({key: np.float32(eval(text)) for key, text in lines})  # noqa: S307  # our own
+    nv.define_model_format("texts", save=save, load=load)
+
+
+def test_a_format_of_the_user_s_own(texts, tmp_path, transformer):
+    """T282: written under another name with the same ending, until it is complete."""
+    layer, other = LinearLayer(), LinearLayer()
+    transformer.set(layer.fields["bias"], [1.0, 2.0, 3.0])
+    nv.save_weights(layer, tmp_path / "f.txt", "texts", transformer=transformer)
+    nv.load_weights(other, tmp_path / "f.txt", "texts", transformer)
+    assert transformer.get(other.fields["bias"]).tolist() == [1.0, 2.0, 3.0] and os.listdir(tmp_path) == ["f.txt"]
+
+
+def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
+    """T282: and no other one."""
+    seen = []
+
+    def save(path, state):
+        Path(path).write_text("half")
+        seen.append(Path(path))
+        raise ZeroDivisionError
+    nv.define_model_format("failing", save=save, load=lambda path: None)
+    (tmp_path / "f.txt").write_text("whole")
+    with pytest.raises(ZeroDivisionError):
+        nv.save_weights(LinearLayer(), tmp_path / "f.txt", "failing", transformer=transformer)
+    assert (tmp_path / "f.txt").read_text() == "whole" and os.listdir(tmp_path) == ["f.txt"]
+    assert seen[0].parent == tmp_path and seen[0].suffix == ".txt"
+
+
+def test_what_a_format_gives_is_a_state_dict(texts, tmp_path, transformer):
+    """T282: anything else is an error."""
+    nv.define_model_format("odd", save=lambda path, state: Path(path).write_text(""), load=lambda path: {})
+    nv.save_weights(LinearLayer(), tmp_path / "f", "odd", transformer=transformer)
+    with pytest.raises(WrongKind, match="gave no state dict"):
+        nv.load_weights(LinearLayer(), tmp_path / "f", "odd", transformer)
+
+
+def test_formats_that_make_no_sense_are_refused(texts, tmp_path):
+    """T282: with what there is."""
+    with pytest.raises(InvalidArgument, match="no such format") as caught:
+        nv.save_weights(LinearLayer(), tmp_path / "f", "nzp")
+    assert caught.value.expected == "safetensors, npz, texts" and "npz" in caught.value.help
+    with pytest.raises(InvalidArgument, match="there already"):
+        nv.define_model_format("npz", save=print, load=print)
+    for settings in ({"name": "", "save": print, "load": print}, {"name": "a", "save": 3, "load": print}):
+        with pytest.raises(WrongKind):
+            nv.define_model_format(**settings)
+
+
+# -- files that are not what they should be ----------------------------------------------------------------------------
+
+
+def archive(members, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+def npy(array, **settings):
+    buffer = io.BytesIO()
+    np.lib.format.write_array(buffer, array, **settings)
+    return buffer.getvalue()
+
+
+LONG = npy(np.zeros(3)).replace(b"(3,)", b"(9,)")
+
+
+@pytest.mark.parametrize("data", [
+    b"", b"PK", b"text", archive({"param:a.0.b.npy": b"text"}), archive({"w.npy": npy(np.zeros(3))}),
+    archive({"param:a.0.b.npy": LONG}), archive({"param:a.0.b.npy": npy(np.array([{}]), allow_pickle=True)}),
+    archive({"param:a.0.b.npy": npy(np.zeros(1000))}, zipfile.ZIP_DEFLATED),
+    archive({"param:a.0.b.npy": npy(np.zeros(3)), "nervure.types.npy": npy(np.zeros(3))}),
+    archive({"param:a.0.b.npy": npy(np.zeros(1000))})[:-100]])
+def test_damaged_npz_files_are_refused(tmp_path, data):
+    """T283: before anything is used."""
+    (tmp_path / "f").write_bytes(data)
+    with pytest.raises(FormatError) as caught:
+        nv.load_weights(LinearLayer(), tmp_path / "f", "npz")
+    assert caught.value.expected and caught.value.operand == str(tmp_path / "f")
+
+
+def test_every_damaged_byte_is_noticed(tmp_path, transformer):
+    """T283: or is of no meaning."""
+    layer = LinearLayer()
+    nv.save_weights(layer, tmp_path / "f", "npz", transformer=transformer)
+    data, before = (tmp_path / "f").read_bytes(), bits(transformer, layer.state_names())
+    for position in range(0, len(data), 7):
+        (tmp_path / "f").write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1:])
+        try:
+            nv.load_weights(layer, tmp_path / "f", "npz", transformer)
+        except nv.NervureError:
+            pass
+        assert bits(transformer, layer.state_names()) == before
+
+
+def test_a_file_of_other_arrays_is_no_state_dict(tmp_path):
+    """T283: its names are no keys."""
+    from nervure.tensor_file import write_tensors
+    write_tensors(tmp_path / "f", {"w": np.zeros(3)}, {})
+    with pytest.raises(FormatError, match="no state dict"):
+        nv.load_weights(LinearLayer(), tmp_path / "f")
+    with pytest.raises(FileNotFoundError):
+        nv.load_weights(LinearLayer(), tmp_path / "missing")
+
+
+# -- kills -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are traced as Linux does it")
+def test_a_kill_between_any_two_system_calls_leaves_a_complete_file(tmp_path):
+    """T284: the one before or the new one; what is left over is gone with the next save."""
+    every = 1 if DEEP else 10
+    done = subprocess.run([sys.executable, "-m", "tests.kills", tmp_path, str(every)], check=False, text=True,
+                          capture_output=True, cwd=Path(__file__).parents[1])
+    if "ptrace" in done.stderr:
+        pytest.skip("processes may not be traced here")
+    assert done.returncode == 0, done.stderr
+    kills = [line.split() for line in done.stdout.splitlines()]
+    assert len(kills) * every >= 200
+    contents = []
+    for call, found, left, after, _ in kills:
+        assert float(found) in (0.0, int(call) + 1.0) and int(left) <= 2 and int(after) == 1
+        contents.append(float(found) > 0)
+    assert contents == sorted(contents) and contents[-1] and not contents[0]
+    assert any([int(left) == 2 for _, _, left, _, _ in kills])

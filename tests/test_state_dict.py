@@ -1,0 +1,265 @@
+"""State dicts: keys, values, what fits and what does not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.record import record_of
+
+
+class Layer:
+    """A module as far as state dicts see one: places with an owner and a slot, and names for them."""
+
+    def __init__(self, **fields):
+        self.fields = fields
+        for slot, place in fields.items():
+            if isinstance(place, nv.AssignableTensorOp):
+                record_of(place).owner, record_of(place).slot = self, slot
+
+    def modules(self):
+        found = [self]
+        for entry in self.fields.values():
+            if isinstance(entry, Layer):
+                found += entry.modules()
+        return found
+
+    def state_names(self):
+        names, numbers = {}, {}
+        for module in self.modules():
+            kind = type(module).__name__.lower()
+            number = numbers[kind] = numbers.get(kind, -1) + 1
+            names |= {place: f"{kind}.{number}.{slot}" for slot, place in module.fields.items()
+                      if isinstance(place, nv.AssignableTensorOp)}
+        return names
+
+
+class LinearLayer(Layer):
+    def __init__(self, inputs=4, outputs=3, dtype=nv.float32):
+        generator = np.random.default_rng(inputs)
+        super().__init__(weights=nv.variable((inputs, outputs), generator.standard_normal((inputs, outputs)), dtype),
+                         bias=nv.variable((outputs,), dtype=dtype))
+
+    def __call__(self, x):
+        return nv.matmul(x, self.fields["weights"]) + self.fields["bias"]
+
+
+class Network(Layer):
+    def __init__(self, dtype=nv.float32):
+        super().__init__(first=LinearLayer(4, 5, dtype), second=LinearLayer(5, 3, dtype))
+
+    def __call__(self, x):
+        return self.fields["second"](nv.tanh(self.fields["first"](x)))
+
+
+@pytest.fixture
+def transformer():
+    with nv.transformers.make_transformer("interpreter") as made:
+        yield made
+
+
+@pytest.fixture
+def no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def trained(layer, transformer, optimizer, steps=2, dtype=nv.float32):
+    """A step of training as a computation, called some times."""
+    x = nv.placeholder((2, 4), dtype)
+    step = transformer.computation([loss := nv.sum(nv.square(layer(x)), out_axes=()), optimizer(loss)], x)
+    for number in range(steps):
+        step(np.full((2, 4), 0.1 * number + 0.1))
+    return step
+
+
+def bits(transformer, places):
+    return [transformer.get(place).tobytes() for place in places]
+
+
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_keys_of_a_linear_layer_with_adam(transformer):
+    """T270, T272: two parameters, and seven slots for each."""
+    layer = LinearLayer()
+    trained(layer, transformer, nv.optim.Adam())
+    state = nv.make_state_dict(layer, optimizers=True, transformer=transformer)
+    numbers = ["float.lr", "float.eps", "float.beta1", "float.beta2", "int.n", "cputensor.m", "cputensor.v"]
+    assert list(state.table) == [
+        "param:linearlayer.0.weights", "param:linearlayer.0.bias",
+        *[f"optimizer:linearlayer.0.{slot}.adam.{number}" for slot in ("weights", "bias") for number in numbers]]
+    assert list(nv.make_state_dict(layer, transformer=transformer).table) == list(state.table)[:2]
+    assert list(nv.make_state_dict(layer, False, True, transformer).table) == list(state.table)[2:]
+
+
+def test_keys_do_not_change_by_training(transformer):
+    """T272: what is saved before the first step has the keys of what is saved after it."""
+    layer, adam = LinearLayer(), nv.optim.Adam()
+    step = trained(layer, transformer, adam, 0)
+    before = list(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+    step(np.ones((2, 4)))
+    assert before == list(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+
+
+def test_layers_of_one_class_are_numbered(transformer):
+    """T270: in the order of modules(), depth first."""
+    network = Network()
+    table = nv.make_state_dict(network, transformer=transformer).table
+    assert list(table) == [f"param:linearlayer.{number}.{slot}" for number in (0, 1) for slot in ("weights", "bias")]
+    assert table["param:linearlayer.1.weights"].shape == (5, 3)
+
+
+def test_a_computation_and_a_list_are_models(transformer):
+    """T270: their modules count in the order in which their parameters come; a module's buffers are found, too."""
+    network = Network()
+    step = trained(network, transformer, nv.optim.SGD(0.1))
+    keys = list(nv.make_state_dict(network, transformer=transformer).table)
+    places = [place for layer in network.modules() for place in layer.fields.values()
+              if isinstance(place, nv.AssignableTensorOp)]
+    assert sorted(nv.make_state_dict(step).table) == sorted(keys)
+    assert list(nv.make_state_dict(places[:1], transformer=transformer).table) == keys[:2]
+
+
+def test_what_sits_in_no_module_is_said_and_kept(transformer):
+    """T271: by its own name, numbered where several have it."""
+    places = [nv.variable(()).named("W.1"), nv.variable(()), nv.variable(()).named("w:1")]
+    with pytest.warns(UserWarning, match="W.1, a variable, w:1 sit in no module") as caught:
+        state = nv.make_state_dict(places, transformer=transformer)
+    assert list(state.table) == ["missing_param:tensor.0.w_1", "missing_param:tensor.0.value",
+                                 "missing_param:tensor.1.w_1"]
+    assert caught[0].filename == __file__
+    nv.optim.SGD(0.1).update(places[0], 1.0)
+    slots = nv.make_state_dict(places, False, True, transformer).table
+    assert list(slots) == ["missing_optimizer:tensor.0.w_1.sgd.float.lr", "missing_optimizer:tensor.0.w_1.sgd.int.n"]
+
+
+def test_names_that_differ_in_case_alone_are_refused():
+    """T271: keys are lower case."""
+    with pytest.raises(InvalidArgument, match="two parameters are named"):
+        nv.make_state_dict(Layer(w=nv.variable(()), W=nv.variable(())))
+
+
+def test_keys_are_parsed():
+    """T273: into their parts; what is no key is refused."""
+    assert nv.parse_state_dict_key("param:linearlayer.0.bias") == ("param", "linearlayer", "0", "bias")
+    assert nv.parse_state_dict_key("optimizer:linearlayer.0.weights.adam.cputensor.m") == (
+        "optimizer", "linearlayer", "0", "weights", "adam", "cputensor", "m")
+    for wrong in ("", "param", "param:a.b", "param:a.b.c", "parm:a.0.b", "param:a.0.b.c", "optimizer:a.0.b",
+                  "param:a.0.", "param:a.0.b:c", "optimizer:a.0.b.adam.float.lr.x"):
+        with pytest.raises(InvalidArgument, match="no key"):
+            nv.parse_state_dict_key(wrong)
+        with pytest.raises(InvalidArgument, match="no key"):
+            nv.from_state_dict({wrong: np.zeros(1)})
+    with pytest.raises(WrongKind):
+        nv.parse_state_dict_key(3)
+    assert "param" in pytest.raises(InvalidArgument, nv.parse_state_dict_key, "parm:a.0.b").value.help
+
+
+def test_a_state_dict_shows_its_keys_in_a_column():
+    """T274: and what is under each."""
+    state = nv.from_state_dict({"param:a.0.bias": np.zeros(3, np.float32), "param:a.0.weights": nv.ones((2, 3))})
+    assert repr(state) == "StateDict(\n  param:a.0.bias    -> f32[3]\n  param:a.0.weights -> f32[2, 3]\n)"
+    assert len(state) == 2 and type(state.table) is dict and nv.from_state_dict(state).table == state.table
+
+
+@pytest.mark.parametrize("wrong", [3, "abc", None, nv.constant(1.0), [nv.constant(1.0)], [3], nv.variable(())])
+def test_what_is_no_model_is_refused(wrong):
+    """T270: with what would be one."""
+    with pytest.raises(WrongKind) as caught:
+        nv.make_state_dict(wrong)
+    assert caught.value.expected and caught.value.help
+
+
+def test_what_is_no_state_is_refused():
+    """T274: a mapping of arrays is made into one first."""
+    with pytest.raises(WrongKind, match="no state dict"):
+        nv.load_from_state_dict([], {})
+    with pytest.raises(WrongKind, match="mapping"):
+        nv.from_state_dict([1])
+    with pytest.raises(WrongKind):
+        nv.from_state_dict({"param:a.0.b": "text"})
+
+
+# -- loading ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [nv.float32, nv.bfloat16, nv.float64])
+def test_loading_resumes_training_to_the_bit(dtype):
+    """T275: in another model, on another transformer, with optimisers in wrappers."""
+    def optimizer():
+        rate = nv.optim.warm_up(nv.optim.cosine(0.1, steps=20), steps=3)
+        return nv.optim.MovingAverage(nv.optim.Accumulated(nv.optim.AdamW(rate), calls=2), decay=0.9)
+
+    with nv.transformers.make_transformer() as first, nv.transformers.make_transformer() as second:
+        network, other = Network(dtype), Network(dtype)
+        step = trained(network, first, optimizer(), 5, dtype)
+        resumed = trained(other, second, optimizer(), 1, dtype)
+        state = nv.make_state_dict(network, optimizers=True, transformer=first)
+        assert not nv.load_from_state_dict(other, state, second)
+        for number in range(4):
+            batch = np.full((2, 4), 0.3 * number)
+            assert step(batch)[0].tobytes() == resumed(batch)[0].tobytes()
+        assert bits(first, network.state_names()) == bits(second, other.state_names())
+
+
+def test_the_type_in_a_key_does_not_matter(transformer):
+    """T276: so that files go from one device to another."""
+    layer = LinearLayer()
+    trained(layer, transformer, nv.optim.Adam())
+    table = nv.make_state_dict(layer, optimizers=True, transformer=transformer).table
+    moved = nv.from_state_dict({key.replace(".cputensor.", ".mytensor."): array + 1 for key, array in table.items()})
+    assert not nv.load_from_state_dict(layer, moved, transformer)
+    assert transformer.get(layer.fields["bias"]).tolist() == (table["param:linearlayer.0.bias"] + 1).tolist()
+
+
+def test_what_could_not_be_loaded_is_named(transformer):
+    """T277: the rest is loaded, at one moment."""
+    network = Network()
+    table = dict(nv.make_state_dict(network, transformer=transformer).table)
+    table["param:linearlayer.0.bias"] = np.zeros(4, np.float32)
+    table["param:linearlayer.1.weights"] = np.zeros((5, 3))
+    table["param:embedding.0.weights"] = np.zeros(3, np.float32)
+    table["optimizer:linearlayer.0.bias.adam.int.n"] = np.int64(3)
+    del table["param:linearlayer.0.weights"]
+    table["param:linearlayer.1.bias"] = np.full(3, 7, np.float32)
+    failed = nv.load_from_state_dict(network, nv.from_state_dict(table), transformer)
+    assert failed and failed.missing == ("param:linearlayer.0.weights",)
+    assert failed.unexpected == ("param:embedding.0.weights", "optimizer:linearlayer.0.bias.adam.int.n")
+    assert failed.mismatched == {"param:linearlayer.0.bias": "f32[4], where f32[5] is expected",
+                                 "param:linearlayer.1.weights": "f64[5, 3], where f32[5, 3] is expected"}
+    assert transformer.get(network.fields["second"].fields["bias"]).tolist() == [7.0] * 3
+
+
+def test_a_number_that_several_share_has_one_value(transformer):
+    """T277: a state that gives it two is refused for it."""
+    layer = LinearLayer()
+    trained(layer, transformer, nv.optim.SGD(0.5))
+    table = dict(nv.make_state_dict(layer, optimizers=True, transformer=transformer).table)
+    table["optimizer:linearlayer.0.bias.sgd.float.lr"] = np.array(0.25)
+    failed = nv.load_from_state_dict(layer, nv.from_state_dict(table), transformer)
+    assert list(failed.mismatched) == ["optimizer:linearlayer.0.bias.sgd.float.lr"]
+
+
+def test_values_are_of_one_moment_and_of_their_own(transformer):
+    """T274: later steps do not change a state that was made."""
+    layer = LinearLayer()
+    step = trained(layer, transformer, nv.optim.SGD(0.1))
+    state = nv.make_state_dict(layer, transformer=transformer)
+    before = {key: array.copy() for key, array in state.table.items()}
+    step(np.ones((2, 4)))
+    assert all([(state.table[key] == before[key]).all() for key in before])
+
+
+def test_restoring_is_of_all_or_of_none(transformer):
+    """T277: a value of another kind changes nothing."""
+    v, w = nv.variable((2,)), nv.variable((3,))
+    for wrong in (np.zeros(4, np.float32), np.zeros(3)):
+        with pytest.raises(ValueError, match="another kind"):
+            transformer.restore({v.variable: np.ones(2, np.float32), w.variable: wrong})
+    assert transformer.get(v).tolist() == [0.0, 0.0]
