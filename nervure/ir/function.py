@@ -12,7 +12,7 @@ its border.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from nervure.errors import InternalError, InvalidArgument, WrongKind, did_you_mean
@@ -106,6 +106,18 @@ class Function(Identity, Frozen):
         read = [op.variable for op in self.operations if type(op) is ReadVariable]
         return tuple(dict.fromkeys([*read, *[variable for variable, _ in self.updates]]))
 
+    def dimensions(self) -> Iterator[DimLike]:
+        """The dimensions of all values, attributes and assumptions."""
+        for op in self.operations:
+            for value in op.outputs:
+                yield from value._type.shape
+            for name, declared in type(op).fields.items():
+                attribute = getattr(op, name)
+                if attribute is not None:
+                    yield from declared.kind.dimensions(attribute)
+        for assumption in self.assumptions:
+            yield from (assumption.left, assumption.right)
+
     @property
     def roots(self) -> tuple[Value, ...]:
         """The values that must be computed: results, then updates, then what effects read."""
@@ -124,7 +136,7 @@ class Function(Identity, Frozen):
         get = table.get
         results = [get(value, value) for value in self.results]
         updates = [(variable, get(value, value)) for variable, value in self.updates]
-        effects = [_moved(op, table) for op in self.effects]
+        effects = [moved(op, table) for op in self.effects]
         return Function(results, self.parameters, updates, effects, self.assumptions, self.name)
 
     def __call__(self, *operands: Operand) -> tuple[Value, ...]:
@@ -225,7 +237,7 @@ def _parameter(entry: object) -> Parameter:
     return op
 
 
-def _moved(op: Op, table: Mapping[Value, Value]) -> Op:
+def moved(op: Op, table: Mapping[Value, Value]) -> Op:
     """The op that stands for an effect after a rewrite: found through its output, or by rebuilding it."""
     if not op.outputs or op.outputs[0] not in table:
         return op.with_operands([table.get(value, value) for value in op.operands])

@@ -14,7 +14,7 @@ every dimension, bound and assumption is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ class Binder:
                                   help="one list or tuple stands for all arguments; a list that is itself an "
                                        "argument goes inside another")
         arrays = [value if type(value) is np.ndarray and value.dtype == wanted and value.shape == shape
-                  else self._checked(number, value) for number, (value, (_, wanted, shape))
+                  else self.read(number, value) for number, (value, (_, wanted, shape))
                   in enumerate(zip(arguments, self._parameters, strict=True))]
         bindings = self._solved(arrays) if self._places else {}
         if self.bounds:
@@ -92,15 +92,17 @@ class Binder:
         return ", ".join([f"{self.name(number)}: {op.value.type}"
                           for number, op in enumerate(self._function.parameters)])
 
-    def _checked(self, number: int, value: object) -> np.ndarray:
+    def read(self, number: int, value: object) -> np.ndarray:
         """One argument converted; its rank and its fixed lengths are right."""
         dtype, _, shape = self._parameters[number]
         array = as_array(value, dtype, self._function.name, self.name(number))
-        wrong = len(array.shape) != len(shape) or any(
-            [not isinstance(length, Dim) and length != got for length, got in zip(shape, array.shape)])
-        if wrong:
-            raise self._mismatch("the argument has another shape than its parameter", number, array,
-                                 "the axes of an argument come in the order of its parameter's")
+        order = "the axes of an argument come in the order of its parameter's"
+        if len(array.shape) != len(shape):
+            raise self._mismatch("the argument has another rank than its parameter", number, array, order)
+        for axis, (length, got) in enumerate(zip(shape, array.shape, strict=True)):
+            if not isinstance(length, Dim) and length != got:
+                raise self._mismatch(f"axis {axis} of the argument has another length than its parameter's", number,
+                                     array, order)
         return array
 
     def _mismatch(self, message: str, number: int, array: np.ndarray, help: str | None = None) -> ShapeMismatch:
@@ -187,23 +189,10 @@ def _equations(places: Sequence[Place]) -> list[Equation]:
 def _declared(function: Function) -> dict[str, tuple[int, int | None]]:
     """The symbols of a function, each with the tightest bounds that any of its dimensions knows."""
     known: dict[str, DimLike] = {}
-    for x in {id(x): x for x in _dims(function) if isinstance(x, Dim)}.values():
+    for x in {id(x): x for x in function.dimensions() if isinstance(x, Dim)}.values():
         for symbol in declared_symbols(x):
             name = str(symbol)
             if name not in index_symbols(symbol):
                 known[name] = known.get(name, symbol) + symbol - symbol
     found = {name: bounds(symbol) for name, symbol in known.items()}
     return {name: (max(low or 0, 0), high) for name, (low, high) in found.items()}
-
-
-def _dims(function: Function) -> Iterator[DimLike]:
-    """The dimensions of all values, attributes and assumptions."""
-    for op in function.operations:
-        for value in op.outputs:
-            yield from value._type.shape
-        for name, field in type(op).fields.items():
-            value = getattr(op, name)
-            if value is not None:
-                yield from field.kind.dimensions(value)
-    for assumption in function.assumptions:
-        yield from (assumption.left, assumption.right)
