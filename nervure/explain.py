@@ -26,7 +26,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
 from nervure.jit import Jitted
 from nervure.transformers.base import Executable
-from nervure.transformers.report import CompilationReport, Count, Limits, Line, Place, Step
+from nervure.transformers.report import CompilationReport, Count, Limits, Line, Place, Step, table
 
 _FLOAT32 = 4
 
@@ -202,7 +202,7 @@ def _text(found: Explanation) -> str:
 def _head(found: Explanation) -> str:
     report = found.report
     bindings = "".join([f", {name}={number}" for name, number in report.bindings])
-    seconds = "" if found.seconds is None else f"; {_time(found.seconds)}"
+    seconds = "" if found.seconds is None else f"; {time_text(found.seconds)}"
     return f"{report.name} on {report.transformer}{bindings}: {found.counts}{seconds}"
 
 
@@ -214,11 +214,11 @@ def _step(found: Explanation, step: Step) -> str:
     if rates := _rates(found, step):
         parts.append(f"  {rates}")
     if step.kind != "op" or step.ops[0].line is not None:
-        parts.append(_table([_line(line) for line in step.ops], "  "))
+        parts.append(table([_line(line) for line in step.ops], "  "))
     parts.extend([f"  {note}" for note in step.notes])
     parts.extend([f"  {line.op} is not with its operand: {line.apart}" for line in step.ops if line.apart])
     places = [*[("reads", place) for place in step.reads], *[("writes", place) for place in step.writes]]
-    parts.append(_table([(verb, *_place(place)) for verb, place in places], "  "))
+    parts.append(table([(verb, *_place(place)) for verb, place in places], "  "))
     for place in step.writes:
         parts.extend([f"  {place.name} is stored: {reason}" for reason in place.reasons if reason != place.name])
     return "\n".join([part for part in parts if part])
@@ -238,8 +238,9 @@ def _rates(found: Explanation, step: Step) -> str:
     """Bytes, operations and time of a step, as far as they are known."""
     rates, parts = found.rates(step), []
     if step.seconds is not None:
-        estimated = "" if step.estimated_seconds is None else f", estimated {_time(step.estimated_seconds)} on one core"
-        parts.append(f"{_time(step.seconds)}{estimated}")
+        estimated = "" if step.estimated_seconds is None else \
+            f", estimated {time_text(step.estimated_seconds)} on one core"
+        parts.append(f"{time_text(step.seconds)}{estimated}")
     parts.append(_reached(step.bytes, "byte", rates.bytes_per_second, "GB/s", rates.share_of_bytes))
     parts.append(_reached(step.operations, "operation", rates.operations_per_second, "GFLOP/s",
                           rates.share_of_operations))
@@ -264,7 +265,7 @@ def _memory(report: CompilationReport) -> str:
              f"steps {entry.first} to {entry.last}", "" if entry.offset is None else f"at {entry.offset:,}")
             for entry in report.temporaries]
     if rows:
-        parts.append(_table(rows, "  "))
+        parts.append(table(rows, "  "))
         together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
         parts.append(f"  {_amount(report.apart_bytes)} bytes if each had its own{together}")
     parts.extend([f"  {name} is updated in place" for name in report.in_place])
@@ -274,13 +275,6 @@ def _memory(report: CompilationReport) -> str:
 
 
 # -- words ---------------------------------------------------------------------------------------------------
-
-
-def _table(rows: Sequence[tuple[str, ...]], indent: str) -> str:
-    """Rows in columns as wide as they need."""
-    widths = [max([len(cell) for cell in column]) for column in zip(*rows, strict=True)]
-    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
-    return "\n".join([(indent + "  ".join(cells)).rstrip() for cells in padded])
 
 
 def _near(file: str) -> str:
@@ -297,11 +291,16 @@ def _giga(rate: float) -> str:
     return f"{rate * 1e-9:.3g}"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
+    """A time to three digits.
+
+    >>> time_text(0.0000123)
+    '12.3 us'
+    """
     for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
 
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "time_text"]

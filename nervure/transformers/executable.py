@@ -41,6 +41,7 @@ from nervure.types.description import BasicTensorDescription
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
+    from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.report import CompilationReport, Times
 
 _Answer = TypeVar("_Answer")
@@ -124,6 +125,15 @@ class Executable(Identity, ABC):
         count = len(self.function.results)
         store_together(updated, values[count:])
         return values[:count]
+
+    # -- what it takes -----------------------------------------------------------------------------------------
+
+    def memory(self, bindings: Bindings | None = None) -> CallMemory:
+        """The memory that a call takes for results, new values and what it computes on the way; for some values of
+        the symbols, or in symbols. What threads need for themselves is not counted.
+        """
+        from nervure.transformers.call_memory import stored_values  # loaded for people alone
+        return stored_values(self.function, bindings)
 
     # -- what it is made of, for explanations ------------------------------------------------------------------
 

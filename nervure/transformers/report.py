@@ -15,7 +15,7 @@ have values, else expressions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -209,3 +209,17 @@ def total(places: Sequence[Place | Temporary]) -> int | None:
     """The bytes of several places; None where one is not known."""
     known = [place.bytes for place in places if isinstance(place.bytes, int)]
     return sum(known) if len(known) == len(places) else None
+
+
+def table(rows: Sequence[tuple[str, ...]], indent: str = "", right: Collection[int] = ()) -> str:
+    """Rows in columns as wide as they need, those with numbers in ``right`` at their right edge; no line ends with a
+    space.
+
+    >>> print(table([("name", "bytes"), ("w", "12")], right=[1]))
+    name  bytes
+    w        12
+    """
+    widths = [max([len(cell) for cell in column]) for column in zip(*rows, strict=True)]
+    padded = [[cell.rjust(width) if at in right else cell.ljust(width)
+               for at, (cell, width) in enumerate(zip(row, widths, strict=True))] for row in rows]
+    return "\n".join([(indent + "  ".join(cells)).rstrip() for cells in padded])

@@ -31,6 +31,7 @@ from nervure.types.dim import (
     simplify,
     substitute,
     symbols,
+    terms,
 )
 
 # A and B are at least 0 as N and M are; P and Q at least 1; Z is any integer; F goes from 0 to 3.
@@ -529,3 +530,9 @@ def test_every_error_is_ours() -> None:
     with pytest.raises(NervureError) as caught:
         dim("two words")
     assert caught.value.op == "dim" and caught.value.location.file == __file__
+
+
+def test_terms_are_coefficients_and_what_they_multiply():
+    n, m = dim("n"), dim("m")
+    assert terms(3 * n * m - n + 7) == [(3, m * n), (-1, n), (7, 1)]
+    assert terms(0) == [] and terms(5) == [(5, 1)] and terms(n // 2 * 4) == [(4, n // 2)]

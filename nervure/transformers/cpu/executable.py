@@ -17,13 +17,16 @@ import numpy as np
 from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
+from nervure.memory.arena import LINE
 from nervure.transformers.base import Executable
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
 from nervure.transformers.memory_estimate import check_fits
 
 if TYPE_CHECKING:
+    from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
     from nervure.transformers.report import CompilationReport, Times
@@ -117,6 +120,22 @@ class CpuExecutable(Executable):
 
         _, bindings = Binder(self.optimised).bind(arguments)
         return StepList(self.optimised, bindings).run(arguments, states)
+
+    def memory(self, bindings: Bindings | None = None) -> CallMemory:
+        from nervure.transformers.call_memory import CallMemory, total
+
+        compiled = self._loaded.compiled
+        kept = set(compiled.packs.values()) if self._panels is None else set(self._panels)
+        in_place = {} if bindings is None else self._loaded.in_place(bindings)
+        made = [compiled.storages[number] for number in {*compiled.roots}.difference(in_place)]
+        temporary = [compiled.storages[number] for number in compiled.lives if number not in kept]
+        tensors = len(made) + len(temporary)
+        if bindings is not None:
+            returned = sum([byte_size(storage, bindings) for storage in made])
+            return CallMemory(tensors, returned + compiled.arena(bindings, kept)[1])
+        rounded = len(temporary) * (LINE - 1)
+        size = total([storage.size * storage.dtype.itemsize for storage in (*made, *temporary)])
+        return CallMemory(tensors, size + rounded, not (temporary or compiled.in_place))
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
         from nervure.transformers.cpu.inspect.report import report_of

@@ -40,6 +40,7 @@ from nervure.types.dim.queries import (
     simplify,
     substitute,
     symbols,
+    terms,
 )
 from nervure.types.dim.text import parse_declaration, parse_dim
 
@@ -67,4 +68,5 @@ __all__ = [
     "simplify",
     "substitute",
     "symbols",
+    "terms",
 ]

@@ -167,6 +167,21 @@ def affine(x: DimLike, names: Iterable[str]) -> tuple[dict[str, DimLike], DimLik
     return {name: made(coefficients[name], x._declared) for name in wanted}, made(rest, x._declared)
 
 
+def terms(x: DimLike) -> list[tuple[int, DimLike]]:
+    """(coefficient, factor) with x == the sum of their products, in the order of x's text; a number has the factor 1.
+
+    >>> from nervure.types.dim import dim
+    >>> n = dim("N")
+    >>> terms(2 * n * n - 3 * n + 1), terms(0)
+    ([(2, N**2), (-3, N), (1, 1)], [])
+    """
+    if not isinstance(x, Dim):
+        return [(x, 1)] if x else []
+    found = x._polynomial.terms
+    return [(found[monomial], made(Polynomial({monomial: 1}), x._declared))
+            for monomial in sorted(found, key=lambda monomial: (-len(monomial), monomial))]
+
+
 class Factor(NamedTuple):
     """A domain index (with its name), or an operation on dimensions."""
 

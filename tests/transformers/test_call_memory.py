@@ -1,0 +1,57 @@
+"""The memory of a call, in symbols and in numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+import nervure as nv
+from nervure.transformers.call_memory import CallMemory, megabytes
+from nervure.types.dim import evaluate
+
+N, M = nv.dim("n", min=1), nv.dim("m", min=1)
+
+
+@pytest.mark.parametrize("size, text", [
+    (0, "0"), (1, "1.0e-6"), (40, "4.0e-5"), (1234, "1.234e-3"), (9_999, "9.999e-3"), (10_000, "0.01"),
+    (123_400, "0.1234"), (1_000_000, "1.0"), (12_345_678, "12.345678"), (40 * N, "n * 4.0e-5"),
+    (40 * N * M + 12 * N + 64, "m*n * 4.0e-5 + n * 1.2e-5 + 6.4e-5"), (40 * N - 40, "n * 4.0e-5 - 4.0e-5"),
+    (4 * (N // 2), "(n//2) * 4.0e-6")])
+def test_bytes_are_shown_in_millions_with_every_digit(size, text):
+    """T135."""
+    assert megabytes(size) == text
+
+
+def test_the_words_say_whether_it_is_a_bound():
+    """T136."""
+    assert str(CallMemory(2, 80)) == "2 tensors, 8.0e-5 MB"
+    assert str(CallMemory(1, 80 * N, is_exact=False)) == "1 tensor, at most n * 8.0e-5 MB"
+
+
+def chain(length):
+    x = nv.Parameter(nv.float32, (N, 8))
+    y = x
+    for _ in range(length):
+        y = nv.ops.MatMul(nv.ops.Exp(y), nv.ops.Permute(nv.ops.Exp(y), (1, 0)))
+        y = nv.ops.MatMul(y, nv.ops.Exp(x))
+    return nv.Function([y, nv.ops.Exp(x)], [x])
+
+
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_what_is_reckoned_in_symbols_is_never_less(name):
+    """T136."""
+    with nv.transformers.make_transformer(name) as transformer:
+        executable = transformer.build(chain(2))
+        bound = executable.memory()
+        for size in (1, 3, 16, 100):
+            exact = executable.memory({"n": size})
+            assert 2 * 32 * size <= exact.bytes <= evaluate(bound.bytes, {"n": size})
+            assert exact.is_exact and not bound.is_exact and exact.tensors == bound.tensors
+
+
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_results_alone_are_exact(name):
+    """T136."""
+    x = nv.Parameter(nv.float32, (N, 8))
+    with nv.transformers.make_transformer(name) as transformer:
+        executable = transformer.build(nv.Function([nv.ops.Exp(x), nv.ops.Sin(x)], [x]))
+        assert executable.memory() == (2, 64 * N, True) and executable.memory({"n": 5}) == (2, 320, True)
