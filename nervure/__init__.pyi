@@ -26,6 +26,10 @@ from nervure import tools as tools
 from nervure import transformers as transformers
 from nervure import types as types
 from nervure.autodiff.derivative import deriv as deriv
+from nervure.build import CompiledComposite as CompiledComposite
+from nervure.build import build as build
+from nervure.build import forward as forward
+from nervure.build import train_step as train_step
 from nervure.computation import Computation as Computation
 from nervure.computation import computation as computation
 from nervure.computation import evaluate as evaluate

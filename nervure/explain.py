@@ -165,7 +165,7 @@ class Explanation:
         rows = [(str(step.number), step.kind, step.name, ", ".join([line.op for line in step.ops]),
                  "" if step.bytes is None else f"{step.bytes:,}",
                  "" if step.operations is None else f"{step.operations:,}",
-                 "" if step.seconds is None else _time(step.seconds)) for step in self.steps]
+                 "" if step.seconds is None else time_text(step.seconds)) for step in self.steps]
         return notebook.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, _head(self))
 
     @property

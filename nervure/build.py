@@ -1,0 +1,476 @@
+"""Models: what leads to a tensor, compiled as a forward and a backward part that are called in turns.
+
+>>> import numpy as np
+>>> import nervure as nv
+>>> x, w = nv.placeholder("N=n, F=2").named("x"), nv.variable("F=2", 3.0).named("w")
+>>> model = build(nv.sum(x * w, out_axes=()), inputs=("x",))
+>>> model.forward(np.ones((4, 2), np.float32)).item()
+24.0
+>>> model.backward()
+>>> model.gradients[0].tolist()
+[4.0, 4.0]
+
+The forward part gives the result and the residuals, which the model keeps until the next forward; the backward part
+turns them into the gradients beside the parameters. Neither is compiled again for other sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from nervure import transformers
+from nervure.autodiff.derivative import deriv
+from nervure.computation import build_function, placeholders_below
+from nervure.elsewhere import explain_keywords
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.front.argument_parsing import members, shown
+from nervure.front.creation import AssignableTensorOp, as_tensor, persistent_tensor, variables_below
+from nervure.front.effects import Effect
+from nervure.front.record import record_of
+from nervure.front.reductions import sum as sum_of
+from nervure.front.tensor import Operand, Tensor
+from nervure.ir.function import Function
+from nervure.ir.identity import Identity
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.printer import print_function
+from nervure.ops.arithmetic import Add
+from nervure.passes.cut import Cut, cut
+from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.binding import Binder, Bindings
+from nervure.transformers.report import table
+from nervure.types.dim import evaluate
+
+MODES = ("default", "fast", "fastest")
+"""How much is compiled before the first call: both backward parts, the one that replaces gradients, or none."""
+
+
+class Optimizer(Protocol):
+    """What ``step`` takes: called with a loss, it gives the effect that updates variables."""
+
+    def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect: ...
+
+
+def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
+    """The persistent tensor that holds the gradient of a parameter, zeros at first.
+
+    >>> w = nv.variable("F=2")
+    >>> gradient_of(w).tolist(), gradient_of(w) is gradient_of(w)
+    ([0.0, 0.0], True)
+    """
+    record = record_of(parameter)
+    if record.gradient is None:
+        axes = parameter.axes if parameter.is_named else parameter.shape
+        name = f"{parameter.name or 'variable'}_gradient"
+        record.gradient = persistent_tensor(axes, dtype=parameter.dtype).named(name)
+    return record.gradient
+
+
+class _Forward(NamedTuple):
+    """What a backward needs of the forward before it: arguments, and the versions of the variables it reads."""
+
+    arguments: list[np.ndarray]
+    versions: list[int]
+
+
+class _Backward:
+    """The backward part of a model: gradients that replace those before, or are added to them."""
+
+    def __init__(self, parts: Cut, parameters: Sequence[AssignableTensorOp], transformer: Transformer) -> None:
+        self.parts, self.parameters, self._transformer = parts, tuple(parameters), transformer
+        self._cells = transformer.cells.of(parts.backward.variables)
+        self._compiled: dict[bool, Executable] = {}
+
+    def executable(self, accumulate: bool) -> Executable:
+        """The part as it is called, compiled at its first use."""
+        if accumulate not in self._compiled:
+            self._compiled[accumulate] = self._transformer.build(self.function(accumulate))
+        return self._compiled[accumulate]
+
+    def function(self, accumulate: bool) -> Function:
+        """The part as a Function that updates gradients."""
+        own = self.parts.backward
+        updates = []
+        for parameter, value in zip(self.parameters, own.results, strict=True):
+            variable = gradient_of(parameter).variable
+            assert variable is not None
+            updates.append((variable, Add(ReadVariable(variable), value).output if accumulate else value))
+        return Function([], own.parameters, updates, own.effects, own.assumptions, own.name)
+
+    def versions(self) -> list[int]:
+        """The versions of the variables that it reads beside the gradients."""
+        return [cell.version for cell in self._cells]
+
+    def check(self, forward: _Forward) -> None:
+        """InvalidArgument naming a variable that was written since that forward."""
+        for cell, version in zip(self._cells, forward.versions, strict=True):
+            if cell.version != version:
+                raise InvalidArgument("a variable that the gradients need was written after forward", op="backward",
+                                      operand=cell.name, got="another value", expected="the value that forward read",
+                                      help="call forward again; model.step(optimizer) does both and updates at once")
+
+
+class CompiledComposite(Identity):
+    """What ``nv.build`` gives. ``parameters`` are the trainable variables below the result, ``inputs`` what it is
+    computed from, by name. It holds the last forward, so it serves one thread at a time.
+
+    >>> x = nv.placeholder("N=n, F=10").named("x")
+    >>> model = nv.build(x + x, inputs=("x",), construct_backward=False)
+    >>> print(repr(model))
+    <CompiledComposite on cpu
+        forward:     forward(model, x) -> f32[N=n, F=10]
+        backward:    none
+        memory pool: 1 tensor, n * 4.0e-5 MB
+        inputs:
+            x -> (n, 10)
+    >
+    """
+
+    def __init__(self, out: Tensor, inputs: Mapping[str, AssignableTensorOp], positional: int,
+                 transformer: Transformer, forward: Function, backward: _Backward | None) -> None:
+        self.out, self.inputs, self.transformer = out, dict(inputs), transformer
+        self.parameters = tuple(variables_below(out))
+        self._names, self._positional = list(inputs), positional
+        self._binder = Binder(forward)
+        self._forward = transformer.build(forward)
+        self._backward = backward
+        self._values: dict[str, np.ndarray] = {}
+        self._last: _Forward | None = None
+        self._bindings: Bindings | None = None
+        self._steps: list[tuple[Optimizer, Executable]] = []
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def forward(self, *arguments: object) -> np.ndarray:
+        """The result, an array of the caller's own, from the inputs that ``build`` was told in their order; without
+        arguments, and for all other inputs, from what ``set_input`` has set.
+
+        InvalidArgument for a wrong number of arguments or an input without a value; ShapeMismatch for a wrong rank,
+        length, or one symbol with two values.
+
+        >>> x = nv.placeholder("N=n").named("x")
+        >>> model = nv.build(x * 2, inputs=("x",))
+        >>> model.forward([1, 2, 3]).tolist(), model.forward([4]).tolist()
+        ([2.0, 4.0, 6.0], [8.0])
+        """
+        arrays, bindings = self._binder.bind(self._values_of(arguments))
+        self._bindings = bindings
+        if self._backward is None:
+            return self._forward(arrays)[0]
+        versions = self._backward.versions()
+        result, *residuals = self._forward(arrays)
+        taken = [_kept(arguments, number, arrays[number]) for number in self._backward.parts.arguments]
+        self._last = _Forward([*residuals, *taken], versions)
+        return result
+
+    def backward(self, accumulate: bool = False) -> None:
+        """The gradients of the sum of the result with respect to all parameters, from the last forward; they replace
+        those before, or are added to them.
+
+        Nothing happens where there are no parameters. InvalidArgument without a forward, or if a variable that the
+        gradients need was written since.
+
+        >>> w = nv.variable((2,), [1.0, 2.0])
+        >>> model = nv.build(w * w)
+        >>> model.forward().tolist()
+        [1.0, 4.0]
+        >>> model.backward()
+        >>> model.backward(accumulate=True)
+        >>> model.gradients[0].tolist()
+        [4.0, 8.0]
+        """
+        if self._backward is None:
+            if self.parameters:
+                raise self._without_backward()
+            return
+        if self._last is None:
+            raise InvalidArgument("there was no forward", op="backward", got="a model that was not called",
+                                  expected="a forward before it", help="call model.forward(...) first")
+        self._backward.check(self._last)
+        self._backward.executable(bool(accumulate))(self._last.arguments)
+
+    def step(self, optimizer: Optimizer, *arguments: object) -> np.ndarray:
+        """One step of training in one call: the result, from arguments as ``forward`` takes them; and ``optimizer``
+        updates the parameters by the gradients of its sum. ``grad`` is left as it is.
+
+        >>> x, w = nv.placeholder("N=n").named("x"), nv.variable((), 3.0)
+        >>> model, adam = nv.build(nv.sum(x * w, out_axes=()), inputs=("x",)), nv.optim.Adam(0.5)
+        >>> model.step(adam, [1, 2]).item(), round(model.step(adam, [1, 2, 3]).item(), 3)
+        (9.0, 15.0)
+        """
+        values = self._values_of(arguments)
+        return self.compiled_step(optimizer)(values)[0]
+
+    def compiled_step(self, optimizer: Optimizer) -> Executable:
+        """What ``step`` calls: forward, backward and update as one executable, compiled once for each optimiser."""
+        for known, executable in self._steps:
+            if known is optimizer:
+                return executable
+        function = build_function([self.out, self._update(optimizer)], list(self.inputs.values()), name="step")
+        executable = self.transformer.build(function)
+        self._steps.append((optimizer, executable))
+        return executable
+
+    def _update(self, optimizer: Optimizer) -> Effect:
+        """The effect of an optimiser on all parameters."""
+        if not self.parameters or not self.out.dtype.is_float:
+            raise InvalidArgument("there is nothing to train", op="step", got=repr(self.out),
+                                  expected="a result with real values that follows from variables",
+                                  help="nv.variable makes what is trained")
+        if not callable(optimizer):
+            raise WrongKind("this is no optimiser", op="step", operand="optimizer", got=shown(optimizer),
+                            expected="what gives an effect when it is called with a loss",
+                            help="nv.optim.Adam(1e-3) makes one")
+        loss = self.out if self.out.ndim == 0 else sum_of(self.out, out_axes=())
+        effect = optimizer(loss, variables=self.parameters)
+        if not isinstance(effect, Effect):
+            raise WrongKind("the optimiser gives no effect", op="step", operand="optimizer", got=shown(effect),
+                            expected="an effect, such as nv.doall([...]) of assignments",
+                            help="nv.optim.Adam(1e-3) is one that does")
+        return effect
+
+    def _without_backward(self) -> InvalidArgument:
+        if not self.out.dtype.is_float:
+            return InvalidArgument("only real results have gradients", op="backward", got=str(self.out.type),
+                                   expected="a float element type", help="build the loss, not a choice made from it")
+        return InvalidArgument("the model was built without a backward part", op="backward",
+                               got="construct_backward=False", expected="a model with gradients",
+                               help="build it with construct_backward=True")
+
+    # -- inputs ------------------------------------------------------------------------------------------------
+
+    def set_input(self, name: str, value: object) -> None:
+        """Gives an input a value, a copy of what NumPy reads, until it is given another one.
+
+        InvalidArgument for an unknown name, ShapeMismatch for a wrong rank or length.
+
+        >>> x = nv.placeholder((2, 2)).named("x")
+        >>> model = nv.build(nv.sum(x))
+        >>> model.set_input("x", np.ones((2, 2)))
+        >>> model.forward().item()
+        4.0
+        """
+        number = self._number(name, "set_input")
+        array = self._binder.read(number, self.inputs[name].given(value, "set_input", name))
+        self._values[name] = np.array(array, order="C", copy=True)
+
+    def get_input(self, name: str) -> AssignableTensorOp:
+        """The input of this name. InvalidArgument if there is none.
+
+        >>> x = nv.placeholder("N=n").named("x")
+        >>> nv.build(x * 2).get_input("x") is x
+        True
+        """
+        self._number(name, "get_input")
+        return self.inputs[name]
+
+    def _number(self, name: str, op: str) -> int:
+        if not isinstance(name, str) or name not in self.inputs:
+            raise InvalidArgument(f"there is no input {name}", op=op, operand="name", got=shown(name),
+                                  expected=", ".join(self._names) or "no inputs",
+                                  help=did_you_mean(str(name), self._names, "print the model to see its inputs"))
+        return self._names.index(name)
+
+    def _values_of(self, arguments: Sequence[object]) -> list[object]:
+        """The values of all inputs in order."""
+        are_set = all([name in self._values for name in self._names[:self._positional]])
+        count = 0 if not arguments and are_set else self._positional
+        if len(arguments) != count:
+            expected = ", ".join(self._names[:self._positional])
+            raise InvalidArgument("wrong number of arguments", op="forward", got=len(arguments),
+                                  expected=f"{self._positional}: {expected}" if expected else "none",
+                                  help='build(out, inputs=("x", "y")) says which inputs are arguments, in their order; '
+                                       "model.set_input(name, value) sets any of them")
+        given = [value if type(value) is np.ndarray else self.inputs[name].given(value, "forward", name)
+                 for name, value in zip(self._names, arguments, strict=False)]
+        return [*given, *[self._set_value(name) for name in self._names[count:]]]
+
+    def _set_value(self, name: str) -> object:
+        if name not in self._values:
+            raise InvalidArgument(f"the input {name} has no value", op="forward", operand=name, got="no value",
+                                  expected=self.inputs[name]._described(),
+                                  help=f"model.set_input({name!r}, value) gives it one")
+        return self._values[name]
+
+    # -- what it is --------------------------------------------------------------------------------------------
+
+    @property
+    def ir(self) -> str:
+        """Forward and backward as a program for people to read, before the passes of their own."""
+        parts = [self._forward.function] if self._backward is None else \
+            [self._forward.function, self._backward.function(False)]
+        return "\n".join([print_function(part, elide=True) for part in parts])
+
+    @property
+    def executables(self) -> list[Executable]:
+        """Forward and, if there is one, backward; it is compiled by now."""
+        return [self._forward] if self._backward is None else [self._forward, self._backward.executable(False)]
+
+    @property
+    def gradients(self) -> tuple[AssignableTensorOp, ...]:
+        """The gradients of the parameters with real values, in their order: what ``backward`` writes."""
+        return tuple([gradient_of(entry) for entry in self.parameters if entry.dtype.is_float])
+
+    def summary(self) -> str:
+        """A table of the parameters, with their elements and bytes, and what a call takes.
+
+        >>> w = nv.variable("F=3").named("w")
+        >>> print(nv.build(nv.sum(w * w)).summary())
+        parameter  type      elements  bytes
+        w          f32[F=3]         3     12
+        together                    3     12
+        """
+        sizes = [(evaluate(entry.type.size, {}), evaluate(entry.type.nbytes, {})) for entry in self.parameters]
+        together = sum([elements for elements, _ in sizes]), sum([size for _, size in sizes])
+        names = [(entry.name or "unnamed", entry.type.describe(entry.axes.names if entry.is_named else None))
+                 for entry in self.parameters]
+        rows = [(*name, f"{elements:,}", f"{size:,}") for name, (elements, size) in
+                zip([*names, ("together", "")], [*sizes, together], strict=True)]
+        return table([("parameter", "type", "elements", "bytes"), *rows], right=(2, 3))
+
+    def __repr__(self) -> str:
+        result = self._forward.function.results[0]
+        taken = ", ".join(["model", *self._names[:self._positional]])
+        lines = [f"forward:     forward({taken}) -> {result.type.describe(result.labels)}",
+                 f"backward:    {self._signature_of_backward()}", f"memory pool: {self._memory()}", "inputs:",
+                 *[f"    {name} -> ({', '.join(map(str, place.shape))})" for name, place in self.inputs.items()]]
+        if not self.inputs:
+            lines[-1] = "inputs:      none"
+        return "\n    ".join([f"<CompiledComposite on {self.transformer.name}", *lines]) + "\n>"
+
+    def _signature_of_backward(self) -> str:
+        if self._backward is None:
+            return "none"
+        names = [entry.name or "a variable" for entry in self._backward.parameters]
+        return f"backward(model) -> gradients of {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
+
+    def _memory(self) -> str:
+        """What forward takes, in symbols, and for the sizes of the last call."""
+        text = str(self._forward.memory())
+        if not self._bindings:
+            return text
+        known = ", ".join([f"{name}={number}" for name, number in self._bindings.items()])
+        return f"{text} ({known}: {self._forward.memory(self._bindings)})"
+
+
+def _kept(arguments: Sequence[object], number: int, array: np.ndarray) -> np.ndarray:
+    """An argument as backward will need it: a copy if it is the caller's, who may write it."""
+    is_callers = number < len(arguments) and not isinstance(arguments[number], Tensor)
+    return np.array(array, order="C", copy=True) if is_callers else array
+
+
+# -- building ----------------------------------------------------------------------------------------------------
+
+
+def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None,
+          construct_backward: bool | None = None, compile_mode: str = "fastest", fuse_ops: bool = True,
+          transformer: Transformer | None = None) -> CompiledComposite:
+    """Compiles what leads to ``out``, a tensor of any shape, as something to call forward and backward.
+
+    ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; others are set by
+    ``set_input``. With ``construct_backward=False`` there is no backward part. ``compile_mode`` says how much is
+    compiled now rather than at its first use: "fastest" forward alone, "fast" backward too, "default" also backward
+    that accumulates; all numbers are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
+
+    >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
+    >>> model = nv.build(a * b, inputs=("A", "B"))
+    >>> model.forward(np.full((3, 3), 2.0), np.full((3, 3), 4.0)).tolist()
+    [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
+    """
+    own = as_tensor(out, "build")
+    if compile_mode not in MODES:
+        raise InvalidArgument("there is no such mode", op="build", operand="compile_mode", got=shown(compile_mode),
+                              expected=", ".join(MODES), help=did_you_mean(str(compile_mode), MODES, "leave it out"))
+    chosen = transformers.chosen(transformer)
+    known, positional = _ordered(_inputs_of(own), inputs)
+    places = list(known.values())
+    wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
+    is_forward_alone = not wanted or not own.dtype.is_float or construct_backward is False
+    if is_forward_alone:
+        forward, backward = build_function([own], places, name="forward"), None
+    else:
+        parts = _cut(own, places, wanted, chosen)
+        forward, backward = parts.forward, _Backward(parts, wanted, chosen)
+    model = CompiledComposite(own, known, positional, chosen, forward, backward)
+    for accumulate in (False, True)[:2 - MODES.index(compile_mode)]:
+        if backward is not None:
+            backward.executable(accumulate)
+    return model
+
+
+def _cut(out: Tensor, places: Sequence[AssignableTensorOp], wanted: Sequence[AssignableTensorOp],
+         transformer: Transformer) -> Cut:
+    """Result and derivatives as two functions. Passes come before: they find what both have in common."""
+    derivatives = deriv(out, wanted, None if out.ndim == 0 else 1.0)
+    whole = build_function([out, *derivatives], places, name="forward")
+    effects = len(build_function([out], places).effects) if whole.effects else 0
+    return cut(transformer.optimised(whole), 1, effects)
+
+
+def _inputs_of(out: Tensor) -> dict[str, AssignableTensorOp]:
+    """The inputs below a tensor, by name; those without a name are called by their numbers, from 1."""
+    found: dict[str, AssignableTensorOp] = {}
+    for position, place in enumerate(placeholders_below([out])):
+        name = place.name or str(position + 1)
+        if name in found:
+            raise InvalidArgument(f"two inputs are named {name}", op="build", operand="out", got=repr(place),
+                                  expected="a name for each", help='x.named("another") gives one of them another name')
+        found[name] = place
+    return found
+
+
+def _ordered(known: Mapping[str, AssignableTensorOp],
+             wanted: Iterable[str | AssignableTensorOp] | None) -> tuple[dict[str, AssignableTensorOp], int]:
+    """The inputs, first those that are arguments, and how many these are."""
+    given = () if wanted is None else (wanted,) if isinstance(wanted, (str, Tensor)) else wanted
+    listed = members(given, "build", "inputs", "a list of names")
+    names = [_name_of(entry, known) for entry in listed]
+    if len(set(names)) < len(names):
+        raise InvalidArgument("an input is listed twice", op="build", operand="inputs", got=", ".join(names),
+                              expected="each input once", help="leave out the second")
+    return {name: known[name] for name in dict.fromkeys([*names, *known])}, len(names)
+
+
+def _name_of(entry: object, known: Mapping[str, AssignableTensorOp]) -> str:
+    for name, place in known.items():
+        if place is entry or (isinstance(entry, str) and name == entry):
+            return name
+    name = entry if isinstance(entry, str) else shown(entry)
+    raise InvalidArgument(f"there is no input {name}", op="build", operand="inputs", got=shown(entry),
+                          expected=", ".join(known) or "no inputs, since out depends on none",
+                          help=did_you_mean(name, known, 'x.named("x") gives a placeholder its name'))
+
+
+def forward(model: CompiledComposite, *arguments: object) -> np.ndarray:
+    """``model.forward(*arguments)``.
+
+    >>> x = nv.placeholder("N=n").named("x")
+    >>> nv.forward(nv.build(x * 2, inputs=("x",)), [1, 2]).tolist()
+    [2.0, 4.0]
+    """
+    return _model(model, "forward").forward(*arguments)
+
+
+def train_step(model: CompiledComposite, optimizer: Optimizer) -> Callable[..., np.ndarray]:
+    """``model.step`` with this optimiser as a function of the arguments, compiled now.
+
+    >>> x, w = nv.placeholder("N=n").named("x"), nv.variable((), 3.0)
+    >>> step = nv.train_step(nv.build(nv.sum(x * w, out_axes=()), inputs=("x",)), nv.optim.Adam(0.5))
+    >>> step([1, 2]).item(), round(step([1, 2]).item(), 3), round(w.item(), 3)
+    (9.0, 7.5, 2.0)
+    """
+    _model(model, "train_step").compiled_step(optimizer)
+    return functools.partial(model.step, optimizer)
+
+
+def _model(model: object, op: str) -> CompiledComposite:
+    if not isinstance(model, CompiledComposite):
+        raise WrongKind("this is no model", op=op, operand="model", got=shown(model), expected="a CompiledComposite",
+                        help="nv.build(out) makes one")
+    return model
+
+
+explain_keywords(globals(), ["build", "forward", "train_step"])

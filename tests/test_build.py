@@ -1,0 +1,469 @@
+"""Models: forward and backward against derivatives taken at once, their inputs, their errors, and what they cost."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.transformers.cpu.compile import compiler
+from nervure.transformers.executable import Executable
+from nervure.types.dim import evaluate
+
+SIZES = (1, 2, 7, 64, 1000)
+
+
+class Descent:
+    """The smallest optimiser: a step against the gradient."""
+
+    def __init__(self, rate=0.1):
+        self.rate = rate
+
+    def update(self, parameter, gradient):
+        return nv.assign(parameter, parameter - self.rate * gradient)
+
+    def __call__(self, loss, variables=None):
+        gradients = nv.deriv(loss, variables)
+        return nv.doall([self.update(*pair) for pair in zip(variables, gradients, strict=True)])
+
+
+@pytest.fixture(params=["cpu", "interpreter"])
+def transformer(request):
+    with nv.transformers.make_transformer(request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def cpu():
+    with nv.transformers.make_transformer("cpu") as made:
+        yield made
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def network(features=6, hidden=5, classes=4):
+    """(loss, parameters) of two layers over a batch of any size."""
+    n = nv.dim("n", min=1)
+    x = nv.placeholder({"N": n, "F": features}).named("x")
+    labels = nv.placeholder({"N": n, "Y": classes}).named("labels")
+    first = nv.variable({"F": features, "H": hidden}, numbers(features, hidden)).named("first")
+    bias = nv.variable({"H": hidden}, numbers(hidden)).named("bias")
+    second = nv.variable({"H": hidden, "Y": classes}, numbers(hidden, classes)).named("second")
+    logits = nv.dot(nv.relu(nv.dot(x, first) + bias), second)
+    loss = -nv.sum(labels * nv.log_softmax(logits, "Y"), out_axes=())
+    return loss, [x, labels], [first, bias, second]
+
+
+def batch(size, features=6, classes=4):
+    labels = np.eye(classes, dtype=np.float32)[np.arange(size) % classes]
+    return numbers(size, features), labels
+
+
+def gradients(model):
+    return [model.transformer.get(entry) for entry in model.gradients]
+
+
+# -- forward and backward ------------------------------------------------------------------------------------------
+
+
+def test_both_parts_give_the_bits_of_one_computation(transformer):
+    """T125, T129."""
+    loss, inputs, parameters = network()
+    model = nv.build(loss, inputs=("x", "labels"), transformer=transformer)
+    whole = transformer.computation([loss, *nv.deriv(loss, parameters)], *inputs)
+    for size in (1, 3, 40):
+        value, *derivatives = whole(*batch(size))
+        assert model.forward(*batch(size)) == value
+        model.backward()
+        for left, right in zip(gradients(model), derivatives, strict=True):
+            np.testing.assert_array_equal(left, right)
+    assert model.parameters == tuple(parameters)
+
+
+def test_a_result_of_any_shape_is_seeded_with_ones(transformer):
+    """T125."""
+    x, w = nv.placeholder("N=n, F=3").named("x"), nv.variable("F=3", 2.0)
+    model = nv.build(nv.exp(x * w), inputs=("x",), transformer=transformer)
+    assert model.forward(np.zeros((4, 3))).shape == (4, 3)
+    model.forward(np.ones((4, 3)))
+    model.backward()
+    np.testing.assert_allclose(gradients(model)[0], np.full(3, 4 * np.exp(2.0)), rtol=1e-6)
+
+
+def test_gradients_are_replaced_or_added_to(transformer):
+    """T125."""
+    w = nv.variable((2,), [1.0, 2.0])
+    model = nv.build(w * w * w, transformer=transformer)
+    model.forward()
+    for accumulate, times in [(False, 1), (False, 1), (True, 2), (True, 3), (False, 1)]:
+        assert model.backward(accumulate=accumulate) is None
+        assert gradients(model)[0].tolist() == [3 * times, 12 * times]
+
+
+def test_models_that_share_a_parameter_share_its_gradient(cpu):
+    """T125."""
+    w = nv.variable((), 3.0)
+    square, double = [nv.build(out, transformer=cpu) for out in (w * w, w * 2)]
+    for model in (square, double):
+        model.forward()
+        model.backward(accumulate=True)
+    assert gradients(square)[0] == 8.0
+
+
+def test_backward_is_nothing_without_parameters():
+    """T126."""
+    model = nv.build(nv.add(1, 1))
+    assert model.forward() == 2.0 and model.parameters == () and model.backward() is None
+    assert nv.build(nv.placeholder("N=2")).backward(accumulate=True) is None
+
+
+def test_what_has_no_backward_says_so():
+    """T126."""
+    w = nv.variable((), 1.0)
+    alone = nv.build(w * w, construct_backward=False)
+    assert alone.forward() == 1.0 and alone.parameters == (w,)
+    with pytest.raises(InvalidArgument, match="built without a backward part"):
+        alone.backward()
+    whole = nv.build(nv.argmax(nv.variable((3,), [1.0, 5.0, 2.0])))
+    assert whole.forward() == 1
+    with pytest.raises(InvalidArgument, match="only real results have gradients"):
+        whole.backward()
+
+
+def test_backward_follows_forward():
+    """T127."""
+    x, w = nv.placeholder("N=n").named("x"), nv.variable((), 1.0).named("w")
+    model = nv.build(nv.exp(x * w), inputs=("x",))
+    with pytest.raises(InvalidArgument, match="there was no forward"):
+        model.backward()
+    model.forward(np.zeros(3))
+    model.forward(np.zeros(5))
+    model.backward()
+    assert gradients(model)[0] == 0.0
+    with pytest.raises(ShapeMismatch):
+        model.forward(np.zeros((2, 2)))
+    model.backward()
+
+
+def test_a_parameter_that_was_written_ends_the_forward(transformer):
+    """T127."""
+    w, b = nv.variable((), 2.0).named("w"), nv.variable((), 2.0).named("b")
+    model = nv.build(w * w + b, transformer=transformer)
+    model.forward()
+    transformer.set(b, 5.0)
+    model.backward()
+    transformer.set(w, 5.0)
+    with pytest.raises(InvalidArgument, match="was written after forward") as caught:
+        model.backward()
+    assert caught.value.operand == "w" and gradients(model)[0] == 4.0
+    model.forward()
+    model.backward()
+    assert gradients(model)[0] == 10.0
+
+
+def test_an_argument_may_be_written_after_forward(transformer):
+    """T128."""
+    x, w = nv.placeholder("N=n").named("x"), nv.variable((), 2.0)
+    model = nv.build(x * w, inputs=("x",), transformer=transformer)
+    array = np.ones(4, np.float32)
+    result = model.forward(array)
+    array[:] = result[:] = 100
+    model.backward()
+    assert gradients(model)[0] == 4.0
+
+
+def test_a_value_that_is_read_twice_stays_right(transformer):
+    """T128."""
+    a, b, c, d = [nv.variable((64,), numbers(64) + at) for at in range(4)]
+    product = a * b
+    model = nv.build((product * c) + (d + product), transformer=transformer)
+    p, q, r, s = [transformer.get(entry) for entry in (a, b, c, d)]
+    np.testing.assert_array_equal(model.forward(), p * q * r + (s + p * q))
+    model.backward()
+    for got, expected in zip(gradients(model), (q * r + q, p * r + p, p * q, np.ones(64)), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_assignments_happen_in_the_forward_part(transformer):
+    """T130."""
+    w, count = nv.variable((), 3.0), nv.persistent_tensor((), 1.0)
+    out = nv.sequential([nv.assign(count, count + 1), nv.value_of(count) * w * w])
+    model = nv.build(out, transformer=transformer)
+    assert model.forward() == 18.0
+    model.backward()
+    model.backward()
+    assert gradients(model)[0] == 12.0 and transformer.get(count) == 2.0
+
+
+def test_random_numbers_are_those_of_the_forward_part(transformer):
+    """T130."""
+    w = nv.variable((1000,), 1.0)
+    model = nv.build(nv.uniform((1000,)) * w, transformer=transformer)
+    for _ in range(2):
+        drawn = model.forward()
+        model.backward()
+        np.testing.assert_array_equal(gradients(model)[0], drawn)
+
+
+# -- inputs --------------------------------------------------------------------------------------------------------
+
+
+def test_inputs_come_in_the_order_that_was_asked_for():
+    """T121."""
+    a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
+    forth, back = nv.build(a - b, inputs=("A", "B")), nv.build(a - b, inputs=[b, "A"])
+    ones, twos = np.ones((3, 3)), np.full((3, 3), 2.0)
+    assert forth.forward(ones, twos)[0, 0] == -1 and back.forward(ones, twos)[0, 0] == 1
+    assert nv.forward(forth, ones, twos).tolist() == forth.forward(ones.tolist(), twos.tolist()).tolist()
+
+
+def test_a_tensor_is_taken_by_the_names_of_its_axes():
+    """T121."""
+    x = nv.placeholder("H=2, W=3").named("x")
+    model = nv.build(x * 1, inputs="x")
+    values = numbers(3, 2)
+    np.testing.assert_array_equal(model.forward(nv.constant(values, "W=3, H=2")), values.T)
+    np.testing.assert_array_equal(model.forward(nv.constant(values, "W=3, H=2") * 2), values.T * 2)
+
+
+def test_an_input_keeps_the_value_that_is_set(transformer):
+    """T122."""
+    x, y = nv.placeholder("N=n").named("x"), nv.placeholder("N=n").named("y")
+    model = nv.build(x - y, inputs=("x",), transformer=transformer)
+    values = np.ones(3)
+    model.set_input("y", values)
+    values[:] = 7
+    assert model.forward([5, 6, 7]).tolist() == [4, 5, 6]
+    model.set_input("x", [1, 2, 3])
+    assert model.forward().tolist() == [0, 1, 2] and model.forward([2, 2, 2]).tolist() == [1, 1, 1]
+    model.set_input("y", [1, 1])
+    assert model.forward([2, 2]).tolist() == [1, 1]
+    assert model.get_input("y") is y
+
+
+def test_five_errors_name_the_argument():
+    """T123."""
+    a, b = nv.placeholder("N=n, F=3").named("image"), nv.placeholder("N=n").named("mask")
+    model = nv.build(nv.sum(a, "F") * b, inputs=("image", "mask"))
+    good, mask = np.ones((4, 3)), np.ones(4)
+    cases = [(InvalidArgument, "wrong number of arguments", "image, mask", lambda: model.forward(good)),
+             (InvalidArgument, "there is no input imag", "image", lambda: model.set_input("imag", good)),
+             (ShapeMismatch, "another rank", "image", lambda: model.forward(np.ones(4), mask)),
+             (ShapeMismatch, "another length", "image", lambda: model.forward(np.ones((4, 2)), mask)),
+             (ShapeMismatch, "dimension 0 is not n", "mask", lambda: model.forward(good, np.ones(5)))]
+    for kind, text, name, call in cases:
+        with pytest.raises(kind, match=text) as caught:
+            call()
+        assert name in f"{caught.value.operand} {caught.value.expected} {caught.value.help}"
+    assert model.forward(good, mask).tolist() == [3, 3, 3, 3]
+
+
+def test_other_mistakes_with_inputs():
+    """T124."""
+    x = nv.placeholder("N=2").named("x")
+    model = nv.build(x * 2)
+    with pytest.raises(InvalidArgument, match="the input x has no value"):
+        model.forward()
+    with pytest.raises(InvalidArgument, match="wrong number"):
+        model.forward([1, 2])
+    with pytest.raises(ShapeMismatch):
+        model.set_input("x", np.ones(3))
+    with pytest.raises(InvalidArgument, match="there is no input y"):
+        model.get_input("y")
+    with pytest.raises(InvalidArgument, match="there is no input y"):
+        nv.build(x, inputs=("y",))
+    with pytest.raises(InvalidArgument, match="listed twice"):
+        nv.build(x, inputs=("x", x))
+    with pytest.raises(InvalidArgument, match="two inputs are named x"):
+        nv.build(x + nv.placeholder("N=2").named("x"))
+
+
+@pytest.mark.parametrize("out", [None, "x", object(), nv.fill(nv.variable((), 1.0), 2.0)])
+def test_only_tensors_and_numbers_are_built(out):
+    """T120."""
+    with pytest.raises(nv.NervureError):
+        nv.build(out)
+
+
+# -- steps ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_does_what_forward_backward_and_update_do(transformer):
+    """T131."""
+    (loss, _, _), (other, _, _) = network(), network()
+    apart = nv.build(loss, inputs=("x", "labels"), transformer=transformer)
+    model, descent = nv.build(other, inputs=("x", "labels"), transformer=transformer), Descent(0.01)
+    pairs = zip(apart.parameters, apart.gradients, strict=True)
+    update = transformer.computation([descent.update(*pair) for pair in pairs])
+    for size in (4, 9, 4):
+        expected = apart.forward(*batch(size))
+        apart.backward()
+        update()
+        assert model.step(descent, *batch(size)) == expected
+        for left, right in zip(model.parameters, apart.parameters, strict=True):
+            np.testing.assert_array_equal(transformer.get(left), transformer.get(right))
+    assert all([not gradient.any() for gradient in gradients(model)])
+
+
+def test_a_training_step_is_one_call(monkeypatch):
+    """T132."""
+    calls = []
+    with nv.transformers.make_transformer("interpreter") as made:
+        step = nv.train_step(nv.build(network()[0], inputs=("x", "labels"), transformer=made), nv.optim.Adam(0.01))
+        run = Executable._transact
+        monkeypatch.setattr(Executable, "_transact", lambda self, *parts: calls.append(self) or run(self, *parts))
+        losses = [step(*batch(8)).item() for _ in range(5)]
+    assert len(calls) == 5 and len(set(calls)) == 1 and losses == sorted(losses, reverse=True)
+
+
+def test_the_adam_of_a_step_is_that_of_a_computation(cpu):
+    """T131."""
+    (loss, inputs, parameters), (other, _, _) = network(), network()
+    by_hand = cpu.computation([loss, nv.optim.Adam(0.01)(loss)], *inputs)
+    model, adam = nv.build(other, inputs=("x", "labels"), transformer=cpu), nv.optim.Adam(0.01)
+    for _ in range(3):
+        assert by_hand(*batch(8))[0] == model.step(adam, *batch(8))
+    for left, right in zip(parameters, model.parameters, strict=True):
+        np.testing.assert_array_equal(cpu.get(left), cpu.get(right))
+
+
+def test_a_result_that_is_no_scalar_is_trained_by_its_sum(transformer):
+    """T131."""
+    w = nv.variable((3,), [1.0, 2.0, 3.0])
+    model = nv.build(w * w, transformer=transformer)
+    assert model.step(Descent(0.5)).tolist() == [1, 4, 9] and transformer.get(w).tolist() == [0, 0, 0]
+
+
+def test_a_step_needs_an_optimiser_and_something_to_train():
+    """T131."""
+    w = nv.variable((), 1.0)
+    with pytest.raises(InvalidArgument, match="nothing to train"):
+        nv.build(nv.add(1, 1)).step(Descent())
+    with pytest.raises(WrongKind, match="no optimiser"):
+        nv.build(w * w).step(None)
+    with pytest.raises(WrongKind, match="gives no effect"):
+        nv.train_step(nv.build(w * w), lambda loss, variables: loss)
+    for function in (nv.forward, lambda model: nv.train_step(model, Descent())):
+        with pytest.raises(WrongKind, match=r"nv.build\(out\) makes one"):
+            function(w)
+
+
+# -- sizes ---------------------------------------------------------------------------------------------------------
+
+
+def cached_files():
+    return sorted([str(path) for path in Path(os.environ["NERVURE_CACHE_DIRECTORY"]).rglob("*") if path.is_file()])
+
+
+def test_new_sizes_compile_nothing(cpu, monkeypatch):
+    """T133."""
+    model, descent = nv.build(network()[0], inputs=("x", "labels"), transformer=cpu), Descent(0.001)
+
+    def all_of(size):
+        model.forward(*batch(size))
+        model.backward()
+        model.backward(accumulate=True)
+        model.step(descent, *batch(size))
+    all_of(3)
+    emitted, files, compile_object = [], cached_files(), compiler.compile_object
+    monkeypatch.setattr(compiler, "compile_object", lambda *parts: emitted.append(parts) or compile_object(*parts))
+    for size in range(1, 101):
+        all_of(size)
+    assert emitted == [] and cached_files() == files and files
+
+
+def test_sequences_of_sizes_never_see_stale_numbers(cpu):
+    """T133."""
+    with nv.transformers.make_transformer("interpreter") as reference:
+        models = [nv.build(network()[0], inputs=("x", "labels"), transformer=made) for made in (cpu, reference)]
+        random = np.random.default_rng(0)
+        for _ in range(60):
+            size, accumulate = int(random.integers(1, 30)), bool(random.integers(2))
+            x, labels = random.standard_normal((size, 6)).astype(np.float32), batch(size)[1]
+            for model in models:
+                model.set_input("labels", labels)
+            arguments = (x, labels)
+            results = [model.forward(*arguments) for model in models]
+            np.testing.assert_allclose(*results, rtol=1e-4)
+            if random.integers(3):
+                for model in models:
+                    model.backward(accumulate)
+                for left, right in zip(*map(gradients, models), strict=True):
+                    np.testing.assert_allclose(left, right, rtol=1e-3, atol=1e-3)
+
+
+def test_modes_differ_in_what_is_compiled_before_the_first_call(cpu, monkeypatch):
+    """T134."""
+    built, build = [], cpu.build
+    monkeypatch.setattr(cpu, "build", lambda function: built.append(function.name) or build(function))
+    values = []
+    for mode, names in [("fastest", []), ("fast", ["backward"]), ("default", ["backward", "backward"])]:
+        built.clear()
+        model = nv.build(network()[0], inputs=("x", "labels"), compile_mode=mode, transformer=cpu)
+        assert built == ["forward", *names]
+        values.append(model.forward(*batch(5)).tobytes())
+        model.backward()
+        values[-1] += b"".join([gradient.tobytes() for gradient in gradients(model)])
+    assert len(set(values)) == 1
+    with pytest.raises(InvalidArgument, match="no such mode"):
+        nv.build(nv.add(1, 1), compile_mode="fastes")
+
+
+# -- what they show ------------------------------------------------------------------------------------------------
+
+
+def test_repr_shows_signatures_memory_and_inputs(cpu):
+    """T135."""
+    x, y = nv.placeholder((nv.dim("a"), 10)).named("X"), nv.placeholder((nv.dim("a"), 10)).named("Y")
+    model = nv.build(x + y, inputs=("X", "Y"), construct_backward=False, transformer=cpu)
+    assert repr(model) == """\
+<CompiledComposite on cpu
+    forward:     forward(model, X, Y) -> f32[a, 10]
+    backward:    none
+    memory pool: 1 tensor, a * 4.0e-5 MB
+    inputs:
+        X -> (a, 10)
+        Y -> (a, 10)
+>"""
+    trained = nv.build(network()[0], inputs=("x",), transformer=cpu)
+    assert "backward(model) -> gradients of first, bias, second" in repr(trained)
+    assert "at most" in repr(trained) and "labels -> (n, 4)" in repr(trained)
+    assert "inputs:      none" in repr(nv.build(nv.add(1, 1)))
+
+
+def test_the_memory_in_symbols_is_that_of_calls(cpu):
+    """T136."""
+    x = nv.placeholder({"N": nv.dim("a", min=1), "F": 10}).named("x")
+    simple = nv.build(x + x, inputs=("x",), construct_backward=False, transformer=cpu)
+    trained = nv.build(network()[0], inputs=("x", "labels"), transformer=cpu)
+    for size in SIZES:
+        result = simple.forward(np.ones((size, 10), np.float32))
+        assert simple.executables[0].memory({"a": size}).bytes == result.nbytes == 40 * size
+        assert f"(a={size}: 1 tensor" in repr(simple)
+        result, *residuals = trained.executables[0](batch(size))
+        program = trained.executables[0]._specialised({"n": size}).program
+        taken = sum([array.nbytes for array in (result, *residuals)]) + program.record.arena_bytes
+        exact, bound = trained.executables[0].memory({"n": size}), trained.executables[0].memory()
+        assert exact.bytes == taken <= evaluate(bound.bytes, {"n": size})
+        assert not bound.is_exact and exact.is_exact
+
+
+def test_the_program_is_shown_as_text():
+    """T137."""
+    model = nv.build(network()[0], inputs=("x", "labels"))
+    assert re.findall(r"^function (\w+)", model.ir, re.MULTILINE) == ["forward", "backward"]
+    assert len(re.findall("update .*_gradient", model.ir)) == 3
+
+
+def test_the_summary_lists_parameters():
+    """T137."""
+    rows = nv.build(network()[0]).summary().splitlines()
+    assert [row.split()[0] for row in rows] == ["parameter", "first", "bias", "second", "together"]
+    assert rows[-1].split()[1:] == ["55", "220"] and len({len(row) for row in rows}) == 1
