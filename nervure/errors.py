@@ -100,8 +100,8 @@ class NervureError(Exception):
         self.message = message
         self.op = op
         self.operand = None if operand is None else str(operand)
-        self.got = None if got is None else str(got)
-        self.expected = None if expected is None else str(expected)
+        self.got = None if got is None else _on_one_line(str(got))
+        self.expected = None if expected is None else _on_one_line(str(expected))
         self.location = user_location() if location is _UNKNOWN else location
         self.help = help
         super().__init__(message)
@@ -119,6 +119,11 @@ class NervureError(Exception):
                  ("help", self.help), ("at", self.location)]
         shown = [f"  {name + ':':<10}{value}" for name, value in parts if value is not None]
         return "\n".join([head, *shown])
+
+
+def _on_one_line(text: str) -> str:
+    """A text without line breaks, as tensors and arrays have when they show their elements."""
+    return " ".join(text.split()) if "\n" in text else text
 
 
 class InvalidArgument(NervureError, ValueError):
@@ -186,6 +191,13 @@ def notice(text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     except RuntimeWarning:
         print(f"nervure: {text}", file=sys.stderr)
+
+
+def warn_user(text: str) -> None:
+    """Warns of something that the user's own line may not have meant."""
+    location = user_location()
+    warnings.warn_explicit(text, UserWarning, location.file if location else "<unknown>",
+                           location.line if location else 1)
 
 
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:

@@ -90,6 +90,14 @@ class Variable(Identity, Frozen):
                                   expected="a function that does without it", help="start from a number or an array")
         return holding([self], self._computed, op="initial_value")
 
+    def known_value(self) -> np.ndarray | None:
+        """``initial_value`` where nothing has to be computed for it, perhaps one number for all elements; else None."""
+        if self._value is not None or callable(self.initial) or callable(self._type):
+            return self._value
+        lengths = [length for length in self._type.shape if not isinstance(length, Dim)]
+        value = np.asarray(0 if self.initial is None else self.initial).astype(self._type.dtype.numpy)
+        return np.broadcast_to(value, lengths) if len(lengths) == len(self._type.shape) else None
+
     def _computed(self) -> np.ndarray:
         known = self._value
         if known is None:

@@ -97,6 +97,11 @@ def chosen(transformer: Transformer | None) -> Transformer:
     return transformer
 
 
+def current() -> Transformer | None:
+    """The default transformer if it has been made by now."""
+    return _default if _default is not None and _default.is_open else None
+
+
 def default() -> Transformer:
     """The transformer of everything lazy (``x.numpy()``), made at its first use, and anew after it was
     closed.

@@ -116,7 +116,7 @@ class Transformer(Identity, ABC):
         """The values of several variables, all of one moment: no call comes in between. They are not to be written."""
         self.check_open()
         cells = self.cells.of(variables)
-        arrays = holding(cells, lambda: [cell.array for cell in cells], op="snapshot")
+        arrays = holding(cells, lambda: [cell.read() for cell in cells], op="snapshot")
         return dict(zip(variables, arrays, strict=True))
 
     def restore(self, values: Mapping[Variable, np.ndarray]) -> None:

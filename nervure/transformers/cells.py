@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import operator
+import sys
 import threading
-import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from nervure.errors import ShapeMismatch, user_location
+from nervure.errors import ShapeMismatch, warn_user
 from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
@@ -37,15 +38,19 @@ class Cell:
     is raised, the number in ``stamp``, which native code reads and raises, too. So what holds an old value keeps it,
     and what is derived from a value is valid as long as the version is the same. ``derived`` is such, by keys of those
     who use it, and as long as they do. ``lock`` is held while any of this changes.
+
+    An array that was *lent* is the exception: who has it reads and writes the value itself. As long as somebody has
+    it, or a view of it, new values are written into it, and each call takes its value for a new version. ``lent`` is
+    not 0 then, which native code reads: such calls are not for it.
     """
 
-    __slots__ = ("type", "name", "array", "stamp", "derived", "lock")
+    __slots__ = ("type", "name", "array", "stamp", "derived", "lock", "lent")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
         self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
         self.array: np.ndarray = variable.initial_value()
-        self.stamp = ctypes.c_int64(0)
+        self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
     @property
@@ -76,13 +81,85 @@ class Cell:
         store_together([self], [array])
 
 
+    # -- the array itself, lent to somebody --------------------------------------------------------------------
+
+    def lend(self) -> np.ndarray:
+        """The array itself, which the caller may write as long as he likes."""
+        return holding([self], self._lend, op="storage")
+
+    def adopt(self, array: np.ndarray) -> None:
+        """Takes somebody's array, row-major and writeable, for its own, which is lent from then on."""
+        def act() -> None:
+            self.array, self.lent.value = array, 1
+            self.stamp.value += 1
+        holding([self], act, changed=[self], op="storage")
+
+    def write(self, index: tuple[int, ...], value: object) -> None:
+        """Sets one element. InUse inside of a call that uses the variable."""
+        def act() -> None:
+            self._own()[index] = value
+            self.stamp.value += 1
+        holding([self], act, changed=[self], op="set_mref")
+
+    def read(self) -> np.ndarray:
+        """The value of this moment, not to be written. The caller holds ``lock``."""
+        return np.array(self.array, order="C", copy=True) if self.is_lent() else self.array
+
+    def is_lent(self) -> bool:
+        """Whether somebody has what was lent. The caller holds ``lock``."""
+        if self.lent.value and self._is_alone():
+            self.lent.value = 0
+        return bool(self.lent.value)
+
+    def begin(self) -> None:
+        """Begins a call that reads the value: one that somebody may have written is a new version."""
+        if self.lent.value and self.is_lent():
+            self.stamp.value += 1
+
+    def _lend(self) -> np.ndarray:
+        array = self._own()
+        self.lent.value = 1
+        return array
+
+    def _own(self) -> np.ndarray:
+        """The array, where it may be written: that which is lent, or else one that nobody has."""
+        if not self.is_lent() and not (self._is_alone() and self.array.flags.writeable):
+            self.array = np.array(self.array, order="C", copy=True)
+        return self.array
+
+    def _is_alone(self) -> bool:
+        """Whether nobody else has the array or its memory."""
+        return self.array.base is None and sys.getrefcount(self.array) <= _ALONE
+
+
+def _references_of_one() -> int:
+    """What Python counts for an array that a cell alone has."""
+    class Holder:
+        __slots__ = ("array",)
+        array: np.ndarray
+
+        def count(self) -> int:
+            return sys.getrefcount(self.array)
+    holder = Holder()
+    holder.array = np.empty(0)
+    return holder.count()
+
+
+_ALONE = _references_of_one()
+
+
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
+    pairs = list(zip(cells, arrays, strict=True))
+    written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
+    fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
     replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between
     versions = [cell.version + 1 for cell in cells]
     stamps = [cell.stamp for cell in cells]
-    deque(itertools.chain(map(setattr, cells, itertools.repeat("array"), arrays),
-                          map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)
+    deque(itertools.chain(
+        itertools.starmap(operator.setitem, [(target, ..., array) for target, array in written]),
+        itertools.starmap(setattr, [(cell, "array", array) for cell, array in fresh]),
+        map(setattr, stamps, itertools.repeat("value"), versions)), maxlen=0)
     del replaced
 
 
@@ -142,8 +219,5 @@ class Cells(Identity):
             return
         more = ", ..." if len(changed) > 5 else ""
         names = ", ".join([variable.name or "unnamed" for variable in changed[:5]]) + more
-        location = user_location()
-        warnings.warn_explicit(
-            f"another transformer has changed {names}; {self._owner} starts from the initial values. "
-            f"transformer.copy_state(other) takes over the state of the other one",
-            UserWarning, location.file if location else "<unknown>", location.line if location else 1)
+        warn_user(f"another transformer has changed {names}; {self._owner} starts from the initial values. "
+                  f"transformer.copy_state(other) takes over the state of the other one")

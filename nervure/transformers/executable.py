@@ -121,6 +121,8 @@ class Executable(Identity, ABC):
     def _transact(self, arrays: Sequence[np.ndarray], cells: Mapping[Variable, Cell], updated: Sequence[Cell],
                   bindings: Bindings) -> list[np.ndarray]:
         """The results of a call, after which the variables have their new values. The caller holds the cells."""
+        for cell in cells.values():
+            cell.begin()
         values = self._values(arrays, {variable: cell.array for variable, cell in cells.items()}, bindings)
         count = len(self.function.results)
         store_together(updated, values[count:])
@@ -159,6 +161,8 @@ class Executable(Identity, ABC):
         cells = self._find_cells()
 
         def run() -> Times:
+            for cell in cells.values():
+                cell.begin()
             states = {variable: cell.array for variable, cell in cells.items()}
             return self.time_steps(bindings, arrays, states, repeat)
         return holding(list(cells.values()), run, op=self.function.name)

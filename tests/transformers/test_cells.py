@@ -236,3 +236,71 @@ def test_cells_go_with_their_variable(transformer):
     del w
     gc.collect()
     assert transformer.cells.known() == []
+
+
+# -- arrays that are lent ---------------------------------------------------------------------------------------------
+
+
+def test_an_array_is_lent_as_long_as_somebody_has_it():
+    """T19, T20: or a view of it; then a new value takes its place again."""
+    cell = Cell(variable([1.0, 2.0]))
+    array = cell.lend()
+    assert array is cell.array is cell.lend() and cell.is_lent()
+    cell.store(np.float32([3, 4]))
+    assert array.tolist() == [3.0, 4.0] and cell.array is array
+    view = array[1:]
+    del array
+    cell.store(np.float32([5, 6]))
+    assert view.tolist() == [6.0] and cell.is_lent()
+    del view
+    fresh = np.float32([7, 8])
+    cell.store(fresh)
+    assert cell.array is fresh and not cell.is_lent()
+
+
+def test_what_others_hold_is_not_lent():
+    """T20: the initial value, and what a reader holds, are copied first."""
+    entry = variable([1.0, 2.0])
+    cell = Cell(entry)
+    held = cell.array
+    cell.lend()[0] = 9
+    assert held.tolist() == [1.0, 2.0] == entry.initial_value().tolist()
+    cell = Cell(entry)
+    cell.store(np.float32([1, 2]))
+    held = cell.array
+    cell.write((0,), 5.0)
+    assert held.tolist() == [1.0, 2.0] and cell.array.tolist() == [5.0, 2.0]
+
+
+def test_each_call_takes_a_lent_value_for_a_new_version(transformer):
+    """T20: also one that only reads."""
+    w = variable([1.0, 2.0])
+    run = compiled([ops.Add(read(w), read(w))], transformer=transformer)
+    cell, = transformer.cells.of([w])
+    run()
+    before = cell.version
+    array = cell.lend()
+    run()
+    run()
+    assert cell.version == before + 2
+    del array
+    run()
+    assert cell.version == before + 2
+
+
+def test_a_snapshot_of_a_lent_array_is_a_copy(transformer):
+    """T20: later writes do not reach it."""
+    w = variable([1.0, 2.0])
+    array = transformer.cells.of([w])[0].lend()
+    taken = transformer.snapshot([w])[w]
+    array[0] = 9
+    assert taken.tolist() == [1.0, 2.0]
+
+
+def test_an_adopted_view_stays_lent():
+    """T22: its memory is somebody else's."""
+    cell, whole = Cell(variable([1.0, 2.0])), np.zeros(4, np.float32)
+    cell.adopt(whole[1:3])
+    cell.store(np.float32([5, 6]))
+    cell.store(np.float32([7, 8]))
+    assert whole.tolist() == [0.0, 7.0, 8.0, 0.0] and cell.version == 3

@@ -239,11 +239,13 @@ def _new_status(b: Builder) -> Register:
 def read_cells(b: Builder, record: At[Entry], program: At[Program], objects: Table, addresses: Table) -> Truth:
     """The arrays of the variables; whether they fit.
 
-    What a program writes in place must be held by the cell and this call alone.
+    None may be lent; what a program writes in place must be held by the cell and this call alone.
     """
     cells, specs = At(Cell, record["cells"]), At(Array, program["variables"])
     with b.loop(0, program["variable_count"]) as loop:
         spec = specs.element(loop.index)
+        with b.if_(b.load(cells.element(loop.index)["lent"], I64).not_equal(0)):
+            b.ret(b.constant(I1, False))
         array = b.call("PyObject_GetAttr", PTR, cells.element(loop.index)["cell"], python(b)["array_name"])
         with b.if_(array.equal(0)):
             b.ret(b.constant(I1, False))

@@ -56,7 +56,7 @@ class FastEntry:
 
     ``fail``, a bound method whose object is not kept alive, is given a :class:`records.Status` and the tuple of
     arguments after a failure, and raises. ``cells`` are those of the variables, in the order of the programs'; each
-    has ``array``, ``stamp`` and ``lock``.
+    has ``array``, ``stamp``, ``lent`` and ``lock``.
     """
 
     def __init__(self, fail: Callable[[records.Status, tuple[np.ndarray, ...]], object], cells: Sequence[Cell] = (),
@@ -65,7 +65,8 @@ class FastEntry:
         self._locks = [(cell, cell.lock.rlock.acquire, cell.lock.rlock.release) for cell in cells]
         self._cells = (records.Cell * len(cells))(*[
             records.Cell(cell=id(cell), stamp=ctypes.addressof(cell.stamp), acquire=id(acquire), release=id(release),
-                         holder=ctypes.addressof(cell.lock.holder)) for cell, acquire, release in self._locks])
+                         holder=ctypes.addressof(cell.lock.holder), lent=ctypes.addressof(cell.lent))
+            for cell, acquire, release in self._locks])
         self._programs: list[Program] = []
         self._table = (ctypes.c_void_p * records.KEPT_PROGRAMS)()
 

@@ -219,6 +219,7 @@ class Cell(ctypes.Structure):
         ("acquire", _address),         # methods of its lock
         ("release", _address),
         ("holder", _address),          # where the thread that has the lock says so
+        ("lent", _address),            # an integer; not 0 sends every call to ``slow``
     ]
 
 
