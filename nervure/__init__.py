@@ -33,14 +33,15 @@ _NAMES = {
     "nervure.types.description": "BasicTensorDescription TensorDescription",
     "nervure.ir.function": "Function",
     "nervure.ops": "Parameter",
-    "nervure.ir.provenance": "metadata name_scope",
-    "nervure.front.tensor": "Tensor",
+    "nervure.ir.provenance": "metadata name_scope no_grad",
+    "nervure.front.tensor": "AbstractTensor Tensor",
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
     "nervure.front.dlpack": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
     "nervure.autodiff.derivative": "deriv",
     "nervure.computation": "Computation computation evaluate seed",
+    "nervure.eager": "call_optimizer mref parameter proceed rand randn reset_grad",
     "nervure.jit": "grad jit value_and_grad",
     "nervure.saving": "load load_together save",
     "nervure.explain": "explain",
@@ -52,7 +53,7 @@ _NAMES = {
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
-    "convolution", "pooling", "normalization", "random")])
+    "convolution", "pooling", "normalization", "random", "facets", "gradients", "flexible")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -35,6 +35,13 @@ from nervure.computation import computation as computation
 from nervure.computation import evaluate as evaluate
 from nervure.computation import seed as seed
 from nervure.config import show_config as show_config
+from nervure.eager import call_optimizer as call_optimizer
+from nervure.eager import mref as mref
+from nervure.eager import parameter as parameter
+from nervure.eager import proceed as proceed
+from nervure.eager import rand as rand
+from nervure.eager import randn as randn
+from nervure.eager import reset_grad as reset_grad
 from nervure.errors import AxisMismatch as AxisMismatch
 from nervure.errors import DtypeMismatch as DtypeMismatch
 from nervure.errors import FormatError as FormatError
@@ -89,6 +96,9 @@ from nervure.front.elementwise import round as round
 from nervure.front.elementwise import safelog as safelog
 from nervure.front.elementwise import stop_gradient as stop_gradient
 from nervure.front.elementwise import where as where
+from nervure.front.facets import Facet as Facet
+from nervure.front.facets import make_input as make_input
+from nervure.front.facets import make_tensor as make_tensor
 from nervure.front.filled import arange as arange
 from nervure.front.filled import eye as eye
 from nervure.front.filled import full as full
@@ -100,12 +110,14 @@ from nervure.front.filled import tril as tril
 from nervure.front.filled import triu as triu
 from nervure.front.filled import zeros as zeros
 from nervure.front.filled import zeros_like as zeros_like
+from nervure.front.flexible import flexible as flexible
 from nervure.front.gathering import gather as gather
 from nervure.front.gathering import gather_elements as gather_elements
 from nervure.front.gathering import gather_nd as gather_nd
 from nervure.front.gathering import lookuptable as lookuptable
 from nervure.front.gathering import one_hot as one_hot
 from nervure.front.gathering import scatter as scatter
+from nervure.front.gradients import hook_optimizer as hook_optimizer
 from nervure.front.indexing import slice_along_axis as slice_along_axis
 from nervure.front.indexing import tensor_slice as tensor_slice
 from nervure.front.joining import concat_along_axis as concat_along_axis
@@ -202,6 +214,7 @@ from nervure.front.reductions import batch_size as batch_size
 from nervure.front.reductions import std as std
 from nervure.front.reductions import tensor_size as tensor_size
 from nervure.front.reductions import variance as variance
+from nervure.front.tensor import AbstractTensor as AbstractTensor
 from nervure.front.tensor import Tensor as Tensor
 from nervure.front.views import axes_with_order as axes_with_order
 from nervure.front.views import broadcast as broadcast
@@ -218,6 +231,7 @@ from nervure.front.views import unflatten as unflatten
 from nervure.ir.function import Function as Function
 from nervure.ir.provenance import metadata as metadata
 from nervure.ir.provenance import name_scope as name_scope
+from nervure.ir.provenance import no_grad as no_grad
 from nervure.jit import grad as grad
 from nervure.jit import jit as jit
 from nervure.jit import value_and_grad as value_and_grad

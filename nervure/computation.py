@@ -26,6 +26,7 @@ from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.random import SEED, STEP, seed_words
+from nervure.front.record import known_record
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
@@ -34,6 +35,7 @@ from nervure.ir.op import Value
 from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.ops.order import placed_operands
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -361,26 +363,48 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
 
 def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Every placeholder that returns are computed from, in the order of the graph."""
+    return [place for place in _given_below(returns) if place.is_input]
+
+
+def _given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
+    """Every placeholder and temporary that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
-    found = [op.variable for op in postorder(roots) if type(op) is ReadVariable]
-    handles = [handle_of(variable) for variable in dict.fromkeys(found)
-               if variable.handle is not None and not variable.persistent]
-    return [handle for handle in handles if handle.is_input]
+    found = [op.variable for op in postorder(roots, None, placed_operands) if type(op) is ReadVariable]
+    return [handle_of(variable) for variable in dict.fromkeys(found)
+            if variable.handle is not None and not variable.persistent]
 
 
 def _evaluate(tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """Computes tensors on the default transformer: what ``x.numpy()`` and everything lazy calls."""
-    transformer = transformers.default()
     place = _place_of(tensors[0]) if len(tensors) == 1 else None
     if place is not None and place.persistent:
-        return [transformer.get(place)]
-    for needed in placeholders_below(tensors):
-        raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=needed.name,
-                              got=repr(needed),
-                              help="nv.computation(returns, placeholder) takes its value at each call; "
-                                   "nv.where(condition, x, y) chooses by values that are not known yet",
-                              expected="tensors without placeholders below them")
-    return list(computation(list(tensors))())
+        return [transformers.default().get(place)]
+    return run(tensors)
+
+
+def run(returns: Sequence[Return]) -> list[np.ndarray]:
+    """Computes returns in order on the default transformer, from the values that inputs below them hold; the values of
+    the tensors among them.
+
+    InvalidArgument for a placeholder that holds none.
+    """
+    held = {place: _held(place) for place in _given_below(returns)}
+    for place, value in held.items():
+        if value is None and place.is_input:
+            raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=place.name,
+                                  got=repr(place),
+                                  help="nv.computation(returns, placeholder) takes its value at each call; "
+                                       "nv.where(condition, x, y) chooses by values that are not known yet",
+                                  expected="tensors without placeholders below them")
+    values = {place: value for place, value in held.items() if value is not None}
+    function = build_function(returns, list(values))
+    return list(transformers.default().build(function)(list(values.values())))
+
+
+def _held(place: AssignableTensorOp) -> np.ndarray | None:
+    """The value that an input holds between runs."""
+    record = known_record(place)
+    return None if record is None or record.memory is None else record.memory.array
 
 
 @overload
@@ -405,7 +429,8 @@ def evaluate(x: object) -> np.ndarray | tuple[np.ndarray, ...] | None:
     if isinstance(x, (list, tuple)):
         return tuple(_evaluate([as_tensor(entry, "evaluate") for entry in x]))
     if isinstance(x, Effect):
-        return computation(x)()
+        run([x])
+        return None
     return _evaluate([as_tensor(x, "evaluate")])[0]
 
 

@@ -28,8 +28,10 @@ _CONTROL = ("to choose element by element there is nv.where(condition, x, y); br
             "the graph is built")
 _SORTING = "there are nv.argmax, nv.argmin, nv.max and nv.min; nv.host_call runs a function of NumPy's in the graph"
 _DEVICES = "a transformer is what runs: nv.transformers.make_transformer(name), nv.flags.transformer"
-_NO_GRADIENT = "derivatives do not pass nv.stop_gradient(x); nothing is recorded where nv.deriv is not called"
-_DERIVATIVE = "the derivative of a tensor is nv.deriv(f, x), that of a function nv.grad(function)"
+_NO_GRADIENT = ("derivatives do not pass x.detach(), nor what is built in `with nv.no_grad():`; nv.parameter(x) makes "
+                "what has a gradient")
+_DERIVATIVE = ("the derivative of a tensor is nv.deriv(f, x), that of a function nv.grad(function); x.backward() fills "
+               "the grad of parameters")
 _NUMPY_S = "np has it, and a number of NumPy's may stand in any expression"
 
 FUNCTIONS = {
@@ -63,7 +65,7 @@ FUNCTIONS = {
     "nv.variable(axes, initial_value)": "Variable get_variable", "nv.placeholder(axes)": "Input InputLayer TensorSpec",
     "nv.zeros": "empty", "nv.zeros_like": "empty_like", "nv.eye": "identity",
     "nv.arange(n) * step + start": "linspace", "nv.exp(nv.arange(n) * step + start)": "logspace geomspace",
-    "nv.uniform(axes)": "rand random_uniform", "nv.normal(axes)": "randn random_normal standard_normal",
+    "nv.uniform(axes)": "random_uniform", "nv.normal(axes)": "random_normal standard_normal",
     "nv.floor(nv.uniform(axes, low, high)).astype(nv.int64)": "randint random_int",
     "nv.uniform, nv.normal or nv.bernoulli": "random",
     "nv.seed": "manual_seed set_random_seed PRNGKey default_rng RandomState",
@@ -107,7 +109,7 @@ FUNCTIONS = {
     "nv.nn.losses.mean_absolute_error(x, y)": "l1_loss L1Loss mean_absolute_error",
     # derivatives and training
     _DERIVATIVE: "backward gradient gradients GradientTape vjp jacobian autograd",
-    _NO_GRADIENT: "no_grad detach inference_mode enable_grad requires_grad",
+    _NO_GRADIENT: "detach inference_mode enable_grad requires_grad",
     "nv.optim.Adam(rate)": "Adam adam Adamax NAdam Nadam", "nv.optim.AdamW(rate)": "AdamW adamw",
     "nv.optim.SGD(rate)": "SGD sgd", "nv.optim.SGD(rate, momentum=0.9)": "Momentum MomentumOptimizer",
     "nv.optim.RMSProp(rate)": "RMSprop rmsprop", "nv.optim.Adagrad(rate)": "AdaGrad adagrad", "nv.optim.Lion(rate)":
@@ -126,7 +128,8 @@ FUNCTIONS = {
     _CONTROL: "cond if_ while_loop fori_loop scan switch map vmap pmap",
     _DEVICES: "device cuda cpu to set_default_device",
     "nv.testing.assert_close": "allclose isclose assert_allclose assert_close", "x.numpy()": "device_get as_numpy",
-    "nv.print_op": "print", "x.shape": "shape", "x.ndim": "ndim", "x.size": "size numel", "x.tolist()": "tolist",
+    "nv.print_op": "print", "x.shape": "shape", "x.ndim": "ndim", "x.size": "size", "x.numel()": "numel",
+    "x.tolist()": "tolist",
     "nv.load": "restore", "nv.save": "dump savez",
     # element types and numbers
     "nv.bool_": "bool boolean", "nv.float16": "half", "nv.float32": "float float_ single", "nv.float64": "double",
@@ -163,21 +166,21 @@ LAYERS = {
 """Layers by the names that they have elsewhere."""
 
 _IN_PLACE = "a tensor never changes: nv.assign(x, y), nv.fill and nv.set_item change variables, x.at[...] makes another"
-_LAZY = "a tensor is computed when it is asked for, and lies on no device; x.numpy() computes it"
+_LAZY = "a tensor is computed when it is asked for; x.numpy() computes it, x.storage is the memory of one that exists"
 
 TENSORS = {
     "x.reshape(...)": "view resize reshape_as view_as", "nv.axes_with_order(x, axes) or x.transpose(1, 0)":
     "permute swapaxes swapdims moveaxis", "x.T": "t", "x[None], or nv.expand_dims(x, axis)": "unsqueeze expand_dims",
     "x.flatten()": "ravel", "x.broadcast_to(axes)": "expand expand_as tile repeat broadcast",
-    "x.shape": "get_shape", "x.ndim": "dim rank_", "x.size": "numel nelement", "x.size * x.dtype.itemsize": "nbytes",
+    "x.shape": "get_shape", "x.ndim": "dim rank_", "x.size": "nelement", "x.size * x.dtype.itemsize": "nbytes",
     "x.astype(dtype)": "to type_as cast convert", "x.astype(nv.float32)": "float", "x.astype(nv.float64)": "double",
     "x.astype(nv.float16)": "half", "x.astype(nv.bfloat16)": "bfloat16", "x.astype(nv.int32)": "int",
     "x.astype(nv.int64)": "long", "x.astype(nv.bool_)": "bool",
-    _LAZY: "cpu cuda device contiguous is_contiguous pin_memory block_until_ready device_put strides data "
+    _LAZY: "cpu cuda contiguous is_contiguous pin_memory block_until_ready device_put data "
               "is_cuda addressable_data",
     "x.numpy()": "eval run tobytes values array get compute", "nv.print_op(x)": "print",
-    "nv.stop_gradient(x)": "detach", _NO_GRADIENT: "requires_grad requires_grad_ no_grad retain_grad is_leaf",
-    "nv.deriv(f, x)": "backward grad gradient", "x itself: a tensor never changes; x.numpy() copies its elements":
+    _NO_GRADIENT: "requires_grad_ no_grad retain_grad is_leaf",
+    "nv.deriv(f, x)": "gradient", "x itself: a tensor never changes; x.numpy() copies its elements":
     "clone copy deepcopy", _IN_PLACE: "add_ sub_ mul_ div_ copy_ zero_ fill_ fill clamp_ relu_ normal_ uniform_ "
                                       "set_data set_value set assign put put_ itemset sort_ scatter_ index_fill_",
     "nv.absolute(x), or abs(x)": "abs", "nv.clip(x, low, high)": "clamp", "nv.equal(x, y)": "eq", "nv.less(x, y)": "lt",

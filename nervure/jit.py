@@ -37,7 +37,7 @@ from nervure.front.promotion import type_alone
 from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.identity import is_found_by_name
-from nervure.ir.provenance import fresh_scope
+from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
@@ -257,12 +257,12 @@ class Jitted(Generic[Result]):
 
     def _specialise(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
         trace = NumberTrace(self.__name__, call.given())
-        parameters = [placeholder(spec.shape if spec.axes is None else _resized(spec.axes, spec.shape), spec.dtype)
+        parameters = [placeholder(spec.shape if spec.axes is None else spec.axes.with_lengths(spec.shape), spec.dtype)
                       for spec in specs]
         inner = list(call.leaves)
         for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *trace.given], strict=True):
             inner[at] = stand_in
-        with tracing(self.__name__), fresh_scope():
+        with tracing(self.__name__), fresh_scope(), with_gradients():
             outputs, pattern = pytrees.flatten(self._call(call.pattern, inner))
         parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
@@ -468,12 +468,6 @@ def _word(name: object, operand: str) -> str:
         raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}", expected="a string",
                         help="an axis of an array without names is written dynamic={argument: position}")
     return name
-
-
-def _resized(axes: Axes, shape: Sequence[DimLike]) -> Axes:
-    """The axes with the lengths of a shape that may be symbolic."""
-    return Axes([axis if axis.length is length else axis.resized(length)
-                 for axis, length in zip(axes, shape, strict=True)])
 
 
 __all__ = ["Jitted", "grad", "jit", "value_and_grad"]

@@ -94,8 +94,8 @@ def test_a_name_of_a_tensor(name):
     (lambda: nv.take_along_axis, "nv.gather_elements"),
     (lambda: nv.random.normal, "nv.normal"), (lambda: nv.Conv2d, "nv.nn.Conv"), (lambda: nv.nn.Conv2d, "nv.nn.Conv"),
     (lambda: nv.float, "nv.float32"),
-    (lambda: X.view, "x.reshape"), (lambda: X.cpu(), "x.numpy()"), (lambda: X.detach(), "nv.stop_gradient"),
-    (lambda: X.backward(), "nv.deriv"), (lambda: X.exp(), "nv.exp(x)"), (lambda: X.add_(1), "nv.assign"),
+    (lambda: X.view, "x.reshape"), (lambda: X.cpu(), "x.numpy()"), (lambda: X.retain_grad(), "x.detach()"),
+    (lambda: X.gradient(), "nv.deriv"), (lambda: X.exp(), "nv.exp(x)"), (lambda: X.add_(1), "nv.assign"),
     (lambda: nv.optim.Adam().minimize(X), "nv.computation"), (lambda: nv.optim.Adam().zero_grad(), "anew"),
     (lambda: nv.concatenat, "did you mean concatenate"), (lambda: X.reshap, "did you mean reshape"),
     (lambda: nv.xyzzy, "dir()"), (lambda: nv.optim.Adagrat, "did you mean Adagrad")])

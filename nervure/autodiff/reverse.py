@@ -22,7 +22,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMi
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, as_value
-from nervure.ir.provenance import set_override
+from nervure.ir.provenance import NO_GRAD, set_override
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add
 from nervure.types.description import BasicTensorDescription
@@ -72,7 +72,7 @@ class _Walk:
         """Marks what is active among ops in postorder and queues those ops."""
         active = self.active
         for op in order:
-            if not any([operand in active for operand in op.operands]):
+            if not any([operand in active for operand in op.operands]) or NO_GRAD in op.provenance.metadata:
                 continue
             differentiable = [output for output in op.outputs if _is_differentiable(output)]
             if differentiable:

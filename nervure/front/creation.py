@@ -27,9 +27,10 @@ from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, kn
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
+from nervure.ir.provenance import is_no_grad
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
-from nervure.ops.order import value_operands
+from nervure.ops.order import Computed, value_operands
 from nervure.ops.statistics import Extent
 from nervure.ops.views import Broadcast
 from nervure.types.axes import Axes, AxesLike, make_axes
@@ -54,6 +55,9 @@ ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, Fa
          "temporary": (False, False, False, False)}
 """The properties of each role: constant, persistent, trainable, input."""
 
+_OF_ONE_RUN = ("placeholder", "temporary")
+"""The roles whose values are of one run, which settles symbolic lengths."""
+
 
 class AssignableTensorOp(Tensor):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned.
@@ -77,18 +81,20 @@ class AssignableTensorOp(Tensor):
         assert variable is not None
         put(self, "_value", None)  # each mention is a read of its own
         put(self, "_axes", axes)
-        variable.handle = (role, axes, weakref.ref(self))
+        variable.handle = (type(self), role, axes, weakref.ref(self))
 
     @property
     def value(self) -> Value:
-        """A new read of the place; the value itself for a constant."""
-        if self.variable is None:
+        """A new read of the place, which names what the place was computed from; the value itself for a constant."""
+        variable = self.variable
+        if variable is None:
             return self._value
-        read = ReadVariable(self.variable)
-        read.name = self.variable.name
+        read = ReadVariable(variable)
+        read.name = variable.name
         if self.is_named:
             read.outputs[0].labels = self.axes.names
-        return read.outputs[0]
+        expression = None if variable.record is None else variable.record.expression
+        return read.outputs[0] if expression is None else Computed(read, expression).outputs[0]
 
     @property
     def type(self) -> BasicTensorDescription:
@@ -153,9 +159,9 @@ def handle_of(variable: Variable) -> AssignableTensorOp:
     """The tensor that stands for a variable: the user's own handle, or a new one where that is gone."""
     if variable.handle is None:
         return AssignableTensorOp("variable" if variable.trainable else "persistent", None, variable=variable)
-    role, axes, reference = variable.handle
-    found = reference()
-    return AssignableTensorOp(role, axes, variable=variable) if found is None else found
+    kind, role, axes, reference = variable.handle
+    found: AssignableTensorOp | None = reference()
+    return kind(role, axes, variable=variable) if found is None else found
 
 
 def variables_below(x: Tensor) -> list[AssignableTensorOp]:
@@ -238,7 +244,7 @@ def placeholder(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignab
     >>> double(np.ones((1, 3))).tolist(), double(np.ones((2, 3))).shape
     ([[2.0, 2.0, 2.0]], (2, 3))
     """
-    return _place("placeholder", axes, dtype, None)
+    return make_place("placeholder", axes, dtype, None)
 
 
 def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
@@ -250,7 +256,7 @@ def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
     >>> step(), step(), count.item()
     (None, None, 2)
     """
-    return _place("persistent", axes, dtype, initial_value)
+    return make_place("persistent", axes, dtype, initial_value)
 
 
 def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
@@ -261,7 +267,7 @@ def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike
     >>> w, w.tolist(), nv.deriv(nv.sum(w * w), w).tolist()
     (<variable f32[F=3] 'w'>, [0.5, 0.5, 0.5], [1.0, 1.0, 1.0])
     """
-    return _place("variable", axes, dtype, initial_value)
+    return make_place("variable", axes, dtype, initial_value)
 
 
 def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
@@ -271,11 +277,12 @@ def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> Assignable
     >>> nv.evaluate(nv.sequential([nv.assign(scratch, [1, 2]), scratch * 10])).tolist()
     [10.0, 20.0]
     """
-    return _place("temporary", axes, dtype, None)
+    return make_place("temporary", axes, dtype, None)
 
 
-def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
-    """A persistent tensor from anything that NumPy reads.
+def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None = None,
+           requires_grad: bool = False) -> AssignableTensorOp:
+    """A persistent tensor from anything that NumPy reads; with ``requires_grad`` a variable, which has a gradient.
 
     >>> x = nv.tensor(np.array([1, 2]), axes="H=2")
     >>> x, x.tolist()
@@ -285,10 +292,27 @@ def tensor(data: object, axes: AxesLike | None = None, dtype: DTypeLike | None =
         axes = data._axes if axes is None else axes
         data = _elements(data, axes, "tensor")
     array = read_array(data, dtype, "tensor")
-    return _place("persistent", array.shape if axes is None else axes, as_dtype(array.dtype), array)
+    element = as_dtype(array.dtype)
+    role = role_for(requires_grad, element, "tensor")
+    return make_place(role, array.shape if axes is None else axes, element, array)
 
 
-def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object) -> AssignableTensorOp:
+def role_for(requires_grad: object, element: DType, op: str) -> str:
+    """The role of what keeps its value: that of a variable if it shall have a gradient, and gradients are not off.
+
+    WrongKind for an element type that has no derivatives.
+    """
+    if not requires_grad or is_no_grad():
+        return "persistent"
+    if not element.is_float:
+        raise WrongKind("only real tensors have gradients", op=op, operand="requires_grad", got=element.name,
+                        expected="a float element type", help="give dtype=nv.float32, or leave out requires_grad")
+    return "variable"
+
+
+def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object,
+               kind: type[AssignableTensorOp] = AssignableTensorOp) -> AssignableTensorOp:
+    """A new place of a role, over axes as users write them, as a tensor of a class."""
     own = read_axes(axes)
     if isinstance(initial, Tensor):
         initial = _spread(initial, own, role)
@@ -301,15 +325,16 @@ def _place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object) 
     constant, persistent, trainable, is_input = ROLES[role]
     place = Variable(described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
-    return AssignableTensorOp(role, None if own.is_anonymous and len(own) else own, variable=place)
+    return kind(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
 def _described(role: str, element: DType, own: Axes) -> BasicTensorDescription:
     """The type of a place over these axes."""
     try:
-        if role != "placeholder" and any(isinstance(length, Dim) for length in own.lengths):
+        if role not in _OF_ONE_RUN and any(isinstance(length, Dim) for length in own.lengths):
             raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", operand="axes",
-                                  got=str(own), expected="integers", help="only placeholders have symbolic lengths")
+                                  got=str(own), expected="integers",
+                                  help="placeholders, inputs and temporaries have symbolic lengths")
         return BasicTensorDescription(element, own.lengths)
     except NervureError as error:
         raise error.within(role) from None

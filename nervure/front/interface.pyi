@@ -3,12 +3,19 @@
 from collections.abc import Callable
 from collections.abc import Sequence
 from nervure.front.creation import AssignableTensorOp
+from nervure.front.facets import Facet
 from nervure.front.indexing import At
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor
 from nervure.front.tensor import TensorLike
+from nervure.ir.op import Op
 from nervure.types.axes import AxesLike
+from nervure.types.description import TensorDescription
+from nervure.types.dim import DimLike
 from nervure.types.dtype import DTypeLike
+from nervure.types.shape import Shape
+from nervure.types.view.simple import SimpleView
+from numpy import ndarray
 from numpy import ufunc
 from typing import Any
 
@@ -266,3 +273,115 @@ class Interface:
     @property
     def at(self) -> At:
         """``x.at``: indexed, it is the place of some elements, where ``set``, ``add``, ... give a new tensor."""
+
+    def backward(self, accumulate: bool = False) -> None:
+        """Writes the derivatives of a scalar to the ``grad`` of all parameters below it, or adds them (``accumulate``)."""
+
+    def detach(self) -> Tensor:
+        """The same elements, which no derivative goes past: what is below is neither differentiated nor compiled for it."""
+
+    def numel(self) -> int:
+        """The number of elements. InvalidArgument while a length is a symbol without a value.
+
+        >>> nv.zeros((2, 3)).numel()
+        6
+        """
+
+    def set_mref(self, *index_and_value: complex) -> None:
+        """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
+
+    @property
+    def storage(self) -> ndarray:
+        """The memory of a tensor that exists, or of an input, live on both sides; an array that is assigned is used as it
+        is. Of a view it is that of the tensor below.
+        """
+
+    @storage.setter
+    def storage(self, array: ndarray) -> None: ...
+
+    @property
+    def belongs_to(self) -> object:
+        """The module that a parameter sits in; None outside of modules."""
+
+    @property
+    def buffer_id(self) -> int:
+        """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it."""
+
+    @property
+    def description(self) -> TensorDescription:
+        """Element type, axes and, of what lies in the memory of a place, the layout; l-tensors are not ``read_only``."""
+
+    @property
+    def device(self) -> type:
+        """The class of tensors that the tensor is one of: where it is stored, or will be computed."""
+
+    @property
+    def facet(self) -> Facet:
+        """EXIST for a place that keeps its value, and for a constant; INPUT for what is given or computed later."""
+
+    @property
+    def flexible_at(self) -> int | None:
+        """The position where broadcasting may add an axis, or None."""
+
+    @property
+    def grad(self) -> AssignableTensorOp | None:
+        """The gradient of a parameter, a persistent tensor of its type and axes, at first zeros; None for others.
+
+        ``backward`` writes it.
+        """
+
+    @property
+    def has_param_ancestor(self) -> bool:
+        """Whether a parameter is among what the tensor is computed from, itself included."""
+
+    @property
+    def id(self) -> int:
+        """A number that no other tensor of the process ever has; one tensor keeps it."""
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it has no axes."""
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the tensor was made by a view or a permutation of another one."""
+
+    @property
+    def node(self) -> Op | None:
+        """The op that makes the tensor; None for a place and for a constant."""
+
+    @property
+    def offset(self) -> DimLike:
+        """The place of the first element in the storage, counted in elements."""
+
+    @property
+    def order(self) -> str:
+        """"C" where the last axis moves fastest, through memory without gaps; "F" where the first does; else "A"."""
+
+    @property
+    def orig_shape(self) -> Shape:
+        """The shape of the storage that the tensor lies in: that of the tensor which it is a view of."""
+
+    @property
+    def parents(self) -> tuple[Tensor, ...]:
+        """The operands of the op that makes the tensor: the places themselves, and other tensors without axes' names."""
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the tensor is a parameter, which has a gradient."""
+
+    @property
+    def state(self) -> str:
+        """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
+
+    @property
+    def state_dict_name(self) -> str | None:
+        """The name of the slot that a parameter has in its module; None outside of modules."""
+
+    @property
+    def strides(self) -> tuple[DimLike, ...]:
+        """For each axis the elements between one position and the next."""
+
+    @property
+    def view_spec(self) -> tuple[SimpleView, ...]:
+        """The views that lead from the storage to the tensor, in the order in which they were taken."""

@@ -15,15 +15,19 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numpy import ufunc
+from numpy import ndarray, ufunc
 
 from nervure.errors import WrongKind
 from nervure.front import (
+    accessors,
     contraction,
     creation,
     display,
     dlpack,
     elementwise,
+    facets,
+    flexible,
+    gradients,
     indexing,
     op_functions,
     reductions,
@@ -31,7 +35,7 @@ from nervure.front import (
 )
 from nervure.front.apply import Made
 from nervure.front.numpy_functions import array_function, not_into
-from nervure.front.tensor import Operand, Tensor, compared, is_operand
+from nervure.front.tensor import Operand, Tensor, compared, is_operand, upward
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
@@ -118,6 +122,40 @@ def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: 
     return UFUNCS[name](*inputs)
 
 
+def storage(x: Tensor) -> ndarray:
+    """The memory of a tensor that exists, or of an input, live on both sides; an array that is assigned is used as it
+    is. Of a view it is that of the tensor below.
+    """
+    array: ndarray = upward().storage(x)
+    return array
+
+
+def set_storage(x: Tensor, array: ndarray) -> None:
+    """Puts an array in place of the storage."""
+    upward().set_storage(x, array)
+
+
+def set_mref(x: Tensor, *index_and_value: complex) -> None:
+    """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
+    upward().set_mref(x, *index_and_value)
+
+
+def backward(x: Tensor, accumulate: bool = False) -> None:
+    """Writes the derivatives of a scalar to the ``grad`` of all parameters below it, or adds them (``accumulate``)."""
+    upward().backward(x, accumulate)
+
+
+ACCESSORS: dict[str, Callable[..., object]] = {
+    "belongs_to": accessors.belongs_to, "buffer_id": accessors.buffer_identifier,
+    "description": accessors.description, "device": facets.device, "facet": facets.facet,
+    "flexible_at": flexible.flexible_at, "grad": gradients.grad, "has_param_ancestor": gradients.has_param_ancestor,
+    "id": accessors.identifier, "is_scalar": accessors.is_scalar, "is_view": accessors.is_view,
+    "node": accessors.node, "offset": accessors.offset, "order": accessors.order, "orig_shape": accessors.orig_shape,
+    "parents": accessors.parents, "requires_grad": gradients.requires_grad, "state": facets.state,
+    "state_dict_name": accessors.state_dict_name, "strides": accessors.strides, "view_spec": accessors.view_spec,
+}
+"""What a tensor tells of itself."""
+
 METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
@@ -143,6 +181,12 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "T": property(views.transposed),
     "mT": property(views.matrix_transposed),
     "at": property(indexing.At),
+    "backward": backward,
+    "detach": gradients.detach,
+    "numel": accessors.numel,
+    "set_mref": set_mref,
+    "storage": property(storage, set_storage),
+    **{name: property(function) for name, function in ACCESSORS.items()},
 }
 
 for _name, _method in METHODS.items():

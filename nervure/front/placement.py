@@ -29,7 +29,7 @@ from nervure.ir.op import Op, Value
 from nervure.ir.provenance import current_provenance, on_behalf_of, set_override
 from nervure.ir.variable import Variable
 from nervure.ops import UpdateView
-from nervure.ops.order import Assign, DoAll, Sequential, Together
+from nervure.ops.order import Assign, Computed, DoAll, Sequential, Together, placed_operands
 from nervure.types.dim import Dim
 from nervure.types.dtype import bool_
 from nervure.types.index_map import IndexMap
@@ -117,7 +117,7 @@ class Placement:
 
     def _tasks(self, op: Op) -> Sequence[Op | Callable[[], None]]:
         """The operands that are placed before an op."""
-        operands = [operand.op for operand in op.operands]
+        operands = [operand.op for operand in placed_operands(op)]
         if type(op) is Together:
             return [*operands[1:], operands[0]]  # what it is derived from takes place first
         return _SideBySide(self, operands).tasks() if type(op) is DoAll else operands
@@ -128,7 +128,7 @@ class Placement:
             pure = self.current(op.variable, op)
         elif type(op) is Sequential:
             pure = self._pure(op.operands[-1])
-        elif type(op) is Together:
+        elif type(op) in (Together, Computed):
             pure = self._pure(op.operands[0])
         elif type(op) is DoAll:
             pure = self._token

@@ -201,7 +201,7 @@ def fans(axes: AxesLike, out_axes: AxesLike | None, op: str, window_axes: AxesLi
     lengths = [length for length in own.lengths if not isinstance(length, Dim)]
     if len(lengths) < len(own):
         raise InvalidArgument("a weight needs lengths that are numbers", op=op, got=str(own),
-                              expected="integers", help="only placeholders have symbolic lengths")
+                              expected="integers", help="placeholders, inputs and temporaries have symbolic lengths")
     chosen, windows = outputs_of(own, out_axes, op), outputs_of(own, window_axes, op)
     inputs = math.prod([length for at, length in enumerate(lengths) if at not in chosen])
     return inputs, math.prod([lengths[at] for at in {*chosen, *windows}])

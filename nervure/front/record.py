@@ -14,22 +14,28 @@ from __future__ import annotations
 
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
+from nervure.front.input_memory import InputMemory
+from nervure.ir.op import Value
 
 
 class Record:
     """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
-    place's type, ``optimizer`` what was hooked to it, ``owner`` the module that it sits in, under the name ``slot``.
+    place's type, ``optimizer`` what was hooked to it, ``owner`` the module that it sits in, under the name ``slot``;
+    ``expression`` what the place was computed from, ``memory`` that of an input.
     """
 
-    __slots__ = ("device", "gradient", "optimizer", "owner", "slot")
+    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot")
     device: type | None
+    expression: Value | None
     gradient: AssignableTensorOp | None
+    memory: InputMemory | None
     optimizer: object
     owner: object
     slot: str | None
 
     def __init__(self) -> None:
-        self.device = self.gradient = self.optimizer = self.owner = self.slot = None
+        for name in self.__slots__:
+            setattr(self, name, None)
 
 
 def record_of(place: AssignableTensorOp) -> Record:
@@ -41,4 +47,11 @@ def record_of(place: AssignableTensorOp) -> Record:
     if variable.record is None:
         variable.record = Record()
     found: Record = variable.record
+    return found
+
+
+def known_record(x: object) -> Record | None:
+    """The record of a place that has one by now; None for all other tensors."""
+    variable = x.variable if isinstance(x, AssignableTensorOp) else None
+    found: Record | None = None if variable is None else variable.record
     return found

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from textwrap import shorten
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import numpy as np
@@ -58,6 +59,11 @@ def tracing(name: str) -> Iterator[None]:
 def is_tracing() -> bool:
     """Whether a function is traced now, in this thread."""
     return _state.tracing is not None
+
+
+def upward() -> ModuleType:
+    """The module that computes what tensors are asked for, which stands above the front."""
+    return importlib.import_module("nervure.eager")
 
 
 class Tensor(Frozen, Interface, Identity):
@@ -153,13 +159,13 @@ class Tensor(Frozen, Interface, Identity):
 
     def numpy(self) -> np.ndarray:
         """The elements, computed now, as an array of the caller's own."""
-        self._check_not_traced("numpy", "a tensor has no numbers",
+        self.check_not_traced("numpy", "a tensor has no numbers",
                                "nv.where(condition, x, y) chooses element by element; what decides a branch or a "
                                "loop is a Python value, such as an argument in static=")
-        array: np.ndarray = importlib.import_module("nervure.computation").evaluate(self)
+        array: np.ndarray = upward().evaluate(self)
         return array
 
-    def _check_not_traced(self, op: str, what: str, help: str) -> None:
+    def check_not_traced(self, op: str, what: str, help: str) -> None:
         """WrongKind while a function is traced, where what was asked for would be that of one specialisation alone."""
         if _state.tracing is not None:
             raise WrongKind(f"{what} while {_state.tracing} is traced", op=op, got=repr(self),
@@ -220,7 +226,7 @@ class Tensor(Frozen, Interface, Identity):
         return int(self.item())
 
     def __len__(self) -> int:
-        self._check_not_traced("len", "a tensor has no len()", "x.shape[0] is its first length")
+        self.check_not_traced("len", "a tensor has no len()", "x.shape[0] is its first length")
         if not self.shape:
             raise WrongKind("a tensor without axes has no length", op="len", got=str(self.type),
                             expected="one axis or more", help="x.size counts the elements")
@@ -230,7 +236,7 @@ class Tensor(Frozen, Interface, Identity):
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Tensor]:
-        self._check_not_traced("iter", "a tensor is not iterated",
+        self.check_not_traced("iter", "a tensor is not iterated",
                                "[x[i] for i in range(x.shape[0])] unrolls a loop over an axis")
         return (self[position] for position in range(len(self)))
 
@@ -255,6 +261,12 @@ class Tensor(Frozen, Interface, Identity):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             raise unknown_attribute(self, name)
 
+        def __setattr__(self, name: str, value: object) -> None:
+            if name == "storage":
+                put(self, name, value)
+            else:
+                super().__setattr__(name, value)
+
         def __setitem__(self, item: object, value: object) -> NoReturn:
             raise WrongKind("the elements of a tensor cannot be set", op="x[...] =", got=f"{item!r:.60} of {self!r}",
                             expected="a new tensor, or an assignment to a variable",
@@ -277,6 +289,9 @@ class Tensor(Frozen, Interface, Identity):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
+
+AbstractTensor = Tensor
+"""The same class by the name that devices are derived from."""
 
 Number = np.generic | complex
 """A weak scalar; to a type checker bool, int and float are complex numbers, too."""

@@ -23,6 +23,8 @@ from nervure.types.frozen import refuse_setting
 
 _new = tuple.__new__  # half the time of calling the class, which every node would
 _NOTHING: Mapping[str, object] = MappingProxyType({})
+NO_GRAD = "no_grad"
+"""The entry of the metadata of an op that derivatives do not pass."""
 
 
 class Provenance(NamedTuple):
@@ -92,6 +94,11 @@ def is_on_behalf() -> bool:
     return _context.override is not None
 
 
+def is_no_grad() -> bool:
+    """Whether what is built now is left out of derivatives."""
+    return NO_GRAD in _context.metadata
+
+
 def current_scope() -> Scope:
     """The innermost name scope of this thread."""
     return _context.scope
@@ -154,7 +161,35 @@ def metadata(**entries: object) -> Iterator[None]:
     >>> dict(x.value.op.provenance.metadata)
     {'layer': 'dense'}
     """
-    before, _context.metadata = _context.metadata, MappingProxyType({**_context.metadata, **entries})
+    with _in_force({**_context.metadata, **entries}):
+        yield
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Nothing that is built inside is differentiated, and no tensor that is made inside has a gradient. It nests.
+
+    >>> w = nv.variable((), 3.0)
+    >>> with nv.no_grad():
+    ...     square = w * w
+    >>> nv.deriv(square * w, w).item()
+    9.0
+    """
+    with metadata(**{NO_GRAD: True}):
+        yield
+
+
+@contextmanager
+def with_gradients() -> Iterator[None]:
+    """What is built inside is differentiated, whatever is in force outside: a function that is traced for good."""
+    with _in_force({name: entry for name, entry in _context.metadata.items() if name != NO_GRAD}):
+        yield
+
+
+@contextmanager
+def _in_force(entries: dict[str, object]) -> Iterator[None]:
+    """These facts, and no others, are attached to what is built inside."""
+    before, _context.metadata = _context.metadata, MappingProxyType(entries)
     try:
         yield
     finally:

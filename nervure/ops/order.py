@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir import field
-from nervure.ir.op import Gradients, Op, Value
+from nervure.ir.op import Gradients, Op, Value, same_types
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import bool_
 
@@ -66,6 +66,21 @@ class DoAll(Order):
         return TOKEN
 
 
+class Computed(Order):
+    """What was computed of an expression: its first operand, a read of the place that keeps it.
+
+    The second operand is the expression. It does not take place again; derivatives go to both.
+    """
+
+    operand_names = "kept expression"
+
+    def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
+        return same_types(self, types)
+
+    def vjp(self, gradient: Value, *operands: Value) -> Gradients:
+        return gradient, gradient
+
+
 class Together(Order):
     """Its first operand. When it is placed, the other operands take place before it."""
 
@@ -83,6 +98,11 @@ def value_operands(op: Op) -> Sequence[Value]:
     if type(op) is Sequential:
         return op.operands[-1:]
     return op.operands[:1] if type(op) is Together else op.operands
+
+
+def placed_operands(op: Op) -> Sequence[Value]:
+    """The operands that take place with an op: of what was computed before, the place that keeps it."""
+    return op.operands[:1] if type(op) is Computed else op.operands
 
 
 def _members(op: Op, types: tuple[BasicTensorDescription, ...]) -> tuple[BasicTensorDescription, ...]:

@@ -252,6 +252,11 @@ class Axes(Frozen):
                                   expected="one", help="axes.batch_axes() and its like give all of them")
         return found[0] if found else None
 
+    def with_lengths(self, lengths: Iterable[DimLike]) -> Axes:
+        """These axes with other lengths, one for each."""
+        return Axes([axis if axis.length is length else axis.resized(length)
+                     for axis, length in zip(self._axes, lengths, strict=True)])
+
     def __str__(self) -> str:
         return list_text(self._axes)
 

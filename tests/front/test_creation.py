@@ -232,8 +232,8 @@ def test_tensor_with_axes():
 
 
 def test_symbolic_lengths():
-    """A192: for placeholders; what has memory of its own needs numbers."""
-    assert nv.placeholder("N=n").shape == (dim("n"),)
+    """A192: for placeholders and temporaries; what keeps its value needs numbers."""
+    assert nv.placeholder("N=n").shape == nv.temporary("N=n").shape == (dim("n"),)
     for make in (nv.variable, nv.persistent_tensor):
         with pytest.raises(InvalidArgument, match="numbers"):
             make("N=n")

@@ -73,7 +73,7 @@ def test_symbols_are_bound_by_shapes():
 
 def test_memory_of_its_own_needs_numbers():
     """Q7: a variable has no symbolic length."""
-    with pytest.raises(ValueError, match="only placeholders have symbolic lengths"):
+    with pytest.raises(ValueError, match="inputs and temporaries have symbolic lengths"):
         nv.variable((nv.dim("n"),))
 
 

@@ -41,6 +41,8 @@ SPELLED = {
     "iota": lambda d: nv.iota(3, d), "normal": lambda d: nv.normal((2,), dtype=d),
     "one_hot": lambda d: nv.one_hot(nv.arange(2), 3, d), "ones": lambda d: nv.ones((2,), d),
     "ones_like": lambda d: nv.ones_like(nv.arange(2), d), "persistent_tensor": lambda d: nv.persistent_tensor((), 1, d),
+    "make_tensor": lambda d: nv.make_tensor((2,), dtype=d), "make_input": lambda d: nv.make_input((2,), "x", d),
+    "rand": lambda d: nv.rand(2, dtype=d), "randn": lambda d: nv.randn(2, dtype=d),
     "placeholder": lambda d: nv.placeholder((), d), "temporary": lambda d: nv.temporary((), d),
     "tensor": lambda d: nv.tensor([1], dtype=d), "uniform": lambda d: nv.uniform((2,), dtype=d),
     "variable": lambda d: nv.variable((), 1, d), "zeros": lambda d: nv.zeros((2,), d),

@@ -24,7 +24,8 @@ from nervure.front.methods import METHODS
 HEADER = "# Made from the package: `make generated` writes it, tests/project/test_generated.py compares it.\n"
 
 # Where the names that stand in annotations are declared, if they are no classes, from the ground up.
-DECLARING = ("typing", "nervure.types.dim", "nervure.types.dtype", "nervure.types.axes", "nervure.front.tensor")
+DECLARING = ("typing", "nervure.types.dim", "nervure.types.shape", "nervure.types.dtype", "nervure.types.axes",
+             "nervure.front.tensor")
 
 
 class Plain(str):
@@ -59,7 +60,17 @@ def interface() -> str:
     for name, function in functions.items():
         decorator = "@property\n" if isinstance(METHODS[name], property) else ""
         lines.append(textwrap.indent(decorator + definition(name, function, is_method=True), "    "))
+        lines += setter(name, METHODS[name])
     return "\n".join([HEADER, needed, "class Interface:", *lines])
+
+
+def setter(name: str, method: Any) -> list[str]:
+    """What declares that a property may be set."""
+    if not isinstance(method, property) or method.fset is None:
+        return []
+    value = list(inspect.signature(method.fset).parameters.values())[1]
+    text = f"@{name}.setter\ndef {name}(self, {value.name}: {value.annotation}) -> None: ...\n"
+    return [textwrap.indent(text, "    ")]
 
 
 def functions() -> str:

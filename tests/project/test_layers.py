@@ -24,6 +24,7 @@ LAYERS = (
     ("transformers",),
     ("tensor_file",),
     ("computation", "function_file"),
+    ("eager",),
     ("saving", "jit", "config"),
     ("explain", "devices", "build", "testing"),
     ("nn", "optim", "data"),
@@ -37,9 +38,9 @@ LAYERS = (
 # What works on Functions stands above the front but has no use for it: values of the graph have no axes.
 STRANGERS = {"passes": "front", "memory": "front", "kernel": "front", "transformers": "front"}
 
-# The two calls upward, each by an import when it happens: how lazy tensors are evaluated, and the method of a
-# transformer that people expect beside the function.
-CALLS_UPWARD = {("nervure/front/tensor.py", "nervure.computation"),
+# The two calls upward, each by an import when it happens: what tensors are asked for and is computed, and the method of
+# a transformer that people expect beside the function.
+CALLS_UPWARD = {("nervure/front/tensor.py", "nervure.eager"),
                 ("nervure/transformers/base.py", "nervure.computation")}
 
 # The circles of imports inside of layers, tied by late imports, and why they stay.

@@ -1,5 +1,4 @@
-"""What people are told: the whole text of each error of ``cases.py``, ``habits.py`` and ``models.py``, and the line
-that it names.
+"""What people are told: the whole text of each error of the files that it imports, and the line that it names.
 
 ``WRITE_GOLDEN=1`` writes the files, for a reader to look at the difference. A location is written as
 file and source line, so that moving a case changes nothing.
@@ -15,12 +14,12 @@ from pathlib import Path
 import pytest
 
 import nervure as nv
-from tests.wrong import cases, habits, models
+from tests.wrong import cases, facets, habits, models
 from tests.wrong.cases import CASES
 
 FOLDER = Path(__file__).resolve().parent
 GOLDEN = FOLDER / "golden"
-SOURCES = {Path(module.__file__).resolve() for module in (cases, habits, models)}
+SOURCES = {Path(module.__file__).resolve() for module in (cases, facets, habits, models)}
 PLACE = re.compile(re.escape(f"{FOLDER}{os.sep}") + r"(\w+\.py):(\d+)")
 
 

@@ -1,0 +1,199 @@
+"""What a tensor is made of and where its elements lie: read off the graph, without computing anything.
+
+>>> import nervure as nv
+>>> x = nv.tensor([[1., 2., 3.], [4., 5., 6.]])
+>>> y = x.T[1:]
+>>> y.shape, y.orig_shape, y.strides, y.offset, y.is_view
+((2, 2), (2, 3), (1, 3), 1, True)
+>>> (x + y.numel()).node
+f32[2, 3] Add(ReadVariable, Full)
+
+A view of a place lies in the memory of that place. Whatever is computed has memory of its own, in row-major order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from nervure.errors import InvalidArgument
+from nervure.front.creation import AssignableTensorOp, handle_of
+from nervure.front.record import known_record
+from nervure.front.tensor import Tensor
+from nervure.ir.kinds import View
+from nervure.ir.leaves import Leaf, ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ops.order import Computed
+from nervure.types.description import TensorDescription
+from nervure.types.dim import Dim, DimLike
+from nervure.types.layout import Layout, row_major
+from nervure.types.shape import Shape
+from nervure.types.view import SimpleView
+
+
+class Memory(NamedTuple):
+    """Where the elements of a tensor lie: in the storage of ``base``, of shape ``shape``, by ``layout``; ``views`` lead
+    from the base to the tensor.
+    """
+
+    base: Value
+    shape: Shape
+    layout: Layout
+    views: tuple[SimpleView, ...]
+
+
+def memory_of(x: Tensor) -> Memory:
+    """The memory of a tensor. A view that no strides can say is computed, so that it is a base itself."""
+    chain = [x.value]
+    while isinstance(chain[-1].op, View) and isinstance(chain[-1].op.view, SimpleView):
+        chain.append(chain[-1].op.operands[0])
+    base = chain.pop()
+    found = Memory(base, base.type.shape, row_major(base.type.shape), ())
+    for value in reversed(chain):
+        assert isinstance(value.op, View)
+        view = value.op.simple_view
+        layout = view.layout(found.layout)
+        found = (Memory(value, view.shape, row_major(view.shape), ()) if layout is None
+                 else found._replace(layout=layout, views=(*found.views, view)))
+    return found
+
+
+def place_below(x: Tensor) -> AssignableTensorOp | None:
+    """The place or the constant in whose memory a tensor lies; None where it is computed."""
+    if isinstance(x, AssignableTensorOp):
+        return x
+    op = kept(memory_of(x).base)
+    if isinstance(op, ReadVariable):
+        return handle_of(op.variable)
+    return AssignableTensorOp("constant", None, op.output) if isinstance(op, Leaf) else None
+
+
+def kept(base: Value) -> Op:
+    """The op whose memory a base is: of what was computed before, the read of the place that keeps it."""
+    return base.op.operands[0].op if isinstance(base.op, Computed) else base.op
+
+
+# -- shapes and places -----------------------------------------------------------------------------------------------
+
+
+def numel(x: Tensor) -> int:
+    """The number of elements. InvalidArgument while a length is a symbol without a value.
+
+    >>> nv.zeros((2, 3)).numel()
+    6
+    """
+    size = x.size
+    if isinstance(size, Dim):
+        raise InvalidArgument("the number of elements is not known yet", op="numel", got=f"shape={x.shape}",
+                              expected="lengths that are numbers",
+                              help="x.size is the number in symbols; a value for the input settles them")
+    return size
+
+
+def orig_shape(x: Tensor) -> Shape:
+    """The shape of the storage that the tensor lies in: that of the tensor which it is a view of."""
+    return memory_of(x).shape
+
+
+def offset(x: Tensor) -> DimLike:
+    """The place of the first element in the storage, counted in elements."""
+    return memory_of(x).layout.offset
+
+
+def strides(x: Tensor) -> tuple[DimLike, ...]:
+    """For each axis the elements between one position and the next."""
+    return memory_of(x).layout.strides
+
+
+def order(x: Tensor) -> str:
+    """"C" where the last axis moves fastest, through memory without gaps; "F" where the first does; else "A"."""
+    layout, shape = memory_of(x).layout, x.shape
+    if layout.is_contiguous(shape):
+        return "C"
+    return "F" if layout.is_contiguous(shape, "column") else "A"
+
+
+def view_spec(x: Tensor) -> tuple[SimpleView, ...]:
+    """The views that lead from the storage to the tensor, in the order in which they were taken."""
+    return memory_of(x).views
+
+
+def is_view(x: Tensor) -> bool:
+    """Whether the tensor was made by a view or a permutation of another one."""
+    return bool(memory_of(x).views)
+
+
+def is_scalar(x: Tensor) -> bool:
+    """Whether it has no axes."""
+    return x.ndim == 0
+
+
+def description(x: Tensor) -> TensorDescription:
+    """Element type, axes and, of what lies in the memory of a place, the layout; l-tensors are not ``read_only``."""
+    place = place_below(x)
+    return TensorDescription(x.dtype, x.axes, read_only=place is None or place.is_constant,
+                             layout=None if place is None else memory_of(x).layout)
+
+
+# -- the graph -------------------------------------------------------------------------------------------------------
+
+
+def node(x: Tensor) -> Op | None:
+    """The op that makes the tensor; None for a place and for a constant."""
+    op = x.value.op
+    return None if isinstance(op, Leaf) else op
+
+
+def parents(x: Tensor) -> tuple[Tensor, ...]:
+    """The operands of the op that makes the tensor: the places themselves, and other tensors without axes' names."""
+    op = x.value.op
+    operands = op.operands[1:] if isinstance(op, Computed) else op.operands
+    return tuple([_tensor(operand) for operand in operands])
+
+
+def _tensor(value: Value) -> Tensor:
+    op = kept(value)
+    return handle_of(op.variable) if isinstance(op, ReadVariable) else Tensor(value)
+
+
+_numbers: WeakKeyDictionary[Hashable, int] = WeakKeyDictionary()
+_count = itertools.count(1)
+
+
+def identifier(x: Tensor) -> int:
+    """A number that no other tensor of the process ever has; one tensor keeps it."""
+    return _number(_identity(x))
+
+
+def buffer_identifier(x: Tensor) -> int:
+    """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it."""
+    place = place_below(x)
+    return _number(memory_of(x).base if place is None else _identity(place))
+
+
+def _identity(x: Tensor) -> Hashable:
+    """What lives as long as what a tensor stands for: the variable of a place, else the value."""
+    if isinstance(x, AssignableTensorOp) and x.variable is not None:
+        return x.variable
+    return x.value
+
+
+def _number(thing: Hashable) -> int:
+    return _numbers.get(thing) or _numbers.setdefault(thing, next(_count))
+
+
+# -- where it sits ---------------------------------------------------------------------------------------------------
+
+
+def state_dict_name(x: Tensor) -> str | None:
+    """The name of the slot that a parameter has in its module; None outside of modules."""
+    record = known_record(x)
+    return None if record is None else record.slot
+
+
+def belongs_to(x: Tensor) -> object:
+    """The module that a parameter sits in; None outside of modules."""
+    record = known_record(x)
+    return None if record is None else record.owner

@@ -1,0 +1,195 @@
+"""Two facets of a tensor: one that exists, with numbers of its own, and an input, whose numbers come later.
+
+>>> import nervure as nv
+>>> x = nv.make_tensor((2, 3), initial_element=1.0)
+>>> x
+<CPUTensor f32[2, 3]
+  [[1. 1. 1.]
+   [1. 1. 1.]]
+  facet=exist requires_grad=False node=None>
+>>> y = nv.make_input(("a", 10), "train_x")
+>>> y
+<CPUTensor f32[a, 10] 'train_x'
+  <<not allocated: size=(a, 10)>>
+  facet=input requires_grad=False node=None>
+>>> x.facet, y.facet, (x + 1).facet
+(<Facet.EXIST: 'exist'>, <Facet.INPUT: 'input'>, <Facet.INPUT: 'input'>)
+"""
+
+from __future__ import annotations
+
+import itertools
+from enum import Enum
+
+import numpy as np
+
+from nervure.elsewhere import explain_keywords
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.accessors import node
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp, make_place, role_for
+from nervure.front.gradients import requires_grad as has_gradient
+from nervure.front.record import known_record
+from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, upward
+from nervure.types.axes import AxesLike
+from nervure.types.dim import Dim, dim
+from nervure.types.dtype import DTypeLike, as_dtype, float32
+from nervure.types.foreign import is_array
+
+_unnamed = itertools.count()
+
+
+class Facet(Enum):
+    """Whether a tensor has numbers of its own, or is computed or given later.
+
+    >>> nv.tensor([1.0]).facet is nv.Facet.EXIST
+    True
+    """
+
+    EXIST = "exist"
+    INPUT = "input"
+
+
+class CPUTensor(AssignableTensorOp):
+    """A place in this machine's memory; it shows its elements where they are known."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        about = [f"<{type(self).__name__} {self._described()}", *_indented(_elements(self)),
+                 f"  facet={facet(self).value} requires_grad={has_gradient(self)} node={node(self)}>"]
+        return "\n".join(about)
+
+
+def facet(x: Tensor) -> Facet:
+    """EXIST for a place that keeps its value, and for a constant; INPUT for what is given or computed later."""
+    if not isinstance(x, AssignableTensorOp):
+        return Facet.INPUT
+    return Facet.EXIST if x.variable is None or x.variable.persistent else Facet.INPUT
+
+
+def state(x: Tensor) -> str:
+    """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
+    if not isinstance(x, AssignableTensorOp):
+        return "lazy"
+    return "stored" if facet(x) is Facet.EXIST or _held(x) is not None else "unallocated"
+
+
+def device(x: Tensor) -> type:
+    """The class of tensors that the tensor is one of: where it is stored, or will be computed."""
+    return CPUTensor
+
+
+def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False, dtype: DTypeLike | None = None,
+                order: str = "C", initial_element: Number | None = None, device: type | None = None,
+                view: object = None) -> Tensor:
+    """A tensor that exists: persistent, filled with ``initial_element`` (0 if absent), and live in ``storage``.
+
+    A list, a tuple or axes are a shape; a number is a scalar of that value. ``requires_grad`` makes a variable, which
+    has a gradient; inside of ``nv.no_grad()`` there is none. Of type float32 unless ``dtype`` says otherwise. With
+    ``view``, an index, the tensor is seen through it. WrongKind for an array.
+
+    >>> nv.make_tensor((2, 3), initial_element=7.0, view=(slice(1), 0)).tolist(), nv.make_tensor(2.5).item()
+    ([7.0], 2.5)
+    """
+    _check_order(order, "make_tensor")
+    _check_device(device, "make_tensor")
+    axes, first = _shape_of(shape_or_scalar, initial_element)
+    element = float32 if dtype is None else as_dtype(dtype)
+    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, CPUTensor)
+    return made if view is None else made[view]
+
+
+def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None,
+               order: str = "C", scalar: bool = False, like: Tensor | None = None) -> AssignableTensorOp:
+    """A tensor whose numbers come later: an argument of what is compiled, called ``name``, with no memory before
+    ``storage`` is first read.
+
+    Lengths may be symbols and expressions of symbols: a string is the symbol of that name. Without a name it is a
+    temporary, which gets a name of its own. ``scalar=True`` asks for no axes; ``like`` gives layout and element type
+    where these are not said.
+
+    >>> nv.make_input(("a", 2 * nv.dim("a") + 1), "x").shape, nv.make_input((3,), None).role
+    ((a, 2*a + 1), 'temporary')
+    """
+    _check_order(order, "make_input")
+    if like is not None and not isinstance(like, Tensor):
+        raise WrongKind("like= is a tensor", op="make_input", operand="like", got=shown(like), expected="a tensor",
+                        help="dtype= and order= say the same in words")
+    if dtype is None and like is not None:
+        dtype = like.dtype
+    role = "temporary" if name is None else "placeholder"
+    made = make_place(role, _lengths(shape, scalar), dtype, None, CPUTensor)
+    return made.named(f"input_{next(_unnamed)}" if name is None else checked_name(name))
+
+
+def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLike, Number | None]:
+    """The axes and the first element that ``make_tensor`` was asked for."""
+    if isinstance(given, (int, float, complex, np.generic)):
+        if initial is not None:
+            raise InvalidArgument("a scalar is its own initial element", op="make_tensor", operand="initial_element",
+                                  got=repr(initial), expected="nothing beside the number",
+                                  help="nv.make_tensor((), initial_element=2.0) is a scalar, too")
+        return (), given
+    if is_array(given) or isinstance(given, Tensor):
+        raise WrongKind("make_tensor takes a shape, not the elements", op="make_tensor", operand="shape_or_scalar",
+                        got=shown(given), expected="a shape, or a number",
+                        help="nv.tensor(data, axes=None, dtype=None, requires_grad=False) makes a tensor of elements")
+    if initial is not None and not is_scalar(initial):
+        raise WrongKind("the initial element is a number", op="make_tensor", operand="initial_element",
+                        got=shown(initial), expected="a number",
+                        help="nv.tensor(data) and nv.variable(axes, initial_value) take arrays")
+    return given, initial
+
+
+def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
+    """The axes of an input: a string among the lengths is a symbol."""
+    listed = [shape] if isinstance(shape, (int, Dim)) else shape
+    if isinstance(listed, (tuple, list)):
+        listed = [dim(entry) if isinstance(entry, str) else entry for entry in listed]
+        if scalar and all([entry == 1 for entry in listed]):
+            return ()
+    if not scalar:
+        return listed
+    raise InvalidArgument("a scalar has no axes", op="make_input", operand="scalar", got=f"shape={shape!r:.60}",
+                          expected="the shape ()", help="leave out scalar=True, or give ()")
+
+
+def _check_order(order: object, op: str) -> None:
+    if order not in ("C", "F"):
+        raise InvalidArgument("there is no such order", op=op, operand="order", got=repr(order), expected="'C' or 'F'",
+                              help="'C' lets the last axis move fastest through memory, 'F' the first")
+
+
+def _check_device(device: object, op: str) -> None:
+    if not (device is None or (isinstance(device, type) and issubclass(device, Tensor))):
+        raise WrongKind("a device is a class of tensors", op=op, operand="device", got=shown(device),
+                        expected="a class derived from nv.AbstractTensor, or None", help="leave it out")
+
+
+# -- how it shows itself ---------------------------------------------------------------------------------------------
+
+
+def _held(x: AssignableTensorOp) -> np.ndarray | None:
+    """The value that an input holds."""
+    record = known_record(x)
+    return None if record is None or record.memory is None else record.memory.array
+
+
+def _elements(x: AssignableTensorOp) -> str:
+    """The elements as far as they are known, most of them left out where there are many. Nothing is computed."""
+    array = upward().peek(x) if facet(x) is Facet.EXIST else _held(x)
+    if array is not None:
+        return np.array2string(array, precision=4, threshold=20, edgeitems=2)
+    if facet(x) is Facet.EXIST:
+        return "<<not computed yet>>"
+    return f"<<not allocated: size=({', '.join(map(str, x.shape))}{',' if x.ndim == 1 else ''})>>"
+
+
+def _indented(text: str) -> list[str]:
+    return [f"  {line}" for line in text.splitlines()]
+
+
+__all__ = ["Facet", "make_input", "make_tensor"]
+
+explain_keywords(globals(), ["make_input", "make_tensor"])

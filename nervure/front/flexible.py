@@ -1,0 +1,54 @@
+"""Flexible tensors: where an axis may be added, so that a strict op takes a tensor of lower rank.
+
+>>> import nervure as nv
+>>> bias = nv.flexible(nv.zeros((10,)), 0)
+>>> bias.flexible_at, nv.zeros((10,)).flexible_at, bias
+(0, None, <Tensor f32[10] Full 0.0 flexible at 0>)
+"""
+
+from __future__ import annotations
+
+from nervure.elsewhere import explain_keywords
+from nervure.front.argument_parsing import integer
+from nervure.front.creation import as_tensor
+from nervure.front.tensor import Tensor, TensorLike, known_elements
+from nervure.front.views import new_position
+from nervure.types.frozen import put
+
+
+class FlexibleTensor(Tensor):
+    """A tensor that says where broadcasting may add an axis: before the one of that position."""
+
+    __slots__ = ("_at",)
+    _at: int
+
+    def __init__(self, x: Tensor, at: int) -> None:
+        super().__init__(x.value, x._axes)
+        put(self, "_at", at)
+
+    def __repr__(self) -> str:
+        op = self._value.op
+        return f"<Tensor {self._described(type(op).__name__, known_elements(op))} flexible at {self._at}>"
+
+
+def flexible(x: TensorLike, at: int) -> Tensor:
+    """x as it is, with a position from 0 to its rank (negative: from the end) where a strict op may add an axis.
+
+    Ops that are declared by a where string raise the rank of an operand nowhere else; the front's own operators
+    broadcast by their own rules.
+
+    >>> nv.flexible([1, 2], -1).flexible_at
+    1
+    """
+    own = as_tensor(x, "flexible")
+    return FlexibleTensor(own, new_position(own, integer(at, "flexible", "at"), "flexible"))
+
+
+def flexible_at(x: Tensor) -> int | None:
+    """The position where broadcasting may add an axis, or None."""
+    return x._at if isinstance(x, FlexibleTensor) else None
+
+
+__all__ = ["flexible"]
+
+explain_keywords(globals(), __all__)

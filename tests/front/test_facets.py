@@ -1,0 +1,121 @@
+"""Tensors that exist and inputs: how they are made and shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import transformers
+from nervure.errors import InvalidArgument, NervureError, WrongKind
+
+
+def test_one_class_has_two_names():
+    """T1: the class that devices are derived from is that of all tensors."""
+    assert nv.AbstractTensor is nv.Tensor
+    for made in (nv.make_tensor((2,)), nv.make_input((2,), "x"), nv.make_tensor((2,)) + 1):
+        assert isinstance(made, nv.AbstractTensor)
+
+
+@pytest.mark.parametrize(("shape", "options", "expected"), [
+    ((2,), {}, [0.0, 0.0]), ([2], {"initial_element": 1.5}, [1.5, 1.5]), ("H=2", {"initial_element": 3}, [3.0, 3.0]),
+    (2.5, {}, 2.5), (3, {}, 3.0), (3, {"dtype": nv.int32}, 3), ((), {"initial_element": 4}, 4.0),
+    ((2,), {"dtype": nv.int8, "initial_element": 7}, [7, 7])], ids=str)
+def test_what_make_tensor_makes(shape, options, expected):
+    """T2: a shape is filled; a number is a scalar."""
+    made = nv.make_tensor(shape, **options)
+    assert made.tolist() == expected and made.dtype is nv.as_dtype(options.get("dtype", nv.float32))
+    assert made.is_persistent and not made.is_trainable and made.facet is nv.Facet.EXIST
+
+
+def test_make_tensor_keeps_axes_and_its_value():
+    """T2: it is a place like every persistent tensor."""
+    made = nv.make_tensor("H=2, W=3", initial_element=1.0)
+    assert made.axes.names == ("H", "W") and made.storage.shape == (2, 3)
+    nv.evaluate(nv.assign(made, made + 1))
+    assert made.tolist() == [[2.0] * 3] * 2 == made.storage.tolist()
+
+
+@pytest.mark.parametrize(("call", "kind", "told"), [
+    (lambda: nv.make_tensor(np.ones(3)), WrongKind, "nv.tensor(data, axes=None, dtype=None, requires_grad=False)"),
+    (lambda: nv.make_tensor(nv.ones((3,))), WrongKind, "nv.tensor(data"),
+    (lambda: nv.make_tensor((3,), device="cpu"), WrongKind, "leave it out"),
+    (lambda: nv.make_tensor((3,), device=int), WrongKind, "leave it out"),
+    (lambda: nv.make_tensor(3.0, initial_element=1.0), InvalidArgument, "initial_element=2.0"),
+    (lambda: nv.make_tensor((3,), initial_element=np.ones(3)), WrongKind, "nv.tensor(data)"),
+    (lambda: nv.make_tensor((3,), order="K"), InvalidArgument, "'F' the first"),
+    (lambda: nv.make_input((3,), "x", order=1), InvalidArgument, "'F' the first"),
+    (lambda: nv.make_tensor((nv.dim("n"),)), InvalidArgument, "inputs and temporaries have symbolic lengths"),
+    (lambda: nv.make_input((3,), "x", scalar=True), InvalidArgument, "leave out scalar=True"),
+    (lambda: nv.make_input((3,), ""), WrongKind, "named"), (lambda: nv.make_input((3,), 3), WrongKind, "named"),
+    (lambda: nv.make_input((3,), "x", like=3), WrongKind, "dtype="),
+    (lambda: nv.make_tensor((3,), requires_grad=True, dtype=nv.int32), WrongKind, "dtype=nv.float32"),
+    (lambda: nv.make_tensor((3,), shape=3), WrongKind, "leave it out")], ids=range(15))
+def test_what_cannot_be_made(call, kind, told):
+    """T3, T5: an error says what would do."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert isinstance(caught.value, NervureError) and told in caught.value.help
+    assert caught.value.location.file == __file__
+
+
+def test_a_tensor_seen_through_a_view():
+    """T4: the tensor below is whole."""
+    made = nv.make_tensor((3, 4), initial_element=2.0, view=(slice(None, None, 2), 1))
+    assert made.shape == (2,) and made.orig_shape == (3, 4) and made.is_view and made.tolist() == [2.0, 2.0]
+
+
+def test_inputs():
+    """T5, T6: a name makes an argument, None a temporary; lengths may be symbols, expressions, or of the argument's
+    name.
+    """
+    a = nv.dim("a")
+    x = nv.make_input(("a", 2 * a + 1), "a", dtype=nv.float64)
+    assert x.is_input and x.name == "a" and x.dtype is nv.float64 and str(x.shape) == "(a, 2*a + 1)"
+    total = nv.computation(nv.sum(x), x)
+    assert total(np.ones((2, 5))) == 10.0 and total(np.ones((1, 3))) == 3.0
+    first, second = nv.make_input((3,), None), nv.make_input((3,), None)
+    assert not first.is_input and not first.is_persistent and first.name != second.name
+    assert nv.evaluate(nv.sequential([nv.assign(first, 2.0), first + 1])).tolist() == [3.0] * 3
+    assert nv.make_input((1,), "s", scalar=True).shape == nv.make_input((), "s", scalar=True).shape == ()
+    assert nv.make_input((3,), "y", like=x).dtype is nv.float64
+    assert nv.make_input("N=n, C=3", "z").axes.names == ("N", "C")
+
+
+def test_facets():
+    """T7: what exists keeps its value."""
+    x, w = nv.make_input((2,), "x"), nv.variable((2,))
+    for exists in (w, nv.make_tensor((2,)), nv.tensor([1.0]), nv.constant([1.0]), nv.proceed(w + 1)):
+        assert exists.facet is nv.Facet.EXIST
+    for comes in (x, nv.placeholder((2,)), nv.temporary((2,)), w + 1, w[0], nv.zeros((2,))):
+        assert comes.facet is nv.Facet.INPUT
+
+
+def test_how_tensors_show_themselves():
+    """T8: elements that are known, most of them left out; device, type, facet, gradient and node."""
+    shown = repr(nv.make_tensor((100, 100), initial_element=1.0))
+    assert shown.startswith("<CPUTensor f32[100, 100]\n  [[1. 1. ... 1. 1.]\n") and len(shown) < 300
+    assert "facet=exist requires_grad=False node=None>" in shown
+    w = nv.parameter(nv.constant([1.0, 2.0])).named("w")
+    assert repr(w) == "<CPUTensor f32[2] 'w'\n  [1. 2.]\n  facet=exist requires_grad=True node=None>"
+    w.set_mref(0, 9.0)
+    assert "[9. 2.]" in repr(w) and "Computed" in repr(nv.proceed(w * 2))
+    x = nv.make_input((3,), "x")
+    assert "<<not allocated: size=(3,)>>" in repr(x)
+    x.storage[:] = 5.0
+    assert "[5. 5. 5.]" in repr(x)
+
+
+def test_showing_computes_nothing(monkeypatch):
+    """T8: nor does it make a transformer."""
+    monkeypatch.setattr(transformers, "_default", None)
+    monkeypatch.setattr(transformers, "make_transformer", lambda *_: pytest.fail("made"))
+    assert "[[7. 7.]" in repr(nv.make_tensor((2, 2), initial_element=7.0))
+    assert "<<not allocated" in repr(nv.make_input(("a", 10), "x"))
+
+
+def test_what_was_there_shows_itself_as_before():
+    """T8: nv.variable, nv.tensor, placeholders and what is computed stay on one line."""
+    w = nv.variable("F=3")
+    assert repr(w) == "<variable f32[F=3]>" and repr(w + w) == "<Tensor f32[F=3] Add>"
+    assert repr(nv.placeholder((2,))) == "<placeholder f32[2]>" and repr(nv.tensor([1.0])) == "<persistent f32[1]>"
