@@ -165,6 +165,21 @@ LAYERS = {
 }
 """Layers by the names that they have elsewhere."""
 
+MEMBERS = {
+    "state_names() names parameters and buffers; nv.save keeps a computation with their values":
+    "state_dict load_state_dict get_weights set_weights save save_weights load_weights",
+    "a call builds the graph, nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) compiles a step of training":
+    "compile fit build evaluate predict train_step",
+    "gradients are computed anew in each step, none are kept": "zero_grad requires_grad_",
+    "a variable that is an attribute is a parameter, another persistent tensor a buffer": "register_parameter "
+    "register_buffer add_weight", "a module that is an attribute, or in a list that is one, is inside":
+    "add_module register_module append add", "named_modules() has all modules inside": "children named_children layers",
+    "dtype= of each layer says the type of its parameters": "half double float bfloat16 type",
+    "parameters() has them": "trainable_variables trainable_weights variables weight",
+    _DEVICES: "to cuda cpu xpu device", "forward can do it": "register_forward_hook register_forward_pre_hook apply",
+}
+"""Attributes of modules by the names that they have elsewhere."""
+
 _IN_PLACE = "a tensor never changes: nv.assign(x, y), nv.fill and nv.set_item change variables, x.at[...] makes another"
 _LAZY = "a tensor is computed when it is asked for; x.numpy() computes it, x.storage is the memory of one that exists"
 
@@ -249,7 +264,7 @@ def _by_name(table: dict[str, str]) -> dict[str, str]:
     return {name: advice for advice, names in table.items() for name in names.split()}
 
 
-_functions, _layers = _by_name(FUNCTIONS), _by_name(LAYERS)
+_functions, _layers, _members = _by_name(FUNCTIONS), _by_name(LAYERS), _by_name(MEMBERS)
 _optimisers, _keyword_advice = _by_name(OPTIMISERS), _by_name(KEYWORD_ADVICE)
 _tensors = {**{name: f"nv.{name}(x)" for name in METHODS_ELSEWHERE}, **_by_name(TENSORS)}
 
@@ -272,6 +287,12 @@ def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
 def unknown_layer(name: str, known: Iterable[str]) -> UnknownName:
     """The error of a name that ``nv.nn`` does not have."""
     return _unknown("nv.nn", f"there is no {name}", name, _layers, known)
+
+
+def unknown_member(thing: object, name: str) -> UnknownName:
+    """The error of a name that modules do not have."""
+    known = [*dir(type(thing)), *vars(thing)]
+    return _unknown(type(thing).__name__, f"{type(thing).__name__} has no {name}", name, _members, known)
 
 
 def unknown_method(thing: object, name: str) -> UnknownName:
@@ -344,4 +365,4 @@ _TAKES_ANY_KEYWORD = 0x08  # inspect.CO_VARKEYWORDS
 
 
 __all__ = ["explain_keywords", "explains_keywords", "unknown_attribute", "unknown_function", "unknown_keyword",
-           "unknown_layer", "unknown_method", "unknown_optimiser"]
+           "unknown_layer", "unknown_member", "unknown_method", "unknown_optimiser"]

@@ -15,7 +15,7 @@ from tests.project.test_names import unknown
 
 X = nv.placeholder("N=4, F=3").named("x")
 TABLES = {"FUNCTIONS": elsewhere.FUNCTIONS, "TENSORS": elsewhere.TENSORS, "OPTIMISERS": elsewhere.OPTIMISERS,
-          "LAYERS": elsewhere.LAYERS, "KEYWORD_ADVICE": elsewhere.KEYWORD_ADVICE}
+          "LAYERS": elsewhere.LAYERS, "MEMBERS": elsewhere.MEMBERS, "KEYWORD_ADVICE": elsewhere.KEYWORD_ADVICE}
 
 
 def names(table):
@@ -58,6 +58,7 @@ def test_what_is_here_is_not_in_the_tables():
     assert elsewhere.METHODS_ELSEWHERE <= set(dir(nv))
     assert elsewhere.METHODS_ELSEWHERE & set(names(elsewhere.TENSORS)) == set()
     assert [name for name in names(elsewhere.LAYERS) if hasattr(nv.nn, name)] == []
+    assert [name for name in names(elsewhere.MEMBERS) if hasattr(nv.nn.Module, name)] == []
     assert [name for name in names(elsewhere.OPTIMISERS) if hasattr(nv.optim.Adam, name)] == []
 
 
@@ -93,6 +94,8 @@ def test_a_name_of_a_tensor(name):
     (lambda: nv.optim.RMSprop, "nv.optim.RMSProp"), (lambda: nv.SGD, "nv.optim.SGD"),
     (lambda: nv.take_along_axis, "nv.gather_elements"),
     (lambda: nv.random.normal, "nv.normal"), (lambda: nv.Conv2d, "nv.nn.Conv"), (lambda: nv.nn.Conv2d, "nv.nn.Conv"),
+    (lambda: nv.nn.ReLU().state_dict(), "state_names()"), (lambda: nv.nn.LinearLayer(1, 1).weight, "parameters()"),
+    (lambda: nv.nn.LinearLayer(1, 1).wights, "did you mean weights"),
     (lambda: nv.float, "nv.float32"),
     (lambda: X.view, "x.reshape"), (lambda: X.cpu(), "x.numpy()"), (lambda: X.retain_grad(), "x.detach()"),
     (lambda: X.gradient(), "nv.deriv"), (lambda: X.exp(), "nv.exp(x)"), (lambda: X.add_(1), "nv.assign"),

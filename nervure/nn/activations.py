@@ -11,8 +11,8 @@ A function itself may stand in a sequence, too: ``nv.nn.Sequential(..., nv.relu)
 from __future__ import annotations
 
 from nervure.front import elementwise, normalization, op_functions
-from nervure.front.creation import AssignableTensorOp
-from nervure.front.tensor import Operand, Tensor
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, layer_axes, parameter
 from nervure.types.axes import AxesLike
@@ -25,9 +25,9 @@ class Identity(Module):
     [1.0, 2.0]
     """
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """x itself."""
-        return x
+        return as_tensor(x, "Identity")
 
 
 class ReLU(Module):

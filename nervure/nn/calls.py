@@ -29,7 +29,7 @@ class Call:
 class _State(threading.local):
     def __init__(self) -> None:
         self.calls: list[Call] | None = None
-        self.depth = 0
+        self.callers: list[object] = []
 
 
 _state = _State()
@@ -38,21 +38,26 @@ _state = _State()
 @contextmanager
 def noting() -> Iterator[list[Call]]:
     """The calls of modules on this thread, in the order in which they begin."""
-    before, _state.calls, _state.depth = (_state.calls, _state.depth), [], 0
+    before, _state.calls, _state.callers = (_state.calls, _state.callers), [], []
     try:
         yield _state.calls
     finally:
-        _state.calls, _state.depth = before
+        _state.calls, _state.callers = before
 
 
 @contextmanager
 def noted(module: object, arguments: tuple[object, ...]) -> Iterator[Call]:
     """One call, which is kept where somebody is noting them."""
-    call = Call(module, arguments, _state.depth)
+    call = Call(module, arguments, len(_state.callers))
     if _state.calls is not None:
         _state.calls.append(call)
-    _state.depth += 1
+    _state.callers.append(module)
     try:
         yield call
     finally:
-        _state.depth -= 1
+        _state.callers.pop()
+
+
+def caller() -> object:
+    """The module whose call is under way on this thread; None outside of all calls."""
+    return _state.callers[-1] if _state.callers else None

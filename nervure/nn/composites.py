@@ -14,9 +14,11 @@ from typing import Any, overload
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, WrongKind
 from nervure.front.argument_parsing import integer, shown
+from nervure.front.creation import as_tensor
 from nervure.front.op_functions import add
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
+from nervure.types.dim import equal
 
 
 class Functional(Module):
@@ -119,16 +121,22 @@ class Residual(Module):
         self.inner = as_module(inner, "Residual")
         self.shortcut = None if shortcut is None else as_module(shortcut, "Residual")
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """The sum. AxisMismatch where its two sides have different axes."""
-        beside = x if self.shortcut is None else self.shortcut(x)
-        change = self.inner(x)
+        own = as_tensor(x, "Residual")
+        beside = own if self.shortcut is None else as_tensor(self.shortcut(own), "Residual")
+        change = as_tensor(self.inner(own), "Residual")
         result = add(beside, change)
-        if {*map(str, result.axes)} != {*map(str, beside.axes)} or result.ndim != change.ndim:
+        if not result.ndim == beside.ndim == change.ndim or _differ(beside, change):
             raise AxisMismatch("what is added has other axes", op="Residual", got=str(change.axes),
                                expected=str(beside.axes),
                                help="Residual(inner, shortcut) has a second module, which gives x these axes")
         return result
+
+
+def _differ(x: Tensor, y: Tensor) -> bool:
+    """Whether lengths of tensors without names differ: one of 1 would be spread."""
+    return not x.is_named and any([equal(mine, theirs) is False for mine, theirs in zip(x.shape, y.shape)])
 
 
 __all__ = ["Functional", "Residual", "Sequential"]

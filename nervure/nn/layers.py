@@ -165,9 +165,9 @@ class Dropout(Module):
             raise InvalidArgument("a rate is from 0 to 1", op="Dropout", operand="rate", got=self.rate,
                                   expected="0 to 1", help="0.5 drops every other element")
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """x, or what is left of it."""
-        return dropout(x, self.rate) if self.training else x
+        return dropout(x, self.rate) if self.training else as_tensor(x, "Dropout")
 
 
 __all__ = ["Dropout", "Embedding", "Linear", "LinearLayer"]

@@ -96,8 +96,8 @@ def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: A
     return _of_classes(value, own, goal, reduction, "negative_log_likelihood")
 
 
-def binary_cross_entropy(logits: Operand, targets: Operand, weights: Operand | None = None,
-                         positive_weights: Operand | None = None, reduction: str = "mean") -> Tensor:
+def binary_cross_entropy(logits: TensorLike, targets: TensorLike, weights: TensorLike | None = None,
+                         positive_weights: TensorLike | None = None, reduction: str = "mean") -> Tensor:
     """``-t * log(sigmoid(x)) - (1 - t) * log(1 - sigmoid(x))`` from logits x, without overflow.
 
     ``positive_weights`` multiply the first term, ``weights`` all of it.
@@ -117,7 +117,7 @@ def binary_cross_entropy(logits: Operand, targets: Operand, weights: Operand | N
     return _reduced(losses, reduction, dtype, "binary_cross_entropy")
 
 
-def kl_divergence(logarithms: Operand, targets: Operand, log_targets: bool = False,
+def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool = False,
                   reduction: str = "mean") -> Tensor:
     """``t * (log(t) - logarithms)``: from logarithms of probabilities to targets t, which are probabilities or, with
     ``log_targets``, logarithms too. ``reduction="batch"`` gives the divergence as it is defined. Where t is 0 nothing
@@ -139,7 +139,7 @@ def kl_divergence(logarithms: Operand, targets: Operand, log_targets: bool = Fal
 # -- numbers -----------------------------------------------------------------------------------------
 
 
-def mean_squared_error(x: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
     """``(x - t)**2``.
 
     >>> nv.nn.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item()
@@ -149,7 +149,7 @@ def mean_squared_error(x: Operand, targets: Operand, reduction: str = "mean") ->
     return _reduced(square(subtract(own, t)), reduction, dtype, "mean_squared_error")
 
 
-def mean_absolute_error(x: Operand, targets: Operand, reduction: str = "mean") -> Tensor:
+def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
     """``|x - t|``.
 
     >>> nv.nn.losses.mean_absolute_error([1.0, 2.0], [1.0, 4.0]).item()
@@ -159,7 +159,7 @@ def mean_absolute_error(x: Operand, targets: Operand, reduction: str = "mean") -
     return _reduced(absolute(subtract(own, t)), reduction, dtype, "mean_absolute_error")
 
 
-def huber(x: Operand, targets: Operand, delta: float = 1.0, reduction: str = "mean") -> Tensor:
+def huber(x: TensorLike, targets: TensorLike, delta: float = 1.0, reduction: str = "mean") -> Tensor:
     """``d**2 / 2`` of a distance d up to ``delta``, ``delta * (d - delta / 2)`` of a larger one (Huber 1964).
 
     >>> nv.nn.losses.huber([0.0, 0.0], [1.0, 3.0], reduction="none").tolist()
@@ -170,7 +170,7 @@ def huber(x: Operand, targets: Operand, delta: float = 1.0, reduction: str = "me
     return _reduced(_huber(absolute(subtract(own, t)), limit), reduction, dtype, "huber")
 
 
-def smooth_l1(x: Operand, targets: Operand, beta: float = 1.0, reduction: str = "mean") -> Tensor:
+def smooth_l1(x: TensorLike, targets: TensorLike, beta: float = 1.0, reduction: str = "mean") -> Tensor:
     """``d**2 / 2 / beta`` of a distance d up to ``beta``, ``d - beta / 2`` of a larger one.
 
     >>> nv.nn.losses.smooth_l1([0.0, 0.0], [1.0, 3.0], beta=2.0, reduction="none").tolist()
@@ -181,7 +181,7 @@ def smooth_l1(x: Operand, targets: Operand, beta: float = 1.0, reduction: str = 
     return _reduced(multiply(_huber(absolute(subtract(own, t)), limit), 1 / limit), reduction, dtype, "smooth_l1")
 
 
-def poisson(logarithms: Operand, counts: Operand, reduction: str = "mean") -> Tensor:
+def poisson(logarithms: TensorLike, counts: TensorLike, reduction: str = "mean") -> Tensor:
     """``exp(x) - t * x``: the negative log likelihood of counts t under rates of logarithms x, without what does not
     depend on x.
 
@@ -192,7 +192,7 @@ def poisson(logarithms: Operand, counts: Operand, reduction: str = "mean") -> Te
     return _reduced(subtract(exp(x), multiply(t, x)), reduction, dtype, "poisson")
 
 
-def gaussian(x: Operand, targets: Operand, variances: Operand, epsilon: float = 1e-6,
+def gaussian(x: TensorLike, targets: TensorLike, variances: TensorLike, epsilon: float = 1e-6,
              reduction: str = "mean") -> Tensor:
     """``(log(v) + (x - t)**2 / v) / 2``: the negative log likelihood of targets t under normal distributions with
     means x and variances v, which count as ``epsilon`` at least, without what does not depend on them.
@@ -209,7 +209,7 @@ def gaussian(x: Operand, targets: Operand, variances: Operand, epsilon: float = 
 # -- distances and margins ---------------------------------------------------------------------------
 
 
-def cosine_similarity(x: Operand, y: Operand, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
+def cosine_similarity(x: TensorLike, y: TensorLike, axis: AxisLike | None = None, epsilon: float = 1e-8) -> Tensor:
     """The cosine of the angle between x and y along an axis (absent: with names the only one beside N and REC, else
     the last one): from -1 to 1, the larger the more alike. Norms count as ``epsilon`` at least.
 
@@ -223,8 +223,8 @@ def cosine_similarity(x: Operand, y: Operand, axis: AxisLike | None = None, epsi
     return convert(divide(sum_over(multiply(own, other), reduction_axes=[at]), multiply(*norms)), dtype)
 
 
-def cosine_embedding(x: Operand, y: Operand, signs: Operand, margin: float = 0.0, axis: AxisLike | None = None,
-                     reduction: str = "mean") -> Tensor:
+def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
+                     axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """``1 - c`` where the sign is 1, ``max(0, c - margin)`` where it is -1, for the cosines c of x and y.
 
     >>> x, y = [[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 0.0]]
@@ -238,7 +238,8 @@ def cosine_embedding(x: Operand, y: Operand, signs: Operand, margin: float = 0.0
     return _reduced(losses, reduction, dtype, "cosine_embedding")
 
 
-def margin_ranking(x: Operand, y: Operand, signs: Operand, margin: float = 0.0, reduction: str = "mean") -> Tensor:
+def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
+                   reduction: str = "mean") -> Tensor:
     """``max(0, margin - sign * (x - y))``: x shall be larger than y where the sign is 1, smaller where it is -1.
 
     >>> nv.nn.losses.margin_ranking([1.0, 1.0], [2.0, 2.0], [1.0, -1.0], reduction="none").tolist()
@@ -250,7 +251,7 @@ def margin_ranking(x: Operand, y: Operand, signs: Operand, margin: float = 0.0, 
     return _reduced(losses, reduction, dtype, "margin_ranking")
 
 
-def hinge(scores: Operand, signs: Operand, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """``max(0, margin - sign * score)`` (Cortes and Vapnik 1995).
 
     >>> nv.nn.losses.hinge([0.5, 2.0], [1.0, 1.0], reduction="none").tolist()
@@ -261,8 +262,8 @@ def hinge(scores: Operand, signs: Operand, margin: float = 1.0, reduction: str =
     return _reduced(losses, reduction, dtype, "hinge")
 
 
-def triplet_margin(anchor: Operand, like: Operand, unlike: Operand, margin: float = 1.0, axis: AxisLike | None = None,
-                   reduction: str = "mean") -> Tensor:
+def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, margin: float = 1.0,
+                   axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """``max(0, |anchor - like| - |anchor - unlike| + margin)`` for distances along an axis, which is as in
     ``cosine_similarity``.
 
@@ -384,7 +385,7 @@ def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
     return reshape(Tensor(fitting), (-1, *[1] * (own.ndim - 1 - at)))
 
 
-def _pair(x: Operand, t: Operand, op: str) -> tuple[Tensor, Tensor, DType]:
+def _pair(x: TensorLike, t: TensorLike, op: str) -> tuple[Tensor, Tensor, DType]:
     """Predictions and targets of the same axes, in the type in which arithmetic takes place; and that of the result."""
     mine, theirs = _read(x, op, 1), _read(t, op, 2)
     if isinstance(mine, Tensor) and isinstance(theirs, Tensor) and mine.ndim != theirs.ndim:
@@ -395,7 +396,7 @@ def _pair(x: Operand, t: Operand, op: str) -> tuple[Tensor, Tensor, DType]:
     return convert(own, dtype.compute), Tensor(targets, own._axes), dtype
 
 
-def _read(x: Operand, op: str, position: int) -> Operand:
+def _read(x: TensorLike, op: str, position: int) -> Operand:
     """An operand; lists as tensors."""
     return x if is_scalar(x) else as_tensor(x, op, position)
 
@@ -434,7 +435,7 @@ _APART = 1e-6
 """What is added to the differences of a distance, so that equal points have a direction too."""
 
 
-def _distance(x: Operand, y: Operand, axis: AxisLike | None) -> Tensor:
+def _distance(x: TensorLike, y: TensorLike, axis: AxisLike | None) -> Tensor:
     """The Euclidean distance along an axis."""
     own, other, _ = _pair(x, y, "triplet_margin")
     at = _vector_axis(own, axis, "triplet_margin")

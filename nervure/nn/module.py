@@ -28,9 +28,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, dataclass_transform
 
 from nervure import notebook
+from nervure.elsewhere import unknown_member
 from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp, placeholder
@@ -38,7 +39,7 @@ from nervure.front.record import record_of
 from nervure.front.tensor import Tensor
 from nervure.ir.provenance import name_scope
 from nervure.nn import fields
-from nervure.nn.calls import Call, noted, noting
+from nervure.nn.calls import Call, caller, noted, noting
 from nervure.nn.summary import Line, Summary
 from nervure.nn.work import operations
 from nervure.types.axes import AxesLike
@@ -78,10 +79,20 @@ class Module:
         """What a class does when its fields are set, such as making parameters of their sizes."""
 
     def __call__(self, *inputs: object, **named: object) -> Any:
-        """``forward``, in a name scope of the class's name."""
-        with name_scope(type(self).__name__), noted(self, (*inputs, *named.values())) as call:
+        """``forward``, in a name scope: of the module's name in the one that calls it, else of its class."""
+        with name_scope(_called(self, caller())), noted(self, (*inputs, *named.values())) as call:
             call.result = self.forward(*inputs, **named)
             return call.result
+
+    def __init_subclass__(cls) -> None:
+        for name, value in vars(cls).items():
+            _check_default(cls, name, value)
+
+    if not TYPE_CHECKING:  # to a type checker what is missing is missing
+        def __getattr__(self, name: str) -> NoReturn:
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise unknown_member(self, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         fields.check(type(self), name, value)
@@ -243,6 +254,12 @@ def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
         place.named(slot)
 
 
+def _called(module: Module, by: object) -> str:
+    """The name that a module has in the one that calls it; that of its class where it is no part of it."""
+    names = [path for path, _, entry in (_entries(by) if isinstance(by, Module) else ()) if entry is module]
+    return names[0] if names else type(module).__name__
+
+
 def _is_kept(place: AssignableTensorOp) -> bool:
     """Whether a place keeps its value between computations."""
     return place.is_persistent and not place.is_constant and not place.is_input
@@ -259,6 +276,16 @@ def _check_names(names: dict[AssignableTensorOp, str]) -> None:
             raise InvalidArgument(f"two places are named {name}", op="state_names", got=name,
                                   expected="a name for each place",
                                   help="a field x_0 and the first member of a list x have one name: rename the field")
+
+
+def _check_default(owner: type, name: str, value: object) -> None:
+    """InvalidArgument for parameters that stand in a class: all of its modules would share them, and none find them."""
+    for _, _, entry in _members(name, value):
+        if isinstance(entry, AssignableTensorOp) and _is_kept(entry) or isinstance(entry, Module) and entry._places():
+            raise InvalidArgument(f"the parameters of {name} are made once, for all modules of the class",
+                                  op=owner.__name__, operand=name, got=f"{entry!r:.60}",
+                                  expected="a field for each module",
+                                  help=f"make them in __post_init__ or __init__: self.{name} = ...")
 
 
 # -- texts -------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from nervure.front.argument_parsing import position_of, real
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.normalization import batch_norm, layer_norm, rms_norm
-from nervure.front.op_functions import add, maximum, multiply
-from nervure.front.reductions import mean, tensor_size, variance
+from nervure.front.op_functions import add, divide, multiply
+from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
 from nervure.front.windows import step
@@ -30,6 +30,7 @@ from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, buffer, check_input, count, layer_axes, names_of, optional
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import make_axis
+from nervure.types.dim import dim_max, product
 from nervure.types.dtype import DTypeLike
 
 
@@ -97,8 +98,8 @@ class BatchNorm(_Scaled):
 
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
         """The effects that move the running statistics."""
-        numbers = tensor_size(x, out_axes=channels)
-        unbiased = numbers / maximum(numbers - 1.0, 1.0)  # of one number alone the variance is 0
+        numbers = product([x.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
+        unbiased = divide(numbers, dim_max(numbers - 1, 1))  # of one number alone the variance is 0
         return [assign(place, (1.0 - self.momentum) * place + self.momentum * found) for place, found in (
             (self.running_mean, mean(x, out_axes=channels)),
             (self.running_variance, variance(x, out_axes=channels) * unbiased))]

@@ -150,6 +150,8 @@ def test_a_residual_adds_what_it_wraps():
     x = nv.constant([1, 2], "F=2")
     assert nn.Residual(nv.square)(x).tolist() == [2.0, 6.0]
     assert nn.Residual(nv.square, nv.negative)(x).tolist() == [0.0, 2.0]
+    with pytest.raises(AxisMismatch, match="other axes"):
+        nn.Residual(lambda x: nv.sum(x, axis=1, keepdims=True))(np.ones((2, 3), np.float32))
 
 
 def test_a_model_learns(interpreter):

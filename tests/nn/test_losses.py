@@ -43,6 +43,12 @@ def test_reductions():
     assert losses.mean_squared_error(x.numpy(), 0.0, "batch").item() == pytest.approx(91 / 3)
 
 
+def test_scores_meet_signs():
+    """T227: what is on the right side by the margin costs nothing."""
+    assert losses.hinge([0.5, 2.0, -3.0], [1.0, 1.0, -1.0], reduction="none").tolist() == [0.5, 0.0, 0.0]
+    assert losses.hinge([0.5], [-1.0], margin=2.0).item() == 2.5
+
+
 def test_any_batch_is_served_by_one_graph():
     """T224: lengths may be symbols, of axes with names and without."""
     for axes, own in (("N=n, Y=4", "N=n"), ((nv.dim("n"), 4), (nv.dim("n"),))):

@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.errors import InvalidArgument, NotSupported, WrongKind
+from nervure.errors import InvalidArgument, NotSupported, UnknownName, WrongKind
 from nervure.front.record import record_of
 
 
@@ -89,6 +89,21 @@ def test_a_module_without_forward_says_so():
         Listed()(nv.constant(1.0))
 
 
+def test_parameters_do_not_stand_in_a_class():
+    """T200: nor modules that have some; others may."""
+    for value in (nv.variable((2,)), nn.LinearLayer(2, 2), [nn.PReLU()]):
+        with pytest.raises(InvalidArgument, match="made once"):
+            type("Shared", (nn.Module,), {"inner": value, "__annotations__": {"inner": nn.Module}})
+    assert type("Plain", (Block,), {"inner": nn.ReLU()})().inner(nv.constant([-1.0])).tolist() == [0.0]
+
+
+def test_a_name_that_modules_lack_is_explained():
+    """T209: an AttributeError, with what does the same here."""
+    with pytest.raises(UnknownName, match="has no state_dict") as caught:
+        perceptron().state_dict()
+    assert "state_names" in caught.value.help and not hasattr(perceptron(), "_repr_png_")
+
+
 # -- what is inside --------------------------------------------------------------------------------------
 
 
@@ -165,10 +180,14 @@ def test_one_switch_sets_all_modules():
         model.train("yes")
 
 
-def test_calls_stand_in_a_scope_of_their_class():
+def test_calls_stand_in_a_scope_of_their_own():
     """T205: so that explanations say which module an op comes from."""
-    y = nn.Sequential(nn.LinearLayer("F=3", "K=2"))(nv.placeholder("N=2, F=3"))
-    assert y.value.op.provenance.scope == "Sequential/LinearLayer"
+    layer = nn.LinearLayer("F=3", "K=2")
+    model, x = Block(nn.Sequential(nv.absolute, layer)), nv.placeholder("N=2, F=3")
+    assert [line.scope for step in nv.explain(nv.computation(model(x), x)).steps for line in step.ops if
+            line.op == "Absolute"] == ["Block/inner/0"]
+    assert model.inner(x).value.op.provenance.scope == "Sequential/1"
+    assert layer(x).value.op.provenance.scope == "LinearLayer"
 
 
 # -- texts -----------------------------------------------------------------------------------------------

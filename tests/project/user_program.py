@@ -81,6 +81,24 @@ assert_type(nv.computation([x, w], x)(np.ones((4, 3))), tuple[np.ndarray, ...])
 assert_type(nv.computation({"w": w})(), dict[str, np.ndarray])
 assert_type(nv.transformers.default().get(w), np.ndarray)
 
+
+
+# Modules are classes with fields.
+class Block(nv.nn.Module):
+    inner: nv.nn.Module
+    rate: float = 0.5
+
+    def forward(self, x: nv.Tensor) -> nv.Tensor:
+        y: nv.Tensor = self.inner(x)
+        return y * self.rate
+
+
+block = Block(nv.nn.Sequential(nv.nn.LinearLayer("F=3", "K=2", bias=False), nv.relu), rate=1)
+assert_type(block.eval(), Block)
+assert_type(block.parameters(), list[nv.AssignableTensorOp])
+assert_type(nv.nn.LinearLayer(3, 2).weights, nv.AssignableTensorOp)
+assert_type(nv.nn.losses.mean_squared_error(x, [1.0, 2.0]), nv.Tensor)
+
 # Mistakes.
 nv.computation(x, transformer="cpu")  # type: ignore[call-overload]
 nv.sofmax(x)  # type: ignore[attr-defined]
@@ -93,4 +111,7 @@ nv.exp([1.0, 2.0])  # type: ignore[arg-type]
 x + "y"  # type: ignore[operator]
 nv.exp(x).variable  # type: ignore[attr-defined]
 nv.flags.check_nans  # type: ignore[attr-defined]
+Block("inner")  # type: ignore[arg-type]
+Block(block, depth=1)  # type: ignore[call-arg]
+nv.nn.Conv2d(3, 8, 3)  # type: ignore[attr-defined]
 nv.optim.Adan(0.1)  # type: ignore[attr-defined]

@@ -92,6 +92,8 @@ def use(result: Any) -> None:
         nv.evaluate(result)
     elif hasattr(result, "has_no_value"):
         nv.computation(result)
+    elif isinstance(result, nv.nn.Module):
+        result._repr_html_(), result.state_names(), [nv.evaluate(place) for place in result.parameters()]
 
 
 @st.composite
@@ -122,6 +124,20 @@ def test_functions(name):
     def run(call: tuple[list[Any], dict[str, Any]]) -> None:
         attempt(FUNCTIONS[name], *call[0], **call[1])
     run()
+
+
+LAYERS = [
+    nv.nn.LinearLayer("H=3", "K=2"), nv.nn.LinearLayer(3, 2), nv.nn.Embedding(5, 2), nv.nn.Embedding("V=5", "F=2"),
+    nv.nn.Conv("C=3", "K=5", "Y=3, X=3"), nv.nn.Conv(3, 5, (3, 3)), nv.nn.MaxPool("Y=2"), nv.nn.AveragePool(2),
+    nv.nn.BatchNorm("C=3"), nv.nn.BatchNorm(3), nv.nn.LayerNorm("H=3"), nv.nn.LayerNorm((2, 3)), nv.nn.RMSNorm(3),
+    nv.nn.GroupNorm(1, 3), nv.nn.GroupNorm(3, "C=3"), nv.nn.Dropout(0.5), nv.nn.PReLU("H=3"), nv.nn.Softmax(),
+    nv.nn.Residual(nv.relu), nv.nn.Sequential(nv.nn.ReLU(), nv.nn.Identity())]
+
+
+@given(st.sampled_from(LAYERS), st.booleans(), ANYTHING)
+def test_inputs_of_layers(layer, mode, x):
+    attempt(layer.train(mode), x)
+    attempt(layer.summary, x)
 
 
 @given(ANYTHING, ANYTHING)
