@@ -535,4 +535,5 @@ def test_every_error_is_ours() -> None:
 def test_terms_are_coefficients_and_what_they_multiply():
     n, m = dim("n"), dim("m")
     assert terms(3 * n * m - n + 7) == [(3, m * n), (-1, n), (7, 1)]
+    assert terms(4 * m - n * n) == [(4, m), (-1, n * n)]
     assert terms(0) == [] and terms(5) == [(5, 1)] and terms(n // 2 * 4) == [(4, n // 2)]

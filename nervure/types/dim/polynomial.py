@@ -357,14 +357,18 @@ def _term_text(monomial: Monomial, size: int, alone: bool) -> str:
     return "*".join(factors)
 
 
-def sum_text(terms: dict[Monomial, int]) -> str:
+def in_order(terms: dict[Monomial, int]) -> list[tuple[Monomial, int]]:
     """Terms of high degree first, then by name; the first is one that is added, if there is one."""
-    if not terms:
-        return "0"
     ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), term[0]))
     first = next((i for i, (_, coefficient) in enumerate(ordered) if coefficient > 0), 0)
-    ordered.insert(0, ordered.pop(first))
-    (monomial, coefficient), *others = ordered
+    return [ordered[first], *ordered[:first], *ordered[first + 1:]] if ordered else []
+
+
+def sum_text(terms: dict[Monomial, int]) -> str:
+    """The text of a sum, its terms in order."""
+    if not terms:
+        return "0"
+    (monomial, coefficient), *others = in_order(terms)
     parts = [_term_text(monomial, coefficient, True) if coefficient > 0
              else f"-{_term_text(monomial, -coefficient, False)}"]
     for monomial, coefficient in others:

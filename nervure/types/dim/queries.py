@@ -18,7 +18,7 @@ from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, uppe
 from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
 from nervure.types.dim.interval import EVERYTHING, Interval, intersect
 from nervure.types.dim.normal_form import construct, rebuild, recombined
-from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant
+from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant, in_order
 
 RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]
 
@@ -177,9 +177,8 @@ def terms(x: DimLike) -> list[tuple[int, DimLike]]:
     """
     if not isinstance(x, Dim):
         return [(x, 1)] if x else []
-    found = x._polynomial.terms
-    return [(found[monomial], made(Polynomial({monomial: 1}), x._declared))
-            for monomial in sorted(found, key=lambda monomial: (-len(monomial), monomial))]
+    return [(coefficient, made(Polynomial({monomial: 1}), x._declared))
+            for monomial, coefficient in in_order(x._polynomial.terms)]
 
 
 class Factor(NamedTuple):
