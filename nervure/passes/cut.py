@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nervure.ir.function import Function, moved
-from nervure.ir.kinds import Elementwise, View
+from nervure.ir.kinds import Elementwise, Structured, View
 from nervure.ir.leaves import Leaf, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.traverse import postorder, rebuild
@@ -139,8 +139,10 @@ class _Choice:
         return kept
 
     def _is_there(self, op: Op) -> bool:
-        """Whether the backward part has the value of an op as the forward part had it."""
-        return op.variable not in self._updated if type(op) is ReadVariable else isinstance(op, Leaf)
+        """Whether the backward part has the value of an op as the forward part had it: leaves, and positions."""
+        if type(op) is ReadVariable:
+            return op.variable not in self._updated
+        return isinstance(op, Leaf) or (isinstance(op, Structured) and not op.operands)
 
     def _cost(self, op: Op) -> int | None:
         """The cost of an op that may be computed again, with all that it is computed from; None if it may not be."""

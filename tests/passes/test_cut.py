@@ -124,6 +124,13 @@ def test_a_statistic_is_kept_before_it_is_broadcast():
     assert [value.shape for value in parts.forward.results[1:]].count((16,)) == 1
 
 
+def test_positions_are_no_residuals():
+    x = parameter(4, 9)
+    y = ops.Exp(x * ops.Iota((4, 9), 1, nv.float32))
+    parts = assert_whole(with_derivatives(y, [x], [x]), [numbers(4, 9)])
+    assert kept(parts) == ["Exp"] and "Iota" in classes(parts.backward)
+
+
 def test_long_chains_are_not_computed_again():
     x = parameter(64)
     y = x
