@@ -43,7 +43,7 @@ _NAMES = {
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.eager": "call_optimizer mref parameter proceed rand randn reset_grad",
     "nervure.jit": "grad jit value_and_grad",
-    "nervure.saving": "load load_together save",
+    "nervure.saving": "load load_notes load_together save",
     "nervure.explain": "explain",
     "nervure.state_dict": "StateDict from_state_dict load_from_state_dict make_state_dict parse_state_dict_key",
     "nervure.model_formats": "define_model_format load_weights save_weights",

@@ -240,6 +240,7 @@ from nervure.model_formats import load_weights as load_weights
 from nervure.model_formats import save_weights as save_weights
 from nervure.ops import Parameter as Parameter
 from nervure.saving import load as load
+from nervure.saving import load_notes as load_notes
 from nervure.saving import load_together as load_together
 from nervure.saving import save as save
 from nervure.state_dict import StateDict as StateDict

@@ -2,15 +2,11 @@
 
 >>> import os, tempfile
 >>> import nervure as nv
->>> class Scale:
-...     def __init__(self, factor):
-...         self.factor = nv.variable("F=2", factor)
-...     def state_names(self):                             # as every module has it
-...         return {self.factor: "scale.0.factor"}
->>> path, model, other = os.path.join(tempfile.mkdtemp(), "w.npz"), Scale(3.0), Scale(0.0)
+>>> path = os.path.join(tempfile.mkdtemp(), "layer.npz")
+>>> model, other = nv.nn.LinearLayer("F=3", "K=2", bias=3.0), nv.nn.LinearLayer("F=3", "K=2")
 >>> save_weights(model, path, "npz")
 >>> load_weights(other, path, "npz")
->>> other.factor.tolist()
+>>> other.bias.tolist()
 [3.0, 3.0]
 
 A file takes its name when all of it is on disk; until then what had the name before is as it was.
@@ -65,12 +61,9 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
                  optimizers: bool = False, transformer: Transformer | None = None) -> None:
     """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, which then is there as a whole.
 
-    >>> class Scale:
-    ...     factor = nv.variable("F=2", 3.0)
-    ...     def state_names(self):
-    ...         return {self.factor: "scale.0.factor"}
-    >>> nv.save_weights(Scale(), "scale.safetensors")
-    >>> nv.load_weights(Scale(), "scale.safetensors")
+    >>> layer = nv.nn.LinearLayer(3, 2)
+    >>> nv.save_weights(layer, "layer.safetensors")
+    >>> nv.load_weights(layer, "layer.safetensors")
     """
     name, chosen = file_name(path, "save_weights"), _format(format, "save_weights")
     state = make_state_dict(model, weights, optimizers, transformer)
@@ -88,18 +81,14 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     is changed, where the model has parameters that the file lacks, or the other way round, or of another type or
     shape; ``nv.load_from_state_dict`` loads what fits. FormatError for a file that is not what it should be.
 
-    >>> class Scale:
-    ...     factor = nv.variable("F=2", 3.0)
-    ...     def state_names(self):
-    ...         return {self.factor: "scale.0.factor"}
-    >>> nv.save_weights(Scale(), "scale.npz", "npz")
-    >>> nv.load_weights([nv.variable("F=2").named("w")], "scale.npz", "npz")
+    >>> nv.save_weights(nv.nn.LinearLayer(3, 2), "layer.npz", "npz")
+    >>> nv.load_weights(nv.nn.Embedding(3, 2), "layer.npz", "npz")
     Traceback (most recent call last):
         ...
     nervure.errors.InvalidArgument: load_weights: the file does not fit the model
-      operand:  scale.npz
-      got:      unexpected: param:scale.0.factor
-      expected: missing: missing_param:tensor.0.w
+      operand:  layer.npz
+      got:      unexpected: param:linearlayer.0.weights, param:linearlayer.0.bias
+      expected: missing: param:embedding.0.weights
     ...
     """
     name, state = file_name(path, "load_weights"), load_state(path, format)

@@ -22,6 +22,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -36,48 +37,62 @@ from nervure.function_file import Content, is_part, load_content, save_function,
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.variable import Variable
+from nervure.tensor_file import read_tensors
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
 
-_RESULTS = "nervure.results"
+_RESULTS, _NOTES = "nervure.results", "nervure.notes/"
 Result = TypeVar("Result")
 Several = TypeVar("Several", bound=Mapping[str, Computation[Any]])
 
 
-def save(path: str | os.PathLike[str],
-         computation: Computation[object] | Function | Mapping[str, Computation[Any]]) -> None:
+def save(path: str | os.PathLike[str], computation: Computation[object] | Function | Mapping[str, Computation[Any]],
+         notes: Mapping[str, str] | None = None) -> None:
     """Writes a computation, or a Function, with the values that its variables have now; or several computations by
     their names, which then share their variables in the file as they do here.
 
     The file holds the graph as text and the arrays as they are; nothing in it is ever executed. It replaces a
-    file of that name only when it is complete. NotSupported for graphs that hold Python functions, and for
-    results whose keys are tensors.
+    file of that name only when it is complete. ``notes`` are texts of the caller's own, which ``nv.load_notes`` gives
+    back, such as how far a training had come. NotSupported for graphs that hold Python functions, and for results
+    whose keys are tensors.
 
     >>> x, w = nv.placeholder("N=2"), nv.variable("N=2", 3.0)
     >>> nv.save("model.safetensors", nv.computation({"y": x * w}, x))
     >>> nv.load("model.safetensors")([1, 2])["y"].tolist()
     [3.0, 6.0]
     """
-    path = file_name(path, "save")
+    path, texts = file_name(path, "save"), _as_strings(notes)
     if isinstance(computation, Function):
-        save_function(path, computation)
+        save_function(path, computation, None, texts)
         return
     if isinstance(computation, Mapping):
-        _save_several(path, computation)
+        _save_several(path, computation, texts)
         return
     if not isinstance(computation, Computation):
         raise WrongKind("a computation or a Function can be saved", op="save", operand="computation",
                         got=type(computation).__name__, help="nv.computation(returns, *parameters) makes one",
                         expected="a Computation or a Function")
     function = computation.function
-    strings = {_RESULTS: _results(computation)}
-    save_function(path, function, computation.transformer.snapshot(function.variables), strings)
+    save_function(path, function, computation.transformer.snapshot(function.variables),
+                  {**texts, _RESULTS: _results(computation)})
 
 
-def _save_several(path: str, computations: Mapping[str, Computation[Any]]) -> None:
+def _as_strings(notes: object) -> dict[str, str]:
+    """Notes under the names that they have in a file."""
+    if not isinstance(notes, (Mapping, NoneType)):
+        raise WrongKind("notes are texts by name", op="save", operand="notes", got=shown(notes),
+                        expected="a mapping of strings", help='as in notes={"epoch": "3"}')
+    for name, text in (notes or {}).items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise WrongKind("notes are texts by name", op="save", operand="notes", got=f"{name!r:.60}: {text!r:.60}",
+                            expected="strings", help="json.dumps(value) makes a text of other values")
+    return {_NOTES + name: text for name, text in (notes or {}).items()}
+
+
+def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts: Mapping[str, str]) -> None:
     for name, entry in computations.items():
         if not is_part(name):
             raise InvalidArgument("a computation in a file has a name", op="save", operand="computation",
@@ -89,7 +104,7 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]]) -> No
     functions = {name: entry.function for name, entry in computations.items()}
     variables = dict.fromkeys([variable for function in functions.values() for variable in function.variables])
     save_functions(path, functions, transformer.snapshot(list(variables)),
-                   {f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()})
+                   {**texts, **{f"{_RESULTS}/{name}": _results(entry) for name, entry in computations.items()}})
 
 
 def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Transformer:
@@ -167,6 +182,17 @@ def load_together(path: str | os.PathLike[str], transformer: Transformer | None 
     path, chosen = file_name(path, "load_together"), transformers.chosen(transformer)
     content = load_content(path)
     return {name: _made(content, name, path, chosen) for name in content.functions}
+
+
+def load_notes(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The notes of a file that ``nv.save`` has written. FormatError for a damaged file.
+
+    >>> nv.save("model.safetensors", nv.computation(nv.placeholder("N=2") * 2, "all"), notes={"epoch": "3"})
+    >>> nv.load_notes("model.safetensors")
+    {'epoch': '3'}
+    """
+    strings = read_tensors(file_name(path, "load_notes"))[1]
+    return {name.removeprefix(_NOTES): text for name, text in strings.items() if name.startswith(_NOTES)}
 
 
 def _made(content: Content, name: str, path: str, transformer: Transformer) -> Computation[Any]:
@@ -279,4 +305,4 @@ def _check_kind(variable: Variable, array: np.ndarray, path: str) -> None:
                               expected=variable.type, help=f"it is in {path}: make a variable like it")
 
 
-explain_keywords(globals(), ["load", "load_together", "save"])
+explain_keywords(globals(), ["load", "load_notes", "load_together", "save"])

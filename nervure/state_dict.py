@@ -1,19 +1,15 @@
 """State dicts: the parameters of a model, and what its optimisers keep, as arrays under names that stay the same.
 
 >>> import nervure as nv
->>> class Scale:
-...     def __init__(self, factor):
-...         self.factor = nv.variable("F=2", factor)
-...     def state_names(self):                             # as every module has it
-...         return {self.factor: "scale.0.factor"}
->>> model, other = Scale(3.0), Scale(0.0)
+>>> model, other = nv.nn.LinearLayer("F=3", "K=2", bias=3.0), nv.nn.LinearLayer("F=3", "K=2")
 >>> make_state_dict(model)
 StateDict(
-  param:scale.0.factor -> f32[2]
+  param:linearlayer.0.weights -> f32[3, 2]
+  param:linearlayer.0.bias    -> f32[2]
 )
 >>> load_from_state_dict(other, make_state_dict(model))
 NotLoaded(missing=(), unexpected=(), mismatched={})
->>> other.factor.tolist()
+>>> other.bias.tolist()
 [3.0, 3.0]
 
 A key is ``{prefix}:{composite}.{nth}.{slot}``: the class of the module that a parameter sits in, the number of the
@@ -105,13 +101,8 @@ def make_state_dict(model: object, weights: bool = True, optimizers: bool = Fals
     A model is a module, a compiled model, a computation, or a list of variables. Values are those on its own
     transformer, or the one given (absent: the default one), all of one moment.
 
-    >>> class Scale:
-    ...     def __init__(self):
-    ...         self.factor = nv.variable((), 2.0)
-    ...     def state_names(self):
-    ...         return {self.factor: "scale.0.factor"}
-    >>> nv.make_state_dict(Scale()).table
-    {'param:scale.0.factor': array(2., dtype=float32)}
+    >>> nv.make_state_dict(nv.nn.LinearLayer(1, 1, bias=2.0)).table["param:linearlayer.0.bias"]
+    array([2.], dtype=float32)
     """
     entries = list(_entries(model, truth(weights, "make_state_dict", "weights"),
                             truth(optimizers, "make_state_dict", "optimizers"), True))

@@ -19,7 +19,7 @@ import numpy as np
 import nervure as nv
 from nervure.model_formats import load_state
 
-ARRAYS, LENGTH = 160, 3000
+ARRAYS, LENGTH = 190, 3000
 """Each array is longer than what is written at once."""
 
 TRACE_ME, NEXT_CALL = 0, 24

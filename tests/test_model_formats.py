@@ -16,7 +16,7 @@ import nervure as nv
 from nervure import model_formats
 from nervure.errors import FormatError, InvalidArgument, WrongKind
 from nervure.types.dtype import all_dtypes
-from tests.test_state_dict import LinearLayer, Network, bits, trained
+from tests.test_state_dict import Network, bits, linear, trained
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
 FORMATS = ("safetensors", "npz")
@@ -63,36 +63,36 @@ def test_arrays_of_every_type_come_back(tmp_path, format):
 
 def test_numpy_reads_the_arrays_of_npz(tmp_path, transformer):
     """T280: and nervure what NumPy has written."""
-    layer = LinearLayer()
+    layer = linear()
     nv.save_weights(layer, tmp_path / "f.npz", "npz", transformer=transformer)
     with np.load(tmp_path / "f.npz", allow_pickle=False) as file:
         arrays = {key: file[key] for key in file if key != "nervure.types"}
-    assert (arrays["param:linearlayer.0.weights"] == transformer.get(layer.fields["weights"])).all()
+    assert (arrays["param:linearlayer.0.weights"] == transformer.get(layer.weights)).all()
     arrays["param:linearlayer.0.bias"] = np.arange(6, dtype=np.float32)[::2]
     arrays["param:linearlayer.0.weights"] = np.asfortranarray(arrays["param:linearlayer.0.weights"])
     np.savez(tmp_path / "g.npz", **arrays)
     nv.load_weights(layer, tmp_path / "g.npz", "npz", transformer)
-    assert transformer.get(layer.fields["bias"]).tolist() == [0.0, 2.0, 4.0]
+    assert transformer.get(layer.bias).tolist() == [0.0, 2.0, 4.0]
 
 
 def test_a_file_that_does_not_fit_changes_nothing(tmp_path, transformer):
     """T281: everything that does not is named."""
-    network, layer = Network(), LinearLayer()
+    network, layer = Network(), linear()
     nv.save_weights(network, tmp_path / "f", transformer=transformer)
-    transformer.set(layer.fields["bias"], [1.0, 2.0, 3.0])
+    transformer.set(layer.bias, [1.0, 2.0, 3.0])
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
         nv.load_weights(layer, tmp_path / "f", transformer=transformer)
     assert caught.value.got == (
         "unexpected: param:linearlayer.1.bias, param:linearlayer.1.weights; param:linearlayer.0.weights: f32[4, 5], "
         "where f32[4, 3] is expected; param:linearlayer.0.bias: f32[5], where f32[3] is expected")
-    assert transformer.get(layer.fields["bias"]).tolist() == [1.0, 2.0, 3.0]
+    assert transformer.get(layer.bias).tolist() == [1.0, 2.0, 3.0]
 
 
 def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
     """T281: a file of training serves a prediction; one of weights alone leaves the optimisers as they are; another
     optimiser's does not fit.
     """
-    layer, plain, other = LinearLayer(), LinearLayer(), LinearLayer()
+    layer, plain, other = linear(), linear(), linear()
     trained(layer, transformer, nv.optim.Adam())
     nv.save_weights(layer, tmp_path / "all", optimizers=True, transformer=transformer)
     nv.save_weights(layer, tmp_path / "weights", transformer=transformer)
@@ -102,7 +102,7 @@ def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
     trained(other, transformer, adam, 3)
     nv.load_weights(other, tmp_path / "weights", transformer=transformer)
     assert transformer.get(adam.n) == 3
-    descending = LinearLayer()
+    descending = linear()
     trained(descending, transformer, nv.optim.SGD(0.1), 0)
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
         nv.load_weights(descending, tmp_path / "all", transformer=transformer)
@@ -128,11 +128,11 @@ def texts(monkeypatch):
 
 def test_a_format_of_the_user_s_own(texts, tmp_path, transformer):
     """T282: written under another name with the same ending, until it is complete."""
-    layer, other = LinearLayer(), LinearLayer()
-    transformer.set(layer.fields["bias"], [1.0, 2.0, 3.0])
+    layer, other = linear(), linear()
+    transformer.set(layer.bias, [1.0, 2.0, 3.0])
     nv.save_weights(layer, tmp_path / "f.txt", "texts", transformer=transformer)
     nv.load_weights(other, tmp_path / "f.txt", "texts", transformer)
-    assert transformer.get(other.fields["bias"]).tolist() == [1.0, 2.0, 3.0] and os.listdir(tmp_path) == ["f.txt"]
+    assert transformer.get(other.bias).tolist() == [1.0, 2.0, 3.0] and os.listdir(tmp_path) == ["f.txt"]
 
 
 def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
@@ -146,7 +146,7 @@ def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
     nv.define_model_format("failing", save=save, load=lambda path: None)
     (tmp_path / "f.txt").write_text("whole")
     with pytest.raises(ZeroDivisionError):
-        nv.save_weights(LinearLayer(), tmp_path / "f.txt", "failing", transformer=transformer)
+        nv.save_weights(linear(), tmp_path / "f.txt", "failing", transformer=transformer)
     assert (tmp_path / "f.txt").read_text() == "whole" and os.listdir(tmp_path) == ["f.txt"]
     assert seen[0].parent == tmp_path and seen[0].suffix == ".txt"
 
@@ -154,15 +154,15 @@ def test_a_save_that_fails_leaves_the_file_before(texts, tmp_path, transformer):
 def test_what_a_format_gives_is_a_state_dict(texts, tmp_path, transformer):
     """T282: anything else is an error."""
     nv.define_model_format("odd", save=lambda path, state: Path(path).write_text(""), load=lambda path: {})
-    nv.save_weights(LinearLayer(), tmp_path / "f", "odd", transformer=transformer)
+    nv.save_weights(linear(), tmp_path / "f", "odd", transformer=transformer)
     with pytest.raises(WrongKind, match="gave no state dict"):
-        nv.load_weights(LinearLayer(), tmp_path / "f", "odd", transformer)
+        nv.load_weights(linear(), tmp_path / "f", "odd", transformer)
 
 
 def test_formats_that_make_no_sense_are_refused(texts, tmp_path):
     """T282: with what there is."""
     with pytest.raises(InvalidArgument, match="no such format") as caught:
-        nv.save_weights(LinearLayer(), tmp_path / "f", "nzp")
+        nv.save_weights(linear(), tmp_path / "f", "nzp")
     assert caught.value.expected == "safetensors, npz, texts" and "npz" in caught.value.help
     with pytest.raises(InvalidArgument, match="there already"):
         nv.define_model_format("npz", save=print, load=print)
@@ -201,13 +201,13 @@ def test_damaged_npz_files_are_refused(tmp_path, data):
     """T283: before anything is used."""
     (tmp_path / "f").write_bytes(data)
     with pytest.raises(FormatError) as caught:
-        nv.load_weights(LinearLayer(), tmp_path / "f", "npz")
+        nv.load_weights(linear(), tmp_path / "f", "npz")
     assert caught.value.expected and caught.value.operand == str(tmp_path / "f")
 
 
 def test_every_damaged_byte_is_noticed(tmp_path, transformer):
     """T283: or is of no meaning."""
-    layer = LinearLayer()
+    layer = linear()
     nv.save_weights(layer, tmp_path / "f", "npz", transformer=transformer)
     data, before = (tmp_path / "f").read_bytes(), bits(transformer, layer.state_names())
     for position in range(0, len(data), 7):
@@ -224,9 +224,9 @@ def test_a_file_of_other_arrays_is_no_state_dict(tmp_path):
     from nervure.tensor_file import write_tensors
     write_tensors(tmp_path / "f", {"w": np.zeros(3)}, {})
     with pytest.raises(FormatError, match="no state dict"):
-        nv.load_weights(LinearLayer(), tmp_path / "f")
+        nv.load_weights(linear(), tmp_path / "f")
     with pytest.raises(FileNotFoundError):
-        nv.load_weights(LinearLayer(), tmp_path / "missing")
+        nv.load_weights(linear(), tmp_path / "missing")
 
 
 # -- kills -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -196,3 +199,33 @@ def test_files_are_loaded_into_computations(tmp_path, transformer):
     (tmp_path / "f").write_bytes(struct.pack("<Q", 2) + b"{}")
     with pytest.raises(FormatError):
         nv.load(tmp_path / "f", into=predict)
+
+
+# -- notes, and training that goes on ---------------------------------------------------------------------------------
+
+
+def test_notes_are_texts(tmp_path, transformer):
+    """T292: of any content, apart from what nervure itself keeps."""
+    notes = {"epoch": "3", "": "\0 é", "nervure.text": "mine"}
+    step, predict, _ = pair(transformer)
+    for kept in (predict, {"step": step, "predict": predict}, predict.function):
+        nv.save(tmp_path / "f", kept, notes=notes)
+        assert nv.load_notes(tmp_path / "f") == notes
+    assert list(nv.load(tmp_path / "f", transformer)(batch(0))[0]) == list(predict(batch(0))["y"])
+    for wrong in ({"epoch": 3}, {3: "epoch"}, ["epoch"], "epoch"):
+        with pytest.raises(WrongKind, match="notes"):
+            nv.save(tmp_path / "g", predict, notes=wrong)
+    assert not (tmp_path / "g").exists()
+
+
+def test_a_training_that_was_stopped_in_mid_epoch_goes_on_to_the_bit(tmp_path):
+    """T292: in another process, by a file."""
+    def run(path, first, last):
+        done = subprocess.run([sys.executable, "-m", "tests.resuming", path, str(first), str(last)], check=True,
+                              text=True, capture_output=True, cwd=Path(__file__).parents[1])
+        return done.stdout
+
+    whole = run(tmp_path / "whole", 0, 11)
+    run(tmp_path / "parts", 0, 6)
+    assert run(tmp_path / "parts", 6, 11) == whole
+    assert nv.load_notes(tmp_path / "parts") == {"steps": "11"}
