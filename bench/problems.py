@@ -54,6 +54,7 @@ class Problem:
     calls = 1  # before results are compared: more than one where each builds on the one before
     figure = "call"  # what is measured: seconds a "call", CPU seconds while "idle" after one, or bytes of "memory"
     own_process = False  # whether each figure takes a process of its own
+    threads: int | None = None  # of this row, where it has its own
     kept_cache = False  # whether such a process finds what compilers kept in one before it
 
     def __init__(self, scale: float = 1.0) -> None:

@@ -11,6 +11,7 @@ figure over our own; of the rounds' ratios the median and the quartiles are repo
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import statistics
@@ -232,6 +233,8 @@ def import_time(module: str, settings: Settings) -> float:
 
 def measure(problem: str, contenders: Sequence[str], settings: Settings) -> Result:
     """All contenders of a problem, in turns."""
+    threads = PROBLEMS[problem].threads if problem in PROBLEMS else None
+    settings = settings if threads is None else dataclasses.replace(settings, threads=threads)
     if problem == "import":
         result = Result(problem)
         in_turns(result, {name: lambda name=name: import_time(name, settings) for name in contenders},

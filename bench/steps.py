@@ -11,12 +11,17 @@ with NumPy's in float64.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from bench.models.attention import Attention
+from bench.models.base import precise
 from bench.models.gpt import Gpt
 from bench.models.mlp import Mlp
 from bench.problems import PROBLEMS, Bar, Problem, listed
+
+COMPARED = 20  # losses
 
 
 class Training(Problem):
@@ -24,7 +29,7 @@ class Training(Problem):
 
     model: type
     tolerance = 1e-4
-    calls = 20
+    calls = COMPARED
     symbolic = False
 
     def inputs(self):
@@ -69,6 +74,37 @@ class Forward(Training):
         return results[-1]
 
 
+class Epoch(Training):
+    """A pass over all examples, batch by batch in their order, as in the training that cl-waffe2's README measures. A
+    call is an epoch and gives the losses of its steps, of which the first 20 are compared.
+    """
+
+    calls = 1
+
+    def reference(self, model):
+        step = model.training(precise(model.parameters()))
+        first = itertools.islice(batches(model.data()), COMPARED)
+        return [np.array([step(*precise(dict(enumerate(batch))).values()) for batch in first])]
+
+    def of_calls(self, results):
+        (losses,), *_ = results
+        return [losses[:COMPARED]]
+
+
+class FirstEpoch(Epoch):
+    """The first one, from the definition of the model on, everything imported."""
+
+    own_process = True
+
+
+def batches(data):
+    """The examples in their order, a hundred at a time."""
+    for start in range(0, len(data[0]), BATCH):
+        yield [entry[start:start + BATCH] for entry in data]
+
+
+BATCH = 100  # examples of a batch in an epoch
+EXAMPLES = 60_000
 MLP_256 = "MLP 784-256-256-10, batch 100"
 MLP_512 = "MLP 784-512-512-10, batch 100"
 GPT = "GPT, 4 layers of width 128, 12x64 characters"
@@ -95,5 +131,11 @@ for name, title, base, bar, model, options in (
     if name in SYMBOLIC:
         kind = type(base.__name__, (base,), {"model": model, "symbolic": True})
         listed(f"{name}_symbolic", f"{title}, any batch", bar, sizes, " ".join(sizes))(kind)
+
+for hidden, threads, kind in itertools.product((256, 512), (2, 1), (Epoch, FirstEpoch)):
+    part = "epoch" if kind is Epoch else "first_epoch"
+    title = f"MLP 784-{hidden}-{hidden}-10, Adam: {part.replace('_', ' ')} of 600 batches of 100, {threads} threads"
+    listed(f"{part}_{hidden}_{threads}", title, Bar(1.0), {"batch": EXAMPLES, "hidden": hidden}, "batch")(
+        type(kind.__name__, (kind,), {"model": Mlp, "threads": threads}))
 
 STEPS = {name: problem for name, problem in PROBLEMS.items() if issubclass(problem, Training)}

@@ -59,12 +59,11 @@ class Model:
             return random.standard_normal(shape, np.float32) / np.float32(np.sqrt(shape[0]))
         return {name: initial(name, shape) for name, shape in self.shapes().items()}
 
-    def training(self, parameters: Parameters, *data: np.ndarray) -> Callable[[], np.ndarray]:
-        """A step in NumPy, in the element type of the parameters, which it updates; it gives the loss."""
+    def training(self, parameters: Parameters) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+        """A step in NumPy, in the element type of the parameters, which it updates; it gives the loss of a batch."""
         update, network = layers.adam(*self.rule), self.network()
-        inputs, target = data
 
-        def step() -> np.ndarray:
+        def step(inputs: np.ndarray, target: np.ndarray) -> np.ndarray:
             gradients: Parameters = {}
             y, back = network(parameters, inputs)
             loss, pull = self.loss(y, target)
@@ -80,8 +79,8 @@ class Model:
 
     def losses(self, steps: int) -> np.ndarray:
         """What training gives in float64, on one batch."""
-        step = self.training(precise(self.parameters()), *precise(dict(enumerate(self.data()))).values())
-        return np.array([step() for _ in range(steps)])
+        step, data = self.training(precise(self.parameters())), precise(dict(enumerate(self.data()))).values()
+        return np.array([step(*data) for _ in range(steps)])
 
 
 def precise(arrays: dict) -> dict:

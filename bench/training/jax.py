@@ -13,7 +13,7 @@ from bench.contenders.jax import jitted, programs, standardized
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import LAYERS, Mlp
-from bench.steps import STEPS, FirstStep, Forward, Memory
+from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 TOGETHER = 10  # steps of a scan
 
@@ -104,6 +104,35 @@ def scanned(step):
     return lambda state, data: jax.lax.scan(lambda state, _: step(state, data), state, length=TOGETHER)
 
 
+def epoch(scanned):
+    """A setting: a call is an epoch, batch by batch, or as one scan."""
+    def prepare(_, inputs):
+        model, = inputs
+        p = {name: jnp.array(value) for name, value in model.parameters().items()}
+        state = p, jax.tree.map(jnp.zeros_like, p), jax.tree.map(jnp.zeros_like, p), jnp.zeros(())
+        step, wait = stepper(model), jax.block_until_ready
+        if scanned:
+            data = [jnp.asarray(entry).reshape(-1, BATCH, *entry.shape[1:]) for entry in model.data()]
+            function = jax.jit(lambda state, data: jax.lax.scan(step, state, data), donate_argnums=0)
+        else:
+            data = [[jnp.asarray(entry) for entry in batch] for batch in batches(model.data())]
+            function = jax.jit(step, donate_argnums=0)
+
+        def call():
+            nonlocal state
+            if scanned:
+                state, losses = function(state, data)
+                return wait(losses)
+            losses = []
+            for batch in data:
+                state, loss = function(state, batch)
+                losses.append(loss)
+            wait(state)
+            return jnp.stack(losses)
+        return Prepared(call)
+    return prepare
+
+
 def forward(_, inputs):
     model, = inputs
     network, _ = NETWORKS[type(model)]
@@ -116,6 +145,9 @@ DONATE = trained(lambda step: step)
 
 def settings_of(problem):
     """What takes part in a row."""
+    if issubclass(problem, Epoch):
+        chosen = {"donate": epoch(False), "scan": epoch(True)}
+        return {name: from_definition(entry) for name, entry in chosen.items()} if problem.own_process else chosen
     if issubclass(problem, FirstStep):
         return {"donate": from_definition(DONATE)}
     if issubclass(problem, Forward):

@@ -15,7 +15,7 @@ from bench.contenders.nervure import import_compiler, programs
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import CLASSES, INPUTS, LAYERS, Mlp
-from bench.steps import STEPS, FirstStep, Forward, Memory
+from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 
 def variables(model, axes):
@@ -144,6 +144,16 @@ def kept(_, inputs):
     return Prepared(step_of(model, loss), (), first)
 
 
+def epoch(_, inputs):
+    """A setting: a call is an epoch, with a model that was built as users build theirs."""
+    model, = inputs
+    _, loss, (x, labels) = NETWORKS[type(model)](model, BATCH, nv.placeholder)
+    x.named("x"), labels.named("labels")
+    trained, adam = nv.build(loss, inputs=("x", "labels")), nv.optim.Adam(model.rule.rate, epsilon=model.rule.epsilon)
+    data = model.data()
+    return Prepared(lambda: np.array([trained.step(adam, *batch) for batch in batches(data)]))
+
+
 def forward(model):
     y, _, (x, _) = built(model)
     return Prepared(nv.computation(y, x), model.data()[:1])
@@ -160,6 +170,8 @@ def compiling(prepare):
 
 def settings_of(problem):
     """What takes part in a row."""
+    if issubclass(problem, Epoch):
+        return {"build": compiling(from_definition(epoch)) if problem.own_process else epoch}
     if issubclass(problem, Forward):
         return {"arguments": made}
     if issubclass(problem, FirstStep):

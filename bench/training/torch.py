@@ -6,6 +6,7 @@ optimiser, *compile_all* the optimiser compiled as well.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -14,7 +15,7 @@ from bench.contenders.torch import programs, read, without_gradients
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import LAYERS, Mlp
-from bench.steps import STEPS, FirstStep, Forward, Memory
+from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory
 
 
 def mlp(model, p, x):
@@ -88,6 +89,18 @@ def trained(compile_loss=False, compile_update=False, **options):
     return prepare
 
 
+def epoch(compile_loss=False, compile_update=False, **options):
+    """A setting: a call is an epoch of steps as those of ``trained``."""
+    prepare = trained(compile_loss, compile_update, **options)
+
+    def prepared(program, inputs):
+        step, data, _, _ = prepare(program, inputs)
+        pairs = [[entry[start:start + BATCH] for entry in data] for start in range(0, len(data[0]), BATCH)]
+        return Prepared(lambda: [step(*pair).detach() for pair in pairs],
+                        read=lambda losses: [np.array([float(loss) for loss in losses])])
+    return prepared
+
+
 def forward(compiled):
     """A setting: the network alone."""
     def prepare(_, inputs):
@@ -109,6 +122,10 @@ ALL = {**EAGER, **COMPILED, "compile_all": trained(compile_loss=True, compile_up
 
 def settings_of(problem):
     """What takes part in a row."""
+    if issubclass(problem, Epoch):
+        chosen = {"fused": epoch(fused=True), "foreach": epoch(foreach=True),
+                  "compile": epoch(compile_loss=True, fused=True)}
+        return {name: from_definition(entry) for name, entry in chosen.items()} if problem.own_process else chosen
     if issubclass(problem, FirstStep):
         chosen = COMPILED if problem.kept_cache else {**EAGER, **COMPILED}
         return {name: from_definition(prepare) for name, prepare in chosen.items()}
