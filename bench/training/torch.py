@@ -97,7 +97,7 @@ def epoch(compile_loss=False, compile_update=False, **options):
         step, data, _, _ = prepare(program, inputs)
         pairs = [[entry[start:start + BATCH] for entry in data] for start in range(0, len(data[0]), BATCH)]
         return Prepared(lambda: [step(*pair).detach() for pair in pairs],
-                        read=lambda losses: [np.array([float(loss) for loss in losses])])
+                        read=lambda losses: [np.array([float(loss) for loss in losses], np.float32)])
     return prepared
 
 
