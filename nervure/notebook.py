@@ -1,7 +1,7 @@
 """Tables as HTML, by which things show themselves in a notebook: self-contained, and escaped.
 
 >>> print(table(["axis", "length"], [["N", "n < 8"]], caption="x"))
-<table style="border-collapse: collapse"><caption style="text-align: left">x</caption>
+<table style="border-collapse: collapse"><caption style="...">x</caption>
 <thead><tr><th style="text-align: left; padding: 0 1em 0 0">axis</th>...</tr></thead>
 <tbody>
 <tr><td style="...">N</td><td style="...">n &lt; 8</td></tr>
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 _CELL = "text-align: left; padding: 0 1em 0 0"
-_CODE = "text-align: left; padding: 0 1em 0 0; white-space: pre; font-family: monospace"
+_CODE = f"{_CELL}; white-space: pre; font-family: monospace"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> str:
@@ -25,7 +25,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str | Non
     >>> "<th" in table([], [["a", "b"]])
     False
     """
-    above = "" if caption is None else f'<caption style="text-align: left">{escape(caption)}</caption>'
+    above = "" if caption is None else f'<caption style="{_CODE}">{escape(caption)}</caption>'
     heads = f"<thead>{_row(head, 'th', _CELL)}</thead>" if head else ""
     lines = "\n".join([_row(row, "td", _CODE) for row in rows])
     return f'<table style="border-collapse: collapse">{above}\n{heads}\n<tbody>\n{lines}\n</tbody></table>'

@@ -207,7 +207,8 @@ class Module:
         return Summary(tuple(lines), _size(self.parameters()), _bytes(self.parameters()), _bytes(self.buffers()))
 
     def __repr__(self) -> str:
-        shown = [_shown(name, value) for name, value in vars(self).items() if name[0] != "_" and name != "training"]
+        shown = [text for name, value in vars(self).items() if name[0] != "_" and name != "training"
+                 for text in _texts(name, value)]
         if not any(["\n" in text or ": " in text for text in shown]):
             return f"{type(self).__name__}({', '.join(shown)})"
         return "\n".join([f"{type(self).__name__}(", *["  " + text.replace("\n", "\n  ") for text in shown], ")"])
@@ -289,6 +290,12 @@ def _check_default(owner: type, name: str, value: object) -> None:
 
 
 # -- texts -------------------------------------------------------------------------------------------
+
+
+def _texts(name: str, value: object) -> list[str]:
+    """The texts of a field: one, or one for each module and place in a list, tuple or dict of them."""
+    inside = list(_members(name, value)) if isinstance(value, (list, tuple, dict)) else []
+    return [_shown(path, entry) for path, _, entry in inside] or [_shown(name, value)]
 
 
 def _shown(name: str, value: object) -> str:

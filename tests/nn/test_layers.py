@@ -109,6 +109,19 @@ def test_the_step_of_an_optimiser_alone_moves_them_too(interpreter):
     assert interpreter.get(layer.running_mean).tolist() == [2.0, 4.0]
 
 
+def test_a_built_model_moves_them_in_its_forward_part():
+    """T217: and in a step that is one call; its backward part leaves them."""
+    model = nn.Sequential(nn.LinearLayer(2, 2, weights=np.eye(2), bias=False), nn.BatchNorm(2, momentum=0.5))
+    loss = nv.sum(nv.square(model(nv.placeholder((nv.dim("n", min=1), 2)).named("x"))), out_axes=())
+    built = nv.build(loss, inputs=("x",))
+    built.forward(np.float32([[1, 2], [3, 6]]))
+    assert model[1].running_mean.tolist() == [1.0, 2.0]
+    built.backward()
+    assert model[1].running_mean.tolist() == [1.0, 2.0]
+    nv.train_step(built, nv.optim.SGD(0.0))(np.float32([[3, 2], [3, 2], [3, 2]]))
+    assert model[1].running_mean.tolist() == [2.0, 2.0]
+
+
 def test_evaluation_reads_what_training_left(interpreter):
     """T217: and leaves it as it is; a prediction and a step share the statistics."""
     layer, x = nn.BatchNorm("C=1", momentum=1.0, epsilon=0.0), nv.placeholder("N=2, C=1")

@@ -155,6 +155,21 @@ def test_names_of_state_count_modules_of_a_class():
     assert "listed.0.table_first" in Listed().state_names().values()
 
 
+def test_state_dicts_have_these_names(tmp_path):
+    """T203: parameters and buffers, of the module and of what is built of it; they go to another module."""
+    first, second = [nn.Sequential(nn.LinearLayer(2, 2), nn.BatchNorm(2), nn.LinearLayer(2, 1)) for _ in range(2)]
+    keys = [f"param:{name}" for name in first.state_names().values()]
+    assert list(nv.make_state_dict(first).table) == keys
+    built = nv.build(first(nv.placeholder((nv.dim("n"), 2)).named("x")), inputs=("x",))
+    built.forward(np.ones((3, 2), np.float32))
+    assert set(nv.make_state_dict(built).table) == set(keys)
+    nv.save_weights(first, tmp_path / "weights.safetensors")
+    nv.load_weights(second, tmp_path / "weights.safetensors")
+    for mine, theirs in zip(first.state_names(), second.state_names()):
+        assert mine.numpy().tobytes() == theirs.numpy().tobytes()
+    assert (second[1].running_mean.numpy() != 0).any()
+
+
 def test_two_places_of_one_name_are_refused():
     """T203: a list and a field can have one."""
     model = Listed()
@@ -197,6 +212,11 @@ def test_a_module_shows_its_fields():
     """T206: nested, with the types of its parameters."""
     assert repr(Block(nn.ReLU(), 2.0)) == "Block(\n  inner: ReLU()\n  rate=2.0\n  label=None\n)"
     assert repr(nn.LinearLayer("F=3", "K=2", bias=False)) == "LinearLayer(weights=f32[F=3, K=2], bias=None)"
+    listed = Block(nn.Identity())
+    listed.inner = nn.Sequential(nv.relu)
+    listed.extra = [nn.ReLU(), nv.variable((2,)), 3]
+    assert repr(listed).splitlines()[1:-1] == ["  inner: Sequential(", "    0: Functional(relu)", "  )", "  rate=0.5",
+                                               "  label=None", "  extra.0: ReLU()", "  extra.1=f32[2]"]
     assert repr(nn.Sequential(nv.relu)) == "Sequential(\n  0: Functional(relu)\n)"
 
 
