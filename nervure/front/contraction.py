@@ -13,11 +13,12 @@ a square matrix can say which of its axes is contracted.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.apply import converted_to, product_dtype, promoted_pair
 from nervure.front.argument_parsing import positions_of
@@ -25,6 +26,8 @@ from nervure.front.creation import as_tensor
 from nervure.front.op_functions import multiply
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
+from nervure.ir.signature import Signature
+from nervure.ir.where_string import is_run
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, match
 from nervure.types.dim import equal
@@ -95,12 +98,15 @@ def matmul_operator(x: Operand, y: Operand) -> Tensor:
 
 def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) -> Tensor:
     """Einstein's sum. Named tensors: ``"N H W, W K -> N H K"`` over axis names; anonymous ones: ``"ij,jk->ik"``
-    over letters. ``dtype`` as in ``dot``.
+    over letters. A where string, ``"A[~ i j] B[~ j k] -> C[~ i k]"``, says it over positions, strictly.
+    ``dtype`` as in ``dot``.
 
     >>> nv.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).tolist()
     [21.0, 43.0]
     >>> print(nv.einsum("N F, F K -> K N", nv.ones("N=2, F=3"), nv.ones("F=3, K=4")).axes)
     (K: 4, N: 2)
+    >>> nv.einsum("A[~ i j] x[j] -> y[~ i]", [[1, 2], [3, 4]], [1, 10]).tolist()
+    [21.0, 43.0]
     """
     tensors = [as_tensor(entry, "einsum", position + 1) for position, entry in enumerate(operands)]
     if not tensors or not isinstance(subscripts, str):
@@ -108,6 +114,8 @@ def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) 
                               expected="einsum(subscripts, x, y)", help='nv.einsum("ij,jk->ik", x, y)')
     common = product_dtype(tuple(tensors), dtype, "einsum")
     values = [converted_to(entry.value, common) for entry in tensors]
+    if "[" in subscripts:
+        return _einsum_by_where(subscripts, values)
     if any(entry.is_named for entry in tensors):
         return _einsum_by_names(subscripts, tensors, values)
     return Tensor(ops.Einsum(*values, subscripts=subscripts))
@@ -264,6 +272,25 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
     text = ",".join("".join(letters[name] for name in term) for term in terms)
     text += "->" + "".join(letters[name] for name in result)
     return Tensor(ops.Einsum(*moved, subscripts=text), Axes([axes[name] for name in result]))
+
+
+def _einsum_by_where(where: str, values: Sequence[Value]) -> Tensor:
+    """The terms of a where string: a name is one length wherever it stands, ``~`` the same dimensions."""
+    rule = Signature.parse(where)
+    try:
+        rule.infer(None, [value.type for value in values])
+    except NervureError as error:
+        error.op = "einsum"
+        raise
+    entries = [entry for pattern in (*rule.operands, *rule.results) for entry in pattern.entries]
+    strange = next((entry for entry in entries if isinstance(entry, int) or (is_run(entry) and entry != "~")), None)
+    if strange is not None or len(rule.results) > 1 or len(set(entries)) > len(string.ascii_letters):
+        raise InvalidArgument("a where string of einsum has one result, and names of lengths and ~", op="einsum",
+                              got=where, expected='"A[~ i j] B[~ j k] -> C[~ i k]"',
+                              help="nv.defnode takes any where string")
+    letters = {**dict(zip(dict.fromkeys(entries), string.ascii_letters, strict=False)), "~": "..."}
+    terms = ["".join([letters[entry] for entry in pattern.entries]) for pattern in (*rule.operands, *rule.results)]
+    return Tensor(ops.Einsum(*values, subscripts=f"{','.join(terms[:-1])}->{terms[-1]}"))
 
 
 def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, axes: dict[str, Axis]) -> Value:

@@ -80,6 +80,12 @@ class Signature:
         return _compiled(text, tuple((attributes or {}).items()))
 
     @property
+    def targets(self) -> tuple[int | None, ...]:
+        """For each result the operand of its name, in whose place it is written: ``A[~] B[~] -> A[~]``; else None."""
+        return tuple([self.operand_names.index(pattern.name) if pattern.name in self.operand_names else None
+                      for pattern in self.results])
+
+    @property
     def operand_names(self) -> tuple[str, ...]:
         """The names of the operands, in order."""
         return tuple([pattern.name for pattern in self.operands])

@@ -83,7 +83,7 @@ def read(text: str, attributes: Attributes | None = None) -> Reading:
     sides, _, where = text.partition(" where ")
     left, arrow, right = sides.partition("->")
     if not arrow:
-        raise _malformed(text, "a signature needs an arrow", got=sides)
+        raise _malformed(text, "a signature needs an arrow", got=sides, help="what it gives stands after ->")
     operands, variadic = _patterns(text, left, attributes)
     results, several = _patterns(text, right, attributes)
     if several or (variadic and len(operands) > 1):

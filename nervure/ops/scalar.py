@@ -293,6 +293,14 @@ class ScalarNamespace(ABC, Generic[Scalar]):
     def less_equal(self, x: Scalar, y: Scalar) -> Scalar:
         """x <= y."""
 
+    def greater(self, x: Scalar, y: Scalar) -> Scalar:
+        """x > y."""
+        return self.less(y, x)
+
+    def greater_equal(self, x: Scalar, y: Scalar) -> Scalar:
+        """x >= y."""
+        return self.less_equal(y, x)
+
     @function(ANY, truth, cost=1)
     def is_nan(self, x: Scalar) -> Scalar:
         """Whether x is NaN; integers never are."""
