@@ -19,8 +19,8 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "nervure.errors": "AxisMismatch DtypeMismatch FormatError Immutable InUse IndexOutOfRange InternalError "
-                      "InvalidArgument NervureError NotShared NotSupported NumericError ShapeMismatch UnknownName "
-                      "WrongKind",
+                      "InvalidArgument NervureError NodeNotFound NotShared NotSupported NumericError ShapeMismatch "
+                      "UnknownName WrongKind",
     "nervure.config": "show_config",
     "nervure.types.dtype": "DType as_dtype bfloat16 bool_ complex64 complex128 float8_e3m4 float8_e4m3 "
                            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
@@ -36,10 +36,14 @@ _NAMES = {
     "nervure.ir.provenance": "metadata name_scope no_grad",
     "nervure.front.tensor": "AbstractTensor Tensor",
     "nervure.front.creation": "AssignableTensorOp constant persistent_tensor placeholder temporary tensor variable",
+    "nervure.front.devices": "CPUTensor NumPyTensor ScalarTensor XLATensor converts device_in_force devices implement "
+                             "show_backends",
     "nervure.front.dlpack": "from_dlpack",
     "nervure.front.effects": "assign doall fill host_call print_op sequential set_item value_of",
     "nervure.front.custom": "custom_vjp",
+    "nervure.front.nodes": "defnode",
     "nervure.autodiff.derivative": "deriv",
+    "nervure.transformers.devices.pool": "memory_pool",
     "nervure.computation": "Computation computation evaluate seed",
     "nervure.eager": "call_optimizer mref parameter proceed rand randn reset_grad",
     "nervure.jit": "grad jit value_and_grad",

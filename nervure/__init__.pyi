@@ -51,6 +51,7 @@ from nervure.errors import IndexOutOfRange as IndexOutOfRange
 from nervure.errors import InternalError as InternalError
 from nervure.errors import InvalidArgument as InvalidArgument
 from nervure.errors import NervureError as NervureError
+from nervure.errors import NodeNotFound as NodeNotFound
 from nervure.errors import NotShared as NotShared
 from nervure.errors import NotSupported as NotSupported
 from nervure.errors import NumericError as NumericError
@@ -72,6 +73,15 @@ from nervure.front.creation import temporary as temporary
 from nervure.front.creation import tensor as tensor
 from nervure.front.creation import variable as variable
 from nervure.front.custom import custom_vjp as custom_vjp
+from nervure.front.devices import CPUTensor as CPUTensor
+from nervure.front.devices import NumPyTensor as NumPyTensor
+from nervure.front.devices import ScalarTensor as ScalarTensor
+from nervure.front.devices import XLATensor as XLATensor
+from nervure.front.devices import converts as converts
+from nervure.front.devices import device_in_force as device_in_force
+from nervure.front.devices import devices as devices
+from nervure.front.devices import implement as implement
+from nervure.front.devices import show_backends as show_backends
 from nervure.front.dlpack import from_dlpack as from_dlpack
 from nervure.front.effects import assign as assign
 from nervure.front.effects import doall as doall
@@ -124,6 +134,7 @@ from nervure.front.joining import concat_along_axis as concat_along_axis
 from nervure.front.joining import concatenate as concatenate
 from nervure.front.joining import split as split
 from nervure.front.joining import stack as stack
+from nervure.front.nodes import defnode as defnode
 from nervure.front.normalization import batch_norm as batch_norm
 from nervure.front.normalization import cross_entropy_binary as cross_entropy_binary
 from nervure.front.normalization import cross_entropy_multi as cross_entropy_multi
@@ -248,6 +259,7 @@ from nervure.state_dict import from_state_dict as from_state_dict
 from nervure.state_dict import load_from_state_dict as load_from_state_dict
 from nervure.state_dict import make_state_dict as make_state_dict
 from nervure.state_dict import parse_state_dict_key as parse_state_dict_key
+from nervure.transformers.devices.pool import memory_pool as memory_pool
 from nervure.types.axes import Axes as Axes
 from nervure.types.axes import make_axes as make_axes
 from nervure.types.axis import Axis as Axis

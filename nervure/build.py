@@ -41,6 +41,7 @@ from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
+from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
 
@@ -384,14 +385,14 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     if compile_mode not in MODES:
         raise InvalidArgument("there is no such mode", op="build", operand="compile_mode", got=shown(compile_mode),
                               expected=", ".join(MODES), help=did_you_mean(str(compile_mode), MODES, "leave it out"))
-    chosen = transformers.chosen(transformer)
+    asked = None if transformer is None else transformers.chosen(transformer)
     known, positional = _ordered(_inputs_of(own), inputs)
     places = list(known.values())
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     is_forward_alone = not wanted or not own.dtype.is_float or construct_backward is False
-    if is_forward_alone:
-        forward, backward = build_function([own], places, name="forward"), None
-    else:
+    forward, backward = build_function([own], places, name="forward"), None
+    chosen = transformer_for(forward, asked)
+    if not is_forward_alone:
         parts = _cut(own, places, wanted, chosen)
         forward, backward = parts.forward, _Backward(parts, wanted, chosen)
     model = CompiledComposite(own, known, positional, chosen, forward, backward)

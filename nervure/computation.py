@@ -36,6 +36,7 @@ from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import placed_operands
+from nervure.transformers.devices.choice import transformer_for
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -246,11 +247,11 @@ def computation(returns: object = _NOTHING, *parameters: object, transformer: Tr
     """
     if others or returns is _NOTHING:
         raise _misread(next(iter(others.items()), ("returns", None)))
-    transformer = transformers.chosen(transformer)
+    asked = None if transformer is None else transformers.chosen(transformer)
     listed, shape, together = _read_returns(returns)
     chosen = _read_parameters(parameters, listed)
     function = build_function(listed, chosen, together)
-    return Computation(transformer, function, chosen, shape).compiled()
+    return Computation(transformer_for(function, asked), function, chosen, shape).compiled()
 
 
 def _misread(given: tuple[str, object]) -> WrongKind:
@@ -398,7 +399,7 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
                                   expected="tensors without placeholders below them")
     values = {place: value for place, value in held.items() if value is not None}
     function = build_function(returns, list(values))
-    return list(transformers.default().build(function)(list(values.values())))
+    return list(transformer_for(function).build(function)(list(values.values())))
 
 
 def _held(place: AssignableTensorOp) -> np.ndarray | None:

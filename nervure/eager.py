@@ -24,18 +24,20 @@ from nervure import transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import evaluate, run
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.accessors import memory_of, place_below
 from nervure.front.alignment import assume_shape
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, as_tensor, make_place, role_for, variables_below
+from nervure.front.devices import device_in_force
 from nervure.front.effects import Effect, assign, doall
-from nervure.front.facets import CPUTensor, Facet, facet
+from nervure.front.facets import Facet, facet, place_class
 from nervure.front.gradients import Updater, has_param_ancestor, parameter_of, requires_grad
 from nervure.front.input_memory import InputMemory
 from nervure.front.random import SEED, STEP, normal, uniform
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, TensorLike, is_tracing
+from nervure.ir.device import ArrayStorage
 from nervure.ir.function import Function, is_effect
 from nervure.ir.leaves import Constant, Parameter, ReadVariable
 from nervure.ir.op import Value
@@ -45,6 +47,7 @@ from nervure.ops.order import Assign, placed_operands
 from nervure.transformers.arguments import as_array
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell
+from nervure.transformers.devices.elements import allocated, filled, offered
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, DimLike
@@ -75,7 +78,8 @@ def proceed(x: TensorLike) -> Tensor:
     value = own.value
     draws = _draws(value)
     array, *drawn = run([Tensor(value, own._axes), *map(Tensor, draws)])
-    made = make_place("persistent", own.axes.with_lengths(array.shape), own.dtype, array, CPUTensor)
+    kind = place_class(device_in_force())
+    made = make_place("persistent", own.axes.with_lengths(array.shape), own.dtype, array, kind)
     if _is_differentiable(own):
         known = dict(zip(draws, [Constant(state).value for state in drawn], strict=True))
         expression = rebuild(postorder([value]), known).get(value, value) if draws else value
@@ -106,7 +110,7 @@ def parameter(x: TensorLike) -> AssignableTensorOp:
     own = as_tensor(x, "parameter")
     role = role_for(True, own.dtype, "parameter")
     array = own.numpy()
-    made = make_place(role, own.axes.with_lengths(array.shape), own.dtype, array, CPUTensor)
+    made = make_place(role, own.axes.with_lengths(array.shape), own.dtype, array, place_class(device_in_force()))
     return made.named(own.name) if isinstance(own, AssignableTensorOp) and own.name else made
 
 
@@ -209,11 +213,12 @@ def call_optimizer(x: Tensor) -> None:
 # -- storage ---------------------------------------------------------------------------------------------------------
 
 
-def storage(x: Tensor) -> np.ndarray:
+def storage(x: Tensor) -> Any:
     """The memory of a tensor, live: what is written there is read by every call, and what calls write is seen there.
 
-    Of a view it is that of the tensor below, of a constant it is read-only. An input of known lengths gets its memory
-    now. InvalidArgument for what is computed, and for an input whose lengths are symbols without a value.
+    It is an array, or what the tensor's device allocates, which has to offer a buffer then. Of a view it is that of
+    the tensor below, of a constant it is read-only. An input of known lengths gets its memory now. InvalidArgument for
+    what is computed, and for an input whose lengths are symbols without a value.
     """
     place = place_below(x)
     if place is None:
@@ -222,7 +227,29 @@ def storage(x: Tensor) -> np.ndarray:
                               help="nv.proceed(x) computes it and keeps the elements")
     if place.is_constant:
         return _read_only(place)
-    return _memory(place) if facet(place) is Facet.INPUT else _cell(place).lend()
+    if facet(place) is Facet.INPUT:
+        return _memory(place)
+    return _cell(place).lend() if issubclass(place.device, ArrayStorage) else _storage_of_device(place)
+
+
+def _storage_of_device(place: AssignableTensorOp) -> object:
+    """What a device written in Python allocates for a place, made at the first call; the cell lies in it from then
+    on.
+    """
+    cell, record = _cell(place), record_of(place)
+    if record.storage is not None and record.storage[1] is cell.array:
+        return record.storage[0]
+    array = cell.get()
+    made = filled(allocated(place.device, place.dtype, array.shape), array)
+    flat = offered(made)
+    if flat is None or not flat.flags.writeable:
+        raise NotSupported("the storage of this device offers no buffer to be written", op="storage",
+                           operand=place.name, got=f"{type(made.storage).__name__} of {place.device.__name__}",
+                           expected="storage with the buffer protocol, such as array.array or a NumPy array",
+                           help="x.numpy() gives the elements, nv.assign and x.set_mref set them")
+    cell.adopt(flat.reshape(array.shape))
+    record.storage = made.storage, cell.array
+    return made.storage
 
 
 def set_storage(x: Tensor, array: object) -> None:

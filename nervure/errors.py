@@ -166,6 +166,10 @@ class NotSupported(NervureError, NotImplementedError):
     """A valid request that the chosen transformer cannot fulfil."""
 
 
+class NodeNotFound(NotSupported):
+    """An op that no device of the list implements under which it was built."""
+
+
 class NotShared(NervureError, BufferError):
     """Elements that cannot be handed to another library, or taken from it, in the way that was asked for."""
 

@@ -36,8 +36,10 @@ from nervure.front.number_trace import NumberTrace
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
 from nervure.front.traced_numbers import TracedNumber, is_number
+from nervure.ir.device import devices_in_force
 from nervure.ir.identity import is_found_by_name
 from nervure.ir.provenance import fresh_scope, with_gradients
+from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
@@ -197,7 +199,8 @@ class Jitted(Generic[Result]):
                  for at, array in zip(call.arrays, arrays, strict=True)]
         given = call.given()
         key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
-               tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]))
+               tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]),
+               devices_in_force())
         with self._lock:
             variants = self._compiled.setdefault(key, [])
             for found in variants:
@@ -272,7 +275,7 @@ class Jitted(Generic[Result]):
             remaining = iter(results)
             return pytrees.unflatten(pattern, [next(remaining) if isinstance(entry, Tensor)
                                                else trace.value(entry, values) for entry in outputs])
-        transformer = self._transformer or transformers.default()
+        transformer = transformer_for(function, self._transformer)
         text = ", ".join([_type_text(inner[at]) for at in sorted([*call.arrays, *call.numbers])])
         return _Compiled(Computation(transformer, function, parameters, shape).compiled(), shape, trace, text)
 

@@ -38,6 +38,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.ir.variable import Variable
 from nervure.tensor_file import read_tensors
+from nervure.transformers.devices.choice import transformer_for
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
 
@@ -203,7 +204,7 @@ def _made(content: Content, name: str, path: str, transformer: Transformer) -> C
     if sum(shape.has_value) != len(function.results):
         raise FormatError("the results do not fit the function", op="load", operand=os.fspath(path),
                           got=sum(shape.has_value), expected=len(function.results))
-    return Computation(transformer, function, parameters, shape)
+    return Computation(transformer_for(function, transformer), function, parameters, shape)
 
 
 def file_name(path: Any, op: str) -> str:

@@ -59,7 +59,7 @@ _OF_ONE_RUN = ("placeholder", "temporary")
 """The roles whose values are of one run, which settles symbolic lengths."""
 
 
-class AssignableTensorOp(Tensor):
+class AssignableTensorOp(Tensor, is_device=False):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned.
 
     >>> w = nv.variable("F=3").named("w")

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import itertools
 from enum import Enum
+from types import new_class
+from typing import cast
 
 import numpy as np
 
@@ -28,9 +30,11 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.accessors import node
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, make_place, role_for
+from nervure.front.devices import CPUTensor, device_in_force, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
 from nervure.front.record import known_record
 from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, upward
+from nervure.ir.device import Device, devices_of
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, dim
 from nervure.types.dtype import DTypeLike, as_dtype, float32
@@ -50,8 +54,8 @@ class Facet(Enum):
     INPUT = "input"
 
 
-class CPUTensor(AssignableTensorOp):
-    """A place in this machine's memory; it shows its elements where they are known."""
+class StoredTensor(AssignableTensorOp, is_device=False):
+    """A place on a device; it shows its elements where they are known."""
 
     __slots__ = ()
 
@@ -59,6 +63,20 @@ class CPUTensor(AssignableTensorOp):
         about = [f"<{type(self).__name__} {self._described()}", *_indented(_elements(self)),
                  f"  facet={facet(self).value} requires_grad={has_gradient(self)} node={node(self)}>"]
         return "\n".join(about)
+
+
+_place_classes: dict[type[Device], type[StoredTensor]] = {}
+
+
+def place_class(device: type[Device]) -> type[StoredTensor]:
+    """The class of the places on a device, which are instances of it, made once."""
+    found = _place_classes.get(device)
+    if found is None:
+        parts = {"__slots__": (), "__module__": device.__module__, "__doc__": device.__doc__}
+        made = new_class(device.__name__, (device, StoredTensor), {"is_device": False},
+                         lambda space: space.update(parts))
+        _place_classes[device] = found = cast("type[StoredTensor]", made)
+    return found
 
 
 def facet(x: Tensor) -> Facet:
@@ -75,13 +93,18 @@ def state(x: Tensor) -> str:
     return "stored" if facet(x) is Facet.EXIST or _held(x) is not None else "unallocated"
 
 
-def device(x: Tensor) -> type:
-    """The class of tensors that the tensor is one of: where it is stored, or will be computed."""
-    return CPUTensor
+def device(x: Tensor) -> type[Device]:
+    """The class of tensors that the tensor is one of, where it is stored; of what will be computed the first device of
+    the list under which it was built.
+    """
+    if isinstance(x, StoredTensor):
+        return cast("type[Device]", type(x).__mro__[1])
+    listed = None if isinstance(x, AssignableTensorOp) else devices_of(x.value.op)
+    return CPUTensor if listed is None else listed.devices[0]
 
 
 def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False, dtype: DTypeLike | None = None,
-                order: str = "C", initial_element: Number | None = None, device: type | None = None,
+                order: str = "C", initial_element: Number | None = None, device: type[Device] | None = None,
                 view: object = None) -> Tensor:
     """A tensor that exists: persistent, filled with ``initial_element`` (0 if absent), and live in ``storage``.
 
@@ -93,10 +116,10 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
     ([7.0], 2.5)
     """
     _check_order(order, "make_tensor")
-    _check_device(device, "make_tensor")
+    kind = place_class(device_in_force() if device is None else usable_device(device, "make_tensor"))
     axes, first = _shape_of(shape_or_scalar, initial_element)
     element = float32 if dtype is None else as_dtype(dtype)
-    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, CPUTensor)
+    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, kind)
     return made if view is None else made[view]
 
 
@@ -119,7 +142,7 @@ def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None
     if dtype is None and like is not None:
         dtype = like.dtype
     role = "temporary" if name is None else "placeholder"
-    made = make_place(role, _lengths(shape, scalar), dtype, None, CPUTensor)
+    made = make_place(role, _lengths(shape, scalar), dtype, None, place_class(device_in_force()))
     return made.named(f"input_{next(_unnamed)}" if name is None else checked_name(name))
 
 
@@ -159,12 +182,6 @@ def _check_order(order: object, op: str) -> None:
     if order not in ("C", "F"):
         raise InvalidArgument("there is no such order", op=op, operand="order", got=repr(order), expected="'C' or 'F'",
                               help="'C' lets the last axis move fastest through memory, 'F' the first")
-
-
-def _check_device(device: object, op: str) -> None:
-    if not (device is None or (isinstance(device, type) and issubclass(device, Tensor))):
-        raise WrongKind("a device is a class of tensors", op=op, operand="device", got=shown(device),
-                        expected="a class derived from nv.AbstractTensor, or None", help="leave it out")
 
 
 # -- how it shows itself ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from nervure.front.views import new_position
 from nervure.types.frozen import put
 
 
-class FlexibleTensor(Tensor):
+class FlexibleTensor(Tensor, is_device=False):
     """A tensor that says where broadcasting may add an axis: before the one of that position."""
 
     __slots__ = ("_at",)

@@ -8,6 +8,7 @@ from nervure.front.indexing import At
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor
 from nervure.front.tensor import TensorLike
+from nervure.ir.device import Device
 from nervure.ir.op import Op
 from nervure.types.axes import AxesLike
 from nervure.types.description import TensorDescription
@@ -312,8 +313,10 @@ class Interface:
         """Element type, axes and, of what lies in the memory of a place, the layout; l-tensors are not ``read_only``."""
 
     @property
-    def device(self) -> type:
-        """The class of tensors that the tensor is one of: where it is stored, or will be computed."""
+    def device(self) -> type[Device]:
+        """The class of tensors that the tensor is one of, where it is stored; of what will be computed the first device of
+        the list under which it was built.
+        """
 
     @property
     def facet(self) -> Facet:

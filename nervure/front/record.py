@@ -12,6 +12,8 @@ asked for.
 
 from __future__ import annotations
 
+import numpy as np
+
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.input_memory import InputMemory
@@ -21,10 +23,11 @@ from nervure.ir.op import Value
 class Record:
     """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
     place's type, ``optimizer`` what was hooked to it, ``owner`` the module that it sits in, under the name ``slot``;
-    ``expression`` what the place was computed from, ``memory`` that of an input.
+    ``expression`` what the place was computed from, ``memory`` that of an input, ``storage`` what the device allocated
+    and the array over it.
     """
 
-    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot")
+    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "storage")
     device: type | None
     expression: Value | None
     gradient: AssignableTensorOp | None
@@ -32,6 +35,7 @@ class Record:
     optimizer: object
     owner: object
     slot: str | None
+    storage: tuple[object, np.ndarray] | None
 
     def __init__(self) -> None:
         for name in self.__slots__:

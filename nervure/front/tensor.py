@@ -27,6 +27,7 @@ import numpy as np
 from nervure.elsewhere import unknown_attribute
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.interface import Interface
+from nervure.ir.device import Device
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op, Value, as_value
@@ -66,7 +67,7 @@ def upward() -> ModuleType:
     return importlib.import_module("nervure.eager")
 
 
-class Tensor(Frozen, Interface, Identity):
+class Tensor(Frozen, Device, Interface, Identity, is_device=False):
     """A value of the graph with axes. ``axes`` are all named, or all anonymous (a plain shape, NumPy's rules).
 
     >>> x = nv.constant([[1, 2], [3, 4]], axes="H=2, W=2")

@@ -89,6 +89,12 @@ def current_provenance() -> Provenance:
     return _new(Provenance, (user_location(), _context.scope.path, _context.metadata))
 
 
+def current_metadata() -> Mapping[str, object]:
+    """The metadata that a node would carry that is built now."""
+    override = _context.override
+    return _context.metadata if override is None else override.metadata
+
+
 def is_on_behalf() -> bool:
     """Whether nodes are now built for others: by a pass, a derivative or a parser, not by a user's own call."""
     return _context.override is not None

@@ -39,8 +39,8 @@ def test_make_tensor_keeps_axes_and_its_value():
 @pytest.mark.parametrize(("call", "kind", "told"), [
     (lambda: nv.make_tensor(np.ones(3)), WrongKind, "nv.tensor(data, axes=None, dtype=None, requires_grad=False)"),
     (lambda: nv.make_tensor(nv.ones((3,))), WrongKind, "nv.tensor(data"),
-    (lambda: nv.make_tensor((3,), device="cpu"), WrongKind, "leave it out"),
-    (lambda: nv.make_tensor((3,), device=int), WrongKind, "leave it out"),
+    (lambda: nv.make_tensor((3,), device="cpu"), WrongKind, "declares one"),
+    (lambda: nv.make_tensor((3,), device=int), WrongKind, "declares one"),
     (lambda: nv.make_tensor(3.0, initial_element=1.0), InvalidArgument, "initial_element=2.0"),
     (lambda: nv.make_tensor((3,), initial_element=np.ones(3)), WrongKind, "nv.tensor(data)"),
     (lambda: nv.make_tensor((3,), order="K"), InvalidArgument, "'F' the first"),

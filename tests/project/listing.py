@@ -34,6 +34,7 @@ FAMILIES = {
     "State dicts": ("state_dict", "model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
+    "Devices and ops of users": ("front.devices", "front.nodes", "transformers.devices.pool"),
     "The graph": ("ir.function", "ops", "ir.provenance"),
     "Errors": ("errors",),
 }

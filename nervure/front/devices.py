@@ -1,0 +1,285 @@
+"""Devices as users name and write them, and what is declared for them.
+
+>>> import nervure as nv
+>>> class MyCPU(nv.CPUTensor):
+...     "Native code, but for what is implemented here."
+>>> with nv.devices(MyCPU, nv.CPUTensor):
+...     y = nv.sin(nv.ones((3,)))
+>>> nv.computation(y)().shape
+(3,)
+"""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Literal, TypeVar, cast
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+from nervure.front.nodes import Node
+from nervure.front.tensor import Tensor
+from nervure.ir.device import (
+    ArrayStorage,
+    Device,
+    DeviceList,
+    Implementation,
+    conversions,
+    devices_in_force,
+    implementations,
+    known_devices,
+    listed,
+    names_of,
+)
+from nervure.ir.op import Op
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class CPUTensor(ArrayStorage, Tensor):
+    """Tensors that native code computes. A class below it inherits everything, and may replace some of it.
+
+    >>> issubclass(nv.CPUTensor, nv.AbstractTensor), nv.CPUTensor.transformer
+    (True, 'cpu')
+    """
+
+    transformer = "cpu"
+
+    @classmethod
+    def backend_state(cls) -> str:
+        return f"native code for {platform.machine()}"
+
+
+class NumPyTensor(ArrayStorage, Tensor):
+    """Tensors that the interpreter computes with NumPy, op by op: the reference.
+
+    >>> with nv.devices(nv.NumPyTensor):
+    ...     (nv.ones((2,)) + 1).tolist()
+    [2.0, 2.0]
+    """
+
+    transformer = "interpreter"
+
+    @classmethod
+    def backend_state(cls) -> str:
+        return f"NumPy {np.__version__}"
+
+
+class ScalarTensor(ArrayStorage, Tensor):
+    """Single numbers: it takes ops whose results all have the shape ().
+
+    >>> with nv.devices(nv.ScalarTensor, nv.CPUTensor):
+    ...     (nv.sum(nv.ones((3,))) + 1).item()
+    4.0
+    """
+
+    transformer = "cpu"
+
+    @classmethod
+    def admits(cls, op: Op) -> bool:
+        return all([value.type.shape == () for value in op.outputs])
+
+
+class XLATensor(Tensor):
+    """Tensors that XLA computes, which nervure has no transformer for.
+
+    >>> nv.XLATensor.missing()
+    'nervure has no transformer for XLA'
+    """
+
+    transformer = "xla"
+
+    @classmethod
+    def missing(cls) -> str:
+        return "nervure has no transformer for XLA"
+
+    @classmethod
+    def backend_state(cls) -> str:
+        return cls.missing()
+
+
+_OWN: tuple[type[Device], ...] = (CPUTensor, NumPyTensor, ScalarTensor, XLATensor)
+
+# -- the list in force -----------------------------------------------------------------------------------------------
+
+
+def devices(*priorities: type[Device], strict: bool = False) -> AbstractContextManager[DeviceList]:
+    """``with nv.devices(First, Second):`` places the ops that are built inside: each on the first device that
+    implements it. ``strict`` lets tensors pass between devices only by inheritance and as ``nv.converts``
+    declares.
+
+    >>> with nv.devices(nv.NumPyTensor, nv.CPUTensor):
+    ...     nv.device_in_force().__name__
+    'NumPyTensor'
+    """
+    if not priorities:
+        raise InvalidArgument("a list of devices names at least one", op="devices", got="no devices",
+                              expected=_usable(), help="with nv.devices(nv.CPUTensor): ...")
+    for position, device in enumerate(priorities):
+        usable_device(device, "devices", position + 1)
+    return listed(DeviceList(tuple(priorities), bool(strict)))
+
+
+def device_in_force() -> type[Device]:
+    """The device of a tensor that is made now: the first of the list in force, else ``nv.CPUTensor``.
+
+    >>> nv.device_in_force().__name__
+    'CPUTensor'
+    """
+    found = devices_in_force()
+    return CPUTensor if found is None else found.devices[0]
+
+
+def _usable() -> str:
+    """The devices of nervure, and how to make others."""
+    own = names_of([device for device in _OWN if device.missing() is None])
+    return f"classes below nv.AbstractTensor: {own}, or your own"
+
+
+def checked_device(device: object, op: str, operand: str | int = "device") -> type[Device]:
+    """The class as it is; WrongKind for what is no device."""
+    if isinstance(device, type) and issubclass(device, Tensor) and device.is_device:
+        return device
+    name = device.__name__ if isinstance(device, type) else f"{type(device).__name__} {device!r:.60}"
+    raise WrongKind("this is no device", op=op, operand=operand, got=name, expected=_usable(),
+                    help=did_you_mean(str(device), [own.__name__ for own in _OWN],
+                                      "class MyTensor(nv.AbstractTensor) declares one"))
+
+
+def usable_device(device: object, op: str, operand: str | int = "device") -> type[Device]:
+    """The same; NotSupported for a device that this machine cannot use."""
+    checked = checked_device(device, op, operand)
+    missing = checked.missing()
+    if missing is None:
+        return checked
+    raise NotSupported(f"{checked.__name__} cannot be used: {missing}", op=op, operand=operand, got=checked.__name__,
+                       expected=_usable(), help="leave it out; nv.show_backends() shows all devices")
+
+
+def show_backends() -> None:
+    """Prints the tree of devices: of each its place in the list in force, if it is in use, and what it says of
+    itself.
+
+    >>> class Quiet(nv.CPUTensor):
+    ...     pass
+    >>> with nv.devices(Quiet):
+    ...     nv.show_backends()                                               # doctest: +ELLIPSIS
+    AbstractTensor
+      CPUTensor       -  native code for ...
+        Quiet         1  no status
+    ...
+    """
+    used = devices_in_force() or DeviceList((CPUTensor,))
+    print("\n".join(["AbstractTensor", *_tree(Tensor, used.devices, 1)]))
+
+
+def _tree(base: type, used: tuple[type[Device], ...], depth: int) -> Iterator[str]:
+    """A line for each device below a class, its own children after it."""
+    for device in sorted(known_devices().values(), key=lambda device: device not in _OWN):
+        if base in device.__bases__:
+            place = str(used.index(device) + 1) if device in used else "-"
+            own = "backend_state" in vars(device)
+            yield f"{'  ' * depth + device.__name__:<16} {place:>2}  {device.backend_state() if own else 'no status'}"
+            yield from _tree(device, used, depth + 1)
+
+
+# -- what is declared for devices ------------------------------------------------------------------------------------
+
+
+def converts(source: type[Device], target: type[Device]) -> Callable[[Function], Function]:
+    """Declares how tensors pass from one device to another: a function that gives storage of ``target``.
+
+    It is called with the tensor, whose elements ``x.numpy()`` and ``x.vref(i)`` read, and returns what the target's
+    ``allocate`` would, filled in row-major order.
+
+    >>> class Lists(nv.AbstractTensor):
+    ...     def allocate(self, shape, dtype, initial_element=None, vec=None):
+    ...         return [initial_element] * int(np.prod(shape)) if vec is None else vec
+    >>> @nv.converts(nv.CPUTensor, Lists)
+    ... def as_list(x):
+    ...     return x.numpy().ravel().tolist()
+    """
+    checked_device(source, "converts", 1)
+    checked_device(target, "converts", 2)
+
+    def declare(function: Function) -> Function:
+        if not callable(function):
+            raise WrongKind("a conversion is a function", op="converts", got=type(function).__name__,
+                            expected="a function of a tensor", help="@nv.converts(A, B) stands before a def")
+        conversions[source, target] = function
+        return function
+    return declare
+
+
+def implement(op: Node | type[Op], *, device: type[Device],
+              mode: Literal["runtime", "generate"] = "runtime") -> Callable[[Function], Function]:
+    """Gives an op a forward on a device.
+
+    "runtime": ``f(op, *operands, *results)`` is called in each run, and writes the results; operands and results are
+    tensors with ``shape``, ``strides``, ``offset``, ``storage``, ``vref`` and ``set_vref``. What the results
+    hold before is not defined, but for a result that the where string names like an operand: it holds that
+    operand's elements. "generate": ``f(s, *scalars, **attributes)`` is called once and gives the result's
+    element by functions of ``s``; the device's transformer makes loops of it. What was compiled before stays as
+    it is.
+
+    >>> class Noisy(nv.CPUTensor):
+    ...     pass
+    >>> @nv.implement(nv.ops.Exp, device=Noisy)
+    ... def exponential(op, x, out):
+    ...     print("exp of", x.shape)
+    ...     out.storage[:] = np.exp(x.storage)
+    >>> with nv.devices(Noisy):
+    ...     y = nv.exp(nv.zeros((2,)))
+    >>> y.tolist()
+    exp of (2,)
+    [1.0, 1.0]
+    """
+    op_class = op.op if isinstance(op, Node) else op
+    if not (isinstance(op_class, type) and issubclass(op_class, Op)):
+        raise WrongKind("what is implemented is an op", op="implement", operand=1, got=f"{op!r:.60}",
+                        expected="a class of nv.ops, or what nv.defnode gave",
+                        help="@nv.implement(nv.ops.Exp, device=...)")
+    checked_device(device, "implement")
+    if mode not in ("runtime", "generate"):
+        raise InvalidArgument("there is no such mode", op="implement", operand="mode", got=repr(mode),
+                              expected="'runtime' or 'generate'", help=did_you_mean(str(mode), ["runtime", "generate"]))
+    if mode == "generate" and device.transformer is None:
+        raise InvalidArgument("nothing makes loops for this device", op="implement", operand="mode",
+                              got=device.__name__, expected="a device that a transformer runs, such as nv.CPUTensor",
+                              help="mode='runtime' takes a function of tensors")
+
+    def declare(function: Function) -> Function:
+        _check_parameters(function, op_class, mode)
+        implementations[op_class, device] = Implementation(function, mode)
+        return function
+    return declare
+
+
+def _check_parameters(function: object, op_class: type[Op], mode: str) -> None:
+    """WrongKind for what cannot be called with what an op has, as far as that can be known."""
+    results = [] if mode == "generate" else _result_names(op_class)
+    names = ["s" if mode == "generate" else "op", *op_class.operand_names, *results]
+    attributes = op_class.fields if mode == "generate" else {}
+    try:
+        inspect.signature(cast("Callable[..., object]", function)).bind(*names, **attributes)
+    except TypeError as error:
+        if op_class.variadic and callable(function):
+            return
+        raise WrongKind(f"the function does not take what {op_class.__name__} has: {error}", op="implement",
+                        got=getattr(function, "__name__", f"{function!r:.60}"),
+                        expected=f"f({', '.join([*names, *attributes])})",
+                        help="operands come in order, then results") from None
+    except ValueError:  # a function of C, of which nothing is known
+        return
+
+
+def _result_names(op_class: type[Op]) -> list[str]:
+    rule = op_class.type_rule
+    return ["out"] if rule is None else [f"out{pattern.name}" for pattern in rule.results]
+
+
+__all__ = ["CPUTensor", "NumPyTensor", "ScalarTensor", "XLATensor", "converts", "device_in_force", "devices",
+           "implement", "show_backends"]

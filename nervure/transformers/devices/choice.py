@@ -1,0 +1,26 @@
+"""Which transformer builds a function: the one that was asked for; else the default one, under the devices of
+its ops.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (2,))
+>>> transformer_for(nv.Function([x + x], [x])) is nv.transformers.default()
+True
+"""
+
+from __future__ import annotations
+
+from nervure import transformers
+from nervure.ir.device import are_listed, is_extended, native_device
+from nervure.ir.function import Function
+from nervure.transformers.base import Transformer
+
+
+def transformer_for(function: Function, asked: Transformer | None = None) -> Transformer:
+    """The transformer that builds a function. Where no devices are concerned it is ``asked``, or the default one."""
+    base = transformers.chosen(asked)
+    device = native_device(base.name)
+    follows_lists = asked is None and are_listed(function.operations)
+    if not follows_lists and (device is None or not is_extended(device, function.operations)):
+        return base
+    from nervure.transformers.devices.transformer import DeviceTransformer
+    return DeviceTransformer(base, follows_lists)

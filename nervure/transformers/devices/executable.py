@@ -1,0 +1,154 @@
+"""An executable of several: parts on their devices, one after the other, and what passes between them.
+
+Parts compute values alone. The whole binds the arguments, reads the cells, and stores all new values at the
+end, so a call does everything it should or changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nervure.ir.device import Device
+from nervure.ir.function import Function
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.op import Op, Value
+from nervure.ir.variable import Variable
+from nervure.passes.partition import Part, is_given
+from nervure.transformers.base import Executable
+from nervure.transformers.binding import Bindings
+from nervure.transformers.devices.elements import Elements, at_home, to_array
+from nervure.transformers.devices.moving import moved
+from nervure.transformers.devices.placing import Placed
+from nervure.transformers.devices.pool import Lease, lease
+from nervure.transformers.devices.python_program import Program
+
+if TYPE_CHECKING:
+    from nervure.transformers.devices.transformer import DeviceTransformer
+
+Stored = np.ndarray | Elements
+"""A value while a call runs: an array where a transformer made it, else a tensor of a device."""
+
+Run = Callable[[list[Stored], Bindings, Lease], Sequence[Stored]]
+
+
+class Reader(NamedTuple):
+    """The first op of a part that reads a value from outside, and its device."""
+
+    op: Op
+    device: type[Device]
+    is_strict: bool
+
+
+class Stage(NamedTuple):
+    """A part, ready to run, with the readers of its inputs, and the values that nobody reads after it."""
+
+    part: Part
+    run: Run
+    readers: tuple[Reader, ...]
+    dropped: tuple[Value, ...]
+
+
+class DeviceExecutable(Executable):
+    """A placed function as stages."""
+
+    transformer: DeviceTransformer
+
+    def __init__(self, placed: Placed, transformer: DeviceTransformer, parts: Sequence[Part]) -> None:
+        super().__init__(placed.function, transformer)
+        self._devices = placed.devices
+        last = {value: number for number, part in enumerate(parts) for value in (*part.outputs, *part.inputs)}
+        kept = set(placed.function.roots)
+        self._stages = [
+            Stage(part, self._runner(part), self._readers(part),
+                  tuple([value for value, at in last.items() if at == number and value not in kept]))
+            for number, part in enumerate(parts)]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts in the order in which they run."""
+        return tuple([stage.part for stage in self._stages])
+
+    def _runner(self, part: Part) -> Run:
+        if isinstance(part.device, str):
+            return _native(self.transformer.native(part.device).build(part.function), part)
+        assert isinstance(part.device, type)
+        return _in_python(Program(part.function, part.device))
+
+    def _readers(self, part: Part) -> tuple[Reader, ...]:
+        """Who reads each input; a view of an input that has no device is read for the part's first op."""
+        first: dict[Value, Op] = {}
+        for op in part.members:
+            for value in op.operands:
+                first.setdefault(value, op)
+        listed = [first.get(value, part.members[0]) for value in part.inputs]
+        return tuple([Reader(op, self._device_of(op), self.transformer.placing.list_of(op).strict) for op in listed])
+
+    def _device_of(self, op: Op) -> type[Device]:
+        """Where the value of an op is made; what comes from outside is at home."""
+        return self._devices.get(op) or self.transformer.placing.home
+
+    def specialise(self, bindings: Bindings) -> Bindings:
+        return bindings
+
+    def run(self, specialised: Bindings, arguments: Sequence[np.ndarray],
+            states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
+        held: dict[Value, Stored] = _given_values(self.function, arguments, states)
+        with lease() as made:
+            for stage in self._stages:
+                given = [self._brought(value, held[value], reader, made)
+                         for value, reader in zip(stage.part.inputs, stage.readers, strict=True)]
+                held.update(zip(stage.part.outputs, stage.run(given, specialised, made), strict=True))
+                for value in stage.dropped:
+                    del held[value]
+            return [_outlasting(held[value]) for value in self.function.roots]
+
+    def _brought(self, value: Value, stored: Stored, reader: Reader, made: Lease) -> Stored:
+        """A value where its reader is."""
+        source, target = self._device_of(value.op), reader.device
+        if isinstance(stored, np.ndarray):
+            if target.transformer is not None and (is_given(value.op) or issubclass(source, target)
+                                                   or issubclass(target, source)):
+                return stored
+            stored = at_home(source, stored)
+        return moved(stored, target, None if is_given(value.op) else reader.op, reader.is_strict, made)
+
+
+def _given_values(function: Function, arguments: Sequence[np.ndarray],
+                  states: Mapping[Variable, np.ndarray]) -> dict[Value, Stored]:
+    """The values that come from outside: of parameters, and of variables."""
+    known: dict[Value, Stored] = {
+        op.output: array for op, array in zip(function.parameters, arguments, strict=True)}
+    for op in function.operations:
+        if isinstance(op, ReadVariable):
+            known[op.output] = states[op.variable]
+    return known
+
+
+def _native(executable: Executable, part: Part) -> Run:
+    """A part that a transformer runs."""
+    names = [str(symbol) for symbol in part.sizes]
+
+    def run(given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
+        sizes = [np.empty((0, bindings[name]), np.bool_) for name in names]
+        return executable([*map(_array, given), *sizes])
+    return run
+
+
+def _in_python(program: Program) -> Run:
+    """A part on a device that is written in Python."""
+    def run(given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
+        tensors = [entry for entry in given if isinstance(entry, Elements)]
+        return program.run(tensors, bindings, made)
+    return run
+
+
+def _array(stored: Stored) -> np.ndarray:
+    return stored if isinstance(stored, np.ndarray) else np.asarray(to_array(stored), order="C")
+
+
+def _outlasting(stored: Stored) -> np.ndarray:
+    """An array that is not in the memory of the call."""
+    return stored if isinstance(stored, np.ndarray) else np.array(to_array(stored), order="C", copy=True)

@@ -1,0 +1,166 @@
+"""Placing: on which device each op of a function runs, and what it becomes there.
+
+An op goes to the first device of its list that implements it: by ``nv.implement``, or because the device's
+transformer runs it. A composite that no device takes whole is decomposed, and its parts are placed. Views stay
+with what they show.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (4,))
+>>> with nv.devices(nv.NumPyTensor, nv.CPUTensor):
+...     y = nv.ops.Square(x)
+>>> placed = Placing(nv.transformers.default()).placed(nv.Function([y + x], [x]))
+>>> [(type(op).__name__, device and device.__name__) for op, device in placed.devices.items()]
+[('Parameter', None), ('Multiply', 'NumPyTensor'), ('Add', 'CPUTensor')]
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nervure import transformers
+from nervure.errors import NodeNotFound, NotSupported
+from nervure.ir.device import (
+    ArrayStorage,
+    Device,
+    DeviceList,
+    devices_of,
+    implementation_of,
+    names_of,
+    native_device,
+)
+from nervure.ir.function import Function
+from nervure.ir.kinds import View
+from nervure.ir.leaves import Leaf
+from nervure.ir.op import Op, Value
+from nervure.passes.decompose import Decomposition
+from nervure.passes.manager import Pass, run
+from nervure.passes.rewrite import Replacement, Rewriter
+from nervure.transformers.base import Transformer
+from nervure.transformers.devices.implementing import implemented, is_pointwise
+from nervure.types.view import SimpleView
+
+_VISITS = 1_000
+
+
+class Placed(NamedTuple):
+    """A function without composites, and the device of each op; None where it runs wherever it is read."""
+
+    function: Function
+    devices: dict[Op, type[Device] | None]
+
+
+class Placing:
+    """Decides by what devices implement. ``base`` is the transformer of what was built under no list, or of
+    everything.
+    """
+
+    def __init__(self, base: Transformer, follows_lists: bool = True) -> None:
+        self._follows_lists = follows_lists
+        self._natives: dict[str, Transformer] = {base.name: base}
+        self.home = native_device(base.name) or _unnamed(base)
+
+    def transformer(self, name: str) -> Transformer:
+        """The transformer of that name, which runs the parts of its devices."""
+        if name not in self._natives:
+            self._natives[name] = transformers.make_transformer(name)
+        return self._natives[name]
+
+    def list_of(self, op: Op) -> DeviceList:
+        """The devices on which an op may run."""
+        found = devices_of(op) if self._follows_lists else None
+        return found or DeviceList((self.home,))
+
+    def decomposed(self, function: Function) -> Function:
+        """The function with its composites decomposed, as far as no device takes them whole."""
+        return run(function, [Pass("decompose", Rewriter("decompose", [_Unless(self)], _VISITS))])
+
+    def placed(self, function: Function) -> Placed:
+        """The function with a device for each op, and what the op becomes there: composites are decomposed as
+        far as no device takes them whole. NodeNotFound for an op that no device of its list implements.
+        """
+        whole = self.decomposed(function)
+        table: dict[Value, Value] = {}
+        devices: dict[Op, type[Device] | None] = {}
+        for op in whole.operations:
+            fresh = op.with_operands([table.get(value, value) for value in op.operands])
+            device = self._device(fresh, devices)
+            final = fresh if device is None else implemented(fresh, device)
+            devices[final] = device
+            table.update([(old, new) for old, new in zip(op.outputs, final.outputs, strict=True) if old is not new])
+        result = whole.substituted(table)
+        # An effect without results was built anew once more.
+        return Placed(result, {op: devices[op] if op in devices else self._device(op, devices)
+                               for op in result.operations})
+
+    def _device(self, op: Op, known: dict[Op, type[Device] | None]) -> type[Device] | None:
+        if isinstance(op, Leaf):
+            return None
+        devices = self.list_of(op).devices
+        if is_moved(op):
+            below = known[op.operands[0].op]
+            if below is None or below in devices:
+                return below
+        for device in devices:
+            if self.refusal(op, device) is None:
+                return device
+        raise self._not_found(op, devices)
+
+    def refusal(self, op: Op, device: type[Device]) -> str | None:
+        """Why a device does not run an op; None where it does."""
+        missing = self._missing(device)
+        if missing is not None or not device.admits(op):
+            return missing or "it does not take these shapes"
+        found = implementation_of(type(op), device)
+        if found is not None:
+            is_fitting = found.mode == "runtime" or is_pointwise(op)
+            return None if is_fitting else "its scalar expression is for operands of one shape"
+        if device.transformer is None:
+            return None if is_moved(op) else "it implements no such op"
+        supports = self.transformer(device.transformer).supports(type(op))
+        return None if supports else f"its transformer {device.transformer} does not run such ops"
+
+    def _missing(self, device: type[Device]) -> str | None:
+        name = device.transformer
+        if device.missing() is None and name is not None and name not in self._natives:
+            return None if name in transformers.transformer_choices() else f"there is no transformer {name}"
+        return device.missing()
+
+    def takes_whole(self, op: Op) -> bool:
+        """Whether a composite goes to a device that implements it as it is, before one whose transformer lowers
+        it.
+        """
+        for device in self.list_of(op).devices:
+            if self.refusal(op, device) is None:
+                return True
+            if device.transformer is not None and self._missing(device) is None and device.admits(op):
+                return False
+        return False
+
+    def _not_found(self, op: Op, devices: tuple[type[Device], ...]) -> NotSupported:
+        tried = "; ".join([f"{device.__name__}: {self.refusal(op, device)}" for device in devices])
+        name = type(op).__name__
+        return op.fail(NodeNotFound, f"no device of the list implements {name}", got=tried or "no devices",
+                       expected=f"a device among {names_of(devices) or 'none'} that implements it",
+                       help=f"@nv.implement({name}, device=...) gives it a forward; nv.CPUTensor, last in "
+                            "nv.devices(...), takes what others leave")
+
+
+class _Unless(Decomposition):
+    """Decomposes each composite that no device takes whole."""
+
+    def __init__(self, placing: Placing) -> None:
+        super().__init__()
+        self._placing = placing
+
+    def apply(self, op: Op) -> Replacement:
+        return None if self._placing.takes_whole(op) else super().apply(op)
+
+
+def _unnamed(base: Transformer) -> type[Device]:
+    """The device of a transformer that has none of its own."""
+    return type(base.name, (ArrayStorage,), {"transformer": base.name}, is_device=False)
+
+
+def is_moved(op: Op) -> bool:
+    """Whether an op shows the elements of one tensor in other places, which nervure does for every device."""
+    return isinstance(op, View) and len(op.operands) == 1 and isinstance(op.view, SimpleView)

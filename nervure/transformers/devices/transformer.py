@@ -1,0 +1,73 @@
+"""The transformer of functions whose ops run on several devices.
+
+>>> import nervure as nv
+>>> x = nv.placeholder("N=n")
+>>> with nv.devices(nv.NumPyTensor):
+...     y = nv.sin(x)
+>>> both = nv.computation(y + y, x)
+>>> both.transformer, [part.device for part in both.executable.parts]
+(<transformer devices over cpu>, ['interpreter', 'cpu'])
+>>> both(np.float32([0.0, 0.0])).tolist()
+[0.0, 0.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from nervure.ir.function import Function
+from nervure.ir.op import Op
+from nervure.passes.partition import partition
+from nervure.transformers.base import Executable, Transformer
+from nervure.transformers.devices.executable import DeviceExecutable
+from nervure.transformers.devices.placing import Placing
+
+
+class DeviceTransformer(Transformer):
+    """Places what is built under lists of devices, and leaves the rest to ``base``, whose state it shares.
+
+    Where ``base`` was asked for by name it runs everything: lists do not count, only what was implemented for
+    its device.
+    """
+
+    name = "devices"
+
+    def __init__(self, base: Transformer, follows_lists: bool = True) -> None:
+        self.base, self.cells, self.is_open = base, base.cells, base.is_open
+        self.placing = Placing(base, follows_lists)
+
+    def check_open(self) -> None:
+        self.base.check_open()
+
+    def native(self, name: str) -> Transformer:
+        """The transformer that runs the parts of its devices."""
+        return self.placing.transformer(name)
+
+    def supports(self, op_class: type[Op]) -> bool:
+        return self.base.supports(op_class)
+
+    def optimised(self, function: Function) -> Function:
+        """The function as far as it can be brought before its ops are placed: each part has passes of its own."""
+        return self.placing.decomposed(function)
+
+    def build(self, function: Function) -> Executable:
+        self.check_open()
+        placed = self.placing.placed(function)
+
+        def key(op: Op) -> Hashable | None:
+            device = placed.devices[op]
+            found: object = device and (device.transformer or device)
+            return found
+
+        if {key(op) for op in placed.function.operations} <= {None, self.base.name}:
+            return self.base.build(placed.function)
+        return DeviceExecutable(placed, self, partition(placed.function, key, self.base.name))
+
+    def make_executable(self, function: Function) -> Executable:
+        return self.base.make_executable(function)
+
+    def close(self) -> None:
+        self.base.close()
+
+    def __repr__(self) -> str:
+        return f"<transformer devices over {self.base.name}{'' if self.base.is_open else ', closed'}>"

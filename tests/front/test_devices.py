@@ -1,0 +1,157 @@
+"""Devices as users name them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.front.facets import place_class
+from nervure.ir.device import devices_of
+from tests.transformers.devices.own import Arrays, Idle, Lists
+
+
+def test_devices_are_classes_of_tensors():
+    """T70"""
+    assert nv.AbstractTensor is nv.Tensor
+    for device, transformer in [(nv.CPUTensor, "cpu"), (nv.NumPyTensor, "interpreter"), (nv.ScalarTensor, "cpu"),
+                                (nv.XLATensor, "xla"), (Lists, None)]:
+        assert issubclass(device, nv.AbstractTensor) and device.transformer == transformer
+
+    class Mine(nv.CPUTensor):
+        """Inherits everything."""
+    assert Mine.transformer == "cpu" and Mine.allocate is nv.CPUTensor.allocate
+
+
+@pytest.mark.parametrize(("device", "storage"), [
+    (nv.CPUTensor, np.ndarray), (nv.NumPyTensor, np.ndarray), (Lists, list)])
+def test_hooks_make_and_read_storage(device, storage):
+    """T71: one dimension, an initial element, or what is given as it is."""
+    tensor = object.__new__(device)
+    made = tensor.allocate((2, 3), nv.float32, 1.5, None)
+    assert isinstance(made, storage) and len(made) == 6 and set(made) == {1.5}
+    assert len(tensor.allocate((2, 3), nv.int8, None, None)) == 6 and tensor.allocate((), nv.bool_, True)[0]
+    assert tensor.allocate((2, 3), nv.float32, None, made) is made
+
+
+@pytest.mark.parametrize(("hook", "arguments"), [
+    ("allocate", [(1,), nv.float32]), ("vref", [0]), ("set_vref", [0, 1.0])])
+def test_a_hook_that_is_not_written_is_named(hook, arguments):
+    """T71"""
+    with pytest.raises(nv.NotSupported) as caught:
+        getattr(object.__new__(Idle), hook)(*arguments)
+    assert (caught.value.op, caught.value.operand) == ("Idle", hook) and f"{hook}(self" in caught.value.expected
+
+
+def test_lists_nest_and_end_with_exceptions():
+    """T72"""
+    assert nv.device_in_force() is nv.CPUTensor
+    with pytest.raises(KeyError), nv.devices(Lists, nv.CPUTensor):
+        with nv.devices(nv.NumPyTensor):
+            assert nv.device_in_force() is nv.NumPyTensor
+        assert nv.device_in_force() is Lists
+        raise KeyError
+    assert nv.device_in_force() is nv.CPUTensor
+
+
+def test_ops_keep_their_list_and_derivatives_that_of_their_ops():
+    """T72"""
+    x = nv.variable((3,), 1.0)
+    with nv.devices(Lists, nv.CPUTensor, strict=True) as listed:
+        y = nv.sin(x)
+    z = y * 2
+    assert devices_of(y.value.op) is listed and listed.strict and devices_of(z.value.op) is None
+    cosine = next(op for op in nv.Function([nv.deriv(nv.sum(z), x).value]).operations if type(op) is nv.ops.Cos)
+    assert devices_of(cosine) == listed
+
+
+@pytest.mark.parametrize(("listed", "kind", "got"), [
+    ([], nv.InvalidArgument, "no devices"), (["CPUTensor"], nv.WrongKind, "str 'CPUTensor'"),
+    ([nv.Tensor], nv.WrongKind, "Tensor"), ([nv.AssignableTensorOp], nv.WrongKind, "AssignableTensorOp"),
+    ([nv.CPUTensor, nv.XLATensor], nv.NotSupported, "XLATensor")])
+def test_lists_are_of_devices_that_can_be_used(listed, kind, got):
+    """T73"""
+    with pytest.raises(kind) as caught:
+        nv.devices(*listed)
+    assert (caught.value.op, caught.value.got) == ("devices", got)
+    assert kind is nv.InvalidArgument or "NumPyTensor" in caught.value.expected
+
+
+def test_the_absent_transformer_is_named_kindly():
+    """T73"""
+    with pytest.raises(nv.NotSupported, match="XLATensor cannot be used: nervure has no transformer for XLA"):
+        nv.devices(nv.XLATensor)
+
+
+def test_the_tree_of_devices_shows_what_is_used(capsys):
+    """T83"""
+    class Loud(Arrays):
+        """Says something."""
+
+        @classmethod
+        def backend_state(cls):
+            return "three of four banks in use"
+
+    class Louder(Loud):
+        """Says nothing of its own."""
+
+    with nv.devices(Louder, nv.CPUTensor):
+        assert nv.show_backends() is None
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "AbstractTensor"
+    shown = {line.split()[0]: line for line in lines[1:]}
+    assert shown["CPUTensor"].startswith("  CPUTensor       2  native code for ")
+    assert shown["Lists"] == "  Lists           -  no status"
+    assert shown["Arrays"] == "    Arrays        -  no status"
+    assert shown["Loud"] == "      Loud        -  three of four banks in use"
+    assert shown["Louder"] == "        Louder    1  no status"
+    nv.show_backends()
+    assert "  CPUTensor       1  " in capsys.readouterr().out
+
+
+def test_places_of_a_device_are_its_instances():
+    """T91"""
+    cls = place_class(Arrays)
+    assert cls is place_class(Arrays) and cls.__name__ == "Arrays"
+    x = nv.make_tensor((2,), initial_element=3.0, device=Arrays)
+    assert isinstance(x, Arrays) and isinstance(x, nv.AssignableTensorOp) and isinstance(x, Lists)
+    assert x.device is Arrays and (x + 1).tolist() == [4.0, 4.0]
+    with nv.devices(Lists, nv.CPUTensor):
+        made = [nv.make_tensor(1.0), nv.make_input((2,), "x"), nv.randn(3), nv.proceed(nv.sin(nv.ones((2,))))]
+        lazy = nv.sin(x)
+    assert {tensor.device for tensor in made} == {Lists} == {lazy.device} and (lazy + 1).device is nv.CPUTensor
+    assert all(isinstance(tensor, Lists) for tensor in made) and nv.make_tensor(1.0).device is nv.CPUTensor
+    with pytest.raises(nv.NotSupported, match="XLATensor cannot be used"):
+        nv.make_tensor((2,), device=nv.XLATensor)
+
+
+def test_storage_is_what_the_device_allocates():
+    """T92, T71: live in both directions, also element by element through the hooks."""
+    x = nv.make_tensor((2, 2), initial_element=3.0, device=Arrays)
+    assert x.storage is x.storage and x.storage.tolist() == [3.0] * 4
+    x.storage[1] = 5.0
+    assert (x * 2).tolist() == [[6.0, 10.0], [6.0, 6.0]] and x.vref(1) == 5.0
+    x.set_vref(2, 7.0)
+    storage = x.storage
+    nv.evaluate(nv.assign(x, x + 1))
+    assert storage.tolist() == [4.0, 6.0, 8.0, 4.0] and x.storage is storage
+    y = nv.make_tensor((2, 2), initial_element=1.0)
+    y.set_vref(3, 2.0)
+    assert y.vref(3) == 2.0 and y.tolist() == [[1.0, 1.0], [1.0, 2.0]]
+    with pytest.raises(nv.NotSupported, match="offers no buffer"):
+        _ = nv.make_tensor((2,), device=Lists).storage
+
+
+def test_a_class_with_slots_cannot_join_what_tensors_are():
+    """T70: what a tensor holds is its storage."""
+    with pytest.raises(nv.WrongKind, match="a device has no slots of its own"):
+        class Slotted(nv.AbstractTensor):
+            __slots__ = ("extra",)
+
+
+def test_conversions_are_between_devices():
+    """T88"""
+    with pytest.raises(nv.WrongKind, match="this is no device"):
+        nv.converts(list, nv.CPUTensor)
+    with pytest.raises(nv.WrongKind, match="a conversion is a function"):
+        nv.converts(Lists, nv.CPUTensor)("not one")
