@@ -52,6 +52,7 @@ _NAMES = {
     "nervure.state_dict": "StateDict from_state_dict load_from_state_dict make_state_dict parse_state_dict_key",
     "nervure.model_formats": "define_model_format load_weights save_weights",
     "nervure.build": "CompiledComposite build forward train_step",
+    "nervure.profiling": "disassemble proceed_bench proceed_time",
 }
 """The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
 

@@ -250,6 +250,9 @@ from nervure.model_formats import define_model_format as define_model_format
 from nervure.model_formats import load_weights as load_weights
 from nervure.model_formats import save_weights as save_weights
 from nervure.ops import Parameter as Parameter
+from nervure.profiling import disassemble as disassemble
+from nervure.profiling import proceed_bench as proceed_bench
+from nervure.profiling import proceed_time as proceed_time
 from nervure.saving import load as load
 from nervure.saving import load_notes as load_notes
 from nervure.saving import load_together as load_together

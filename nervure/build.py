@@ -37,10 +37,12 @@ from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.printer import print_function
+from nervure.ir.provenance import is_no_grad
 from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
+from nervure.transformers.cells import Cell
 from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
@@ -70,11 +72,24 @@ def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
     return record.gradient
 
 
+class _Seen(NamedTuple):
+    """A variable as forward saw it: its version, and the elements where somebody may write them without a new one."""
+
+    version: int
+    elements: np.ndarray | None
+
+    def is_still(self, cell: Cell) -> bool:
+        """Whether the variable has the same value."""
+        if self.elements is None:
+            return cell.version == self.version
+        return self.elements.tobytes() == cell.array.tobytes()
+
+
 class _Forward(NamedTuple):
-    """What a backward needs of the forward before it: arguments, and the versions of the variables it reads."""
+    """What a backward needs of the forward before it: arguments, and how it saw the variables."""
 
     arguments: list[np.ndarray]
-    versions: list[int]
+    seen: list[_Seen]
 
 
 class _Backward:
@@ -101,14 +116,14 @@ class _Backward:
             updates.append((variable, Add(ReadVariable(variable), value).output if accumulate else value))
         return Function([], own.parameters, updates, own.effects, own.assumptions, own.name)
 
-    def versions(self) -> list[int]:
-        """The versions of the variables that it reads beside the gradients."""
-        return [cell.version for cell in self._cells]
+    def look(self) -> list[_Seen]:
+        """The variables that it reads beside the gradients, as they are now."""
+        return [_Seen(cell.version, np.array(cell.array) if cell.lent.value else None) for cell in self._cells]
 
     def check(self, forward: _Forward) -> None:
         """InvalidArgument naming a variable that was written since that forward."""
-        for cell, version in zip(self._cells, forward.versions, strict=True):
-            if cell.version != version:
+        for cell, seen in zip(self._cells, forward.seen, strict=True):
+            if not seen.is_still(cell):
                 raise InvalidArgument("a variable that the gradients need was written after forward", op="backward",
                                       operand=cell.name, got="another value", expected="the value that forward read",
                                       help="call forward again; model.step(optimizer) does both and updates at once")
@@ -161,10 +176,10 @@ class CompiledComposite(Identity):
         self._bindings = bindings
         if self._backward is None:
             return self._forward(arrays)[0]
-        versions = self._backward.versions()
         result, *residuals = self._forward(arrays)
+        seen = self._backward.look()
         taken = [_kept(arguments, number, arrays[number]) for number in self._backward.parts.arguments]
-        self._last = _Forward([*residuals, *taken], versions)
+        self._last = _Forward([*residuals, *taken], seen)
         return result
 
     def backward(self, accumulate: bool = False) -> None:
@@ -220,7 +235,7 @@ class CompiledComposite(Identity):
         if not self.parameters or not self.out.dtype.is_float:
             raise InvalidArgument("there is nothing to train", op="step", got=repr(self.out),
                                   expected="a result with real values that follows from variables",
-                                  help="nv.variable makes what is trained")
+                                  help="nv.variable and nv.parameter make what is trained")
         if not callable(optimizer):
             raise WrongKind("this is no optimiser", op="step", operand="optimizer", got=shown(optimizer),
                             expected="what gives an effect when it is called with a loss",
@@ -239,7 +254,7 @@ class CompiledComposite(Identity):
                                    expected="a float element type", help="build the loss, not a choice made from it")
         return InvalidArgument("the model was built without a backward part", op="backward",
                                got="construct_backward=False", expected="a model with gradients",
-                               help="build it with construct_backward=True")
+                               help="build it outside of nv.no_grad(), with construct_backward=True")
 
     # -- inputs ------------------------------------------------------------------------------------------------
 
@@ -372,9 +387,9 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     """Compiles what leads to ``out``, a tensor of any shape, as something to call forward and backward.
 
     ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; others are set by
-    ``set_input``. With ``construct_backward=False`` there is no backward part. ``compile_mode`` says how much is
-    compiled now rather than at its first use: "fastest" forward alone, "fast" backward too, "default" also backward
-    that accumulates; all numbers are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
+    ``set_input``. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how
+    much is compiled now rather than at its first use: "fastest" forward alone, "fast" backward too, "default" also
+    backward that accumulates; all numbers are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
 
     >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
     >>> model = nv.build(a * b, inputs=("A", "B"))
@@ -389,11 +404,11 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     known, positional = _ordered(_inputs_of(own), inputs)
     places = list(known.values())
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
-    is_forward_alone = not wanted or not own.dtype.is_float or construct_backward is False
     forward, backward = build_function([own], places, name="forward"), None
     chosen = transformer_for(forward, asked)
-    if not is_forward_alone:
-        parts = _cut(own, places, wanted, chosen)
+    construct_backward = not is_no_grad() if construct_backward is None else construct_backward
+    if wanted and own.dtype.is_float and construct_backward:
+        parts = _cut(own, places, wanted, chosen, len(forward.effects))
         forward, backward = parts.forward, _Backward(parts, wanted, chosen)
     model = CompiledComposite(own, known, positional, chosen, forward, backward)
     for accumulate in (False, True)[:2 - MODES.index(compile_mode)]:
@@ -403,11 +418,12 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
 
 
 def _cut(out: Tensor, places: Sequence[AssignableTensorOp], wanted: Sequence[AssignableTensorOp],
-         transformer: Transformer) -> Cut:
-    """Result and derivatives as two functions. Passes come before: they find what both have in common."""
+         transformer: Transformer, effects: int) -> Cut:
+    """Result, with so many effects, and derivatives as two functions. Passes come before: they find what both have in
+    common.
+    """
     derivatives = deriv(out, wanted, None if out.ndim == 0 else 1.0)
     whole = build_function([out, *derivatives], places, name="forward")
-    effects = len(build_function([out], places).effects) if whole.effects else 0
     return cut(transformer.optimised(whole), 1, effects)
 
 

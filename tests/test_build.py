@@ -127,10 +127,16 @@ def test_backward_is_nothing_without_parameters():
 def test_what_has_no_backward_says_so():
     """T126."""
     w = nv.variable((), 1.0)
-    alone = nv.build(w * w, construct_backward=False)
+    out = w * w
+    alone = nv.build(out, construct_backward=False)
     assert alone.forward() == 1.0 and alone.parameters == (w,)
     with pytest.raises(InvalidArgument, match="built without a backward part"):
         alone.backward()
+    with nv.no_grad():
+        inside, asked = nv.build(w * w), nv.build(out, construct_backward=True)
+    with pytest.raises(InvalidArgument, match="built without a backward part"):
+        inside.backward()
+    assert asked.forward() == 1.0 and asked.backward() is None and w.grad.item() == 2.0
     whole = nv.build(nv.argmax(nv.variable((3,), [1.0, 5.0, 2.0])))
     assert whole.forward() == 1
     with pytest.raises(InvalidArgument, match="only real results have gradients"):
@@ -166,6 +172,20 @@ def test_a_parameter_that_was_written_ends_the_forward(transformer):
     model.forward()
     model.backward()
     assert gradients(model)[0] == 10.0
+
+
+def test_what_is_written_to_a_storage_is_seen():
+    """T127."""
+    w = nv.parameter(nv.full((3,), 2.0))
+    memory, model = w.storage, nv.build(w * w * w)
+    for _ in range(2):
+        model.forward()
+        model.backward()
+        model.backward(accumulate=True)
+        assert w.grad.tolist() == [6 * memory[0] ** 2] * 3
+        memory[:] += 1
+        with pytest.raises(InvalidArgument, match="was written after forward"):
+            model.backward()
 
 
 def test_an_argument_may_be_written_after_forward(transformer):
@@ -210,6 +230,16 @@ def test_random_numbers_are_those_of_the_forward_part(transformer):
         drawn = model.forward()
         model.backward()
         np.testing.assert_array_equal(gradients(model)[0], drawn)
+
+
+def test_what_is_printed_on_the_way_is_printed_by_forward(capfd):
+    """T130."""
+    w = nv.variable((), 3.0)
+    model = nv.build(nv.print_op(w * w, "square") * w)
+    model.forward()
+    assert capfd.readouterr().out == "square: 9.0\n"
+    model.backward()
+    assert capfd.readouterr().out == "" and model.gradients[0].item() == 27.0
 
 
 # -- inputs --------------------------------------------------------------------------------------------------------
@@ -459,6 +489,8 @@ def test_the_program_is_shown_as_text():
     """T137."""
     model = nv.build(network()[0], inputs=("x", "labels"))
     assert re.findall(r"^function (\w+)", model.ir, re.MULTILINE) == ["forward", "backward"]
+    text = nv.disassemble(model)
+    assert re.search("^forward, step 0: kernel", text) and "\nbackward, step 0" in text and "retq" in text
     assert len(re.findall("update .*_gradient", model.ir)) == 3
 
 

@@ -30,7 +30,7 @@ FAMILIES = {
     "Networks": ("front.convolution", "front.pooling", "front.normalization"),
     "Derivatives": ("autodiff.derivative", "front.custom"),
     "Effects": ("front.effects",),
-    "Computing, saving, explaining": ("computation", "build", "jit", "saving", "explain", "config"),
+    "Computing, saving, explaining": ("computation", "build", "jit", "saving", "explain", "profiling", "config"),
     "State dicts": ("state_dict", "model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),

@@ -27,6 +27,7 @@ LAYERS = (
     ("eager",),
     ("saving", "jit", "config"),
     ("explain", "devices", "build", "testing"),
+    ("profiling",),
     ("nn", "optim", "data"),
     ("state_dict",),
     ("model_formats",),
