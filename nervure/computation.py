@@ -25,14 +25,13 @@ from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
-from nervure.front.random import SEED, STEP, seed_words
+from nervure.front.random import SEED, STEP, begin_streams, seed_words
 from nervure.front.record import known_record
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
-from nervure.ir.provenance import current_scope
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import placed_operands
@@ -444,11 +443,11 @@ def seed(value: int, transformer: Transformer | None = None) -> None:
     >>> bool((nv.evaluate(nv.uniform((2,))) == first).all())
     True
     """
-    words = seed_words(value)
+    low, high = seed_words(value)
     chosen = transformers.chosen(transformer)
-    chosen.set(SEED, np.array(words, np.uint32))
+    chosen.set(SEED, np.array((low, high), np.uint32))
     chosen.set(STEP, np.uint64(0))
-    current_scope().root.restart("stream")
+    begin_streams(low | high << 32)
 
 
 explain_keywords(globals(), ["computation", "evaluate", "seed"])

@@ -151,6 +151,23 @@ def he(axes: AxesLike, out_axes: AxesLike | None = None) -> Tensor:
     return normal(axes, 0.0, math.sqrt(2 / max(inputs, 1)))
 
 
+class _Seed:
+    """The seed that was set last, for whatever transformer."""
+
+    number = 0
+
+
+def begin_streams(seed: int) -> None:
+    """Counts streams from 0 again; what is drawn on the host, such as a first weight, has this seed from now on."""
+    _Seed.number = seed
+    current_scope().root.restart("stream")
+
+
+def next_key() -> tuple[int, int]:
+    """The seed and the stream of what is drawn next on the host."""
+    return _Seed.number, next_stream()
+
+
 def next_stream() -> int:
     """The stream of the next random op: its name scope, and how many the scope has made before it."""
     scope = current_scope()

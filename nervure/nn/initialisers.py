@@ -12,8 +12,8 @@ which are its own), inputs those of all others; an element of a window is an inp
 
 Numbers are drawn from NumPy's generator Philox under a key of a seed and a stream. With ``seed=`` the streams are
 counted by the initialiser: its first weight is always the same, its second another one. Without, the seed is that of
-``nv.seed``, and a layer takes its streams when it is made, so that a model made after ``nv.seed(1)`` starts the same
-each time:
+the last ``nv.seed``, for whatever transformer, and a layer takes its streams when it is made, so that a model made
+after ``nv.seed(1)`` starts the same each time:
 
 >>> nv.seed(1)
 >>> first = nv.nn.LinearLayer(2, 2).weights.tolist()
@@ -31,12 +31,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nervure import transformers
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import real
 from nervure.front.creation import read_axes
-from nervure.front.random import SEED, fans, next_stream, outputs_of, seed_words
+from nervure.front.random import fans, next_key, outputs_of, seed_words
 from nervure.front.tensor import Number
 from nervure.types.axes import Axes, AxesLike
 
@@ -64,7 +63,7 @@ class Initialiser:
     def __init__(self, name: str, draw: Draw, out_axes: AxesLike | None = None, window_axes: AxesLike | None = None,
                  seed: int | None = None) -> None:
         self._name, self._draw, self._out_axes, self._window_axes = name, draw, out_axes, window_axes
-        self._seed = None if seed is None else seed_words(seed)
+        self._seed = None if seed is None else _number(seed)
         self._used = 0
 
     def __call__(self, axes: AxesLike) -> np.ndarray:
@@ -80,10 +79,10 @@ class Initialiser:
 
     def _key(self) -> np.ndarray:
         """The next key: a seed and the number of a stream."""
-        words = transformers.default().get(SEED).tolist() if self._seed is None else self._seed
-        stream = next_stream() if self._seed is None else self._used
+        if self._seed is None:
+            return np.array(next_key(), np.uint64)
         self._used += 1
-        return np.array([words[0] | words[1] << 32, stream], np.uint64)
+        return np.array((self._seed, self._used - 1), np.uint64)
 
     def _drawn(self, key: np.ndarray, out_axes: AxesLike | None, window_axes: AxesLike, axes: Axes) -> np.ndarray:
         inputs, outputs = fans(axes, out_axes, self._name, window_axes)
@@ -94,6 +93,12 @@ class Initialiser:
 
     def __repr__(self) -> str:
         return f"<initialiser {self._name}>"
+
+
+def _number(seed: int) -> int:
+    """A seed that fits."""
+    low, high = seed_words(seed)
+    return low | high << 32
 
 
 def constant(value: Number) -> Initialiser:

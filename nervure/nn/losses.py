@@ -53,6 +53,7 @@ from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
 from nervure.front.views import reshape
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
+from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import DType
 
 REDUCTIONS = ("mean", "sum", "batch", "none")
@@ -322,6 +323,7 @@ def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
     rest = [place for place in range(own.ndim) if place != at]
     template = Tensor(ops.Full(0, labels.dtype, tuple([own.shape[place] for place in rest])),
                       Axes([own.axes[place] for place in rest]) if own.is_named else None)
+    _check_spread(template, labels, op)
     return Tensor(alignment.fitted(labels, template, op), template._axes)
 
 
@@ -388,12 +390,24 @@ def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
 def _pair(x: TensorLike, t: TensorLike, op: str) -> tuple[Tensor, Tensor, DType]:
     """Predictions and targets of the same axes, in the type in which arithmetic takes place; and that of the result."""
     mine, theirs = _read(x, op, 1), _read(t, op, 2)
-    if isinstance(mine, Tensor) and isinstance(theirs, Tensor) and mine.ndim != theirs.ndim:
-        raise AxisMismatch("the targets have other axes than the predictions", op=op, operand=2, got=str(theirs.axes),
-                           expected=str(mine.axes),
-                           help="reshape or index one of them: what lacks an axis would be spread along it")
+    if isinstance(mine, Tensor) and isinstance(theirs, Tensor):
+        _check_spread(mine, theirs, op)
     own, targets, dtype = paired(mine, theirs, op)
     return convert(own, dtype.compute), Tensor(targets, own._axes), dtype
+
+
+def _check_spread(own: Tensor, targets: Tensor, op: str) -> None:
+    """AxisMismatch for targets that lack an axis, ShapeMismatch for those without names that have a length of 1 in its
+    place: they would be spread along it.
+    """
+    help = "reshape or index one of them: what lacks an axis, or has a length of 1 there, would be spread along it"
+    if own.ndim != targets.ndim:
+        raise AxisMismatch("the targets have other axes than the predictions", op=op, operand=2,
+                           got=str(targets.axes), expected=str(own.axes), help=help)
+    is_named = own.is_named or targets.is_named
+    if not is_named and any([equal_lengths(a, b) is False for a, b in zip(own.shape, targets.shape)]):
+        raise ShapeMismatch("the targets have other lengths than the predictions", op=op, operand=2,
+                            got=str(targets.type), expected=str(own.axes), help=help)
 
 
 def _read(x: TensorLike, op: str, position: int) -> Operand:
@@ -403,6 +417,7 @@ def _read(x: TensorLike, op: str, position: int) -> Operand:
 
 def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
     """Probabilities on the axes of the logits."""
+    _check_spread(own, goal, op)
     _, targets, _ = paired(own, goal, op)
     return Tensor(converted_to(targets, own.dtype), own._axes)
 

@@ -12,7 +12,6 @@ Sequential      f32[N=n, K=10]  40*n   7,850       31,400       15700*n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nervure import notebook
@@ -77,4 +76,4 @@ def _amount(number: DimLike) -> str:
     return f"{number:,}" if isinstance(number, int) else str(number)
 
 
-__all__: Sequence[str] = ["Line", "Summary"]
+__all__ = ["Line", "Summary"]

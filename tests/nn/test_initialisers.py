@@ -93,6 +93,16 @@ def test_models_made_after_one_seed_start_alike():
     assert (nn.LinearLayer(3, 3).weights.numpy() != found[0][0]).all()
 
 
+def test_the_seed_of_any_transformer_is_that_of_first_weights():
+    """T232: the seed that was set last."""
+    found = []
+    with nv.transformers.make_transformer("interpreter") as transformer:
+        for seed in (1, 2, 1):
+            nv.seed(seed, transformer)
+            found.append(nn.LinearLayer(3, 3).weights.numpy())
+    assert (found[0] == found[2]).all() and (found[0] != found[1]).all()
+
+
 def test_an_initialiser_is_an_initial_value():
     """T229: of a variable, like nv.glorot."""
     w = nv.variable("F=3, K=2", initial_value=initialisers.xavier_uniform(seed=1))

@@ -83,6 +83,13 @@ def test_what_does_not_fit_is_refused(make, kind, words):
     assert words in text and caught.value.help and caught.value.location.file == __file__
 
 
+def test_an_empty_row_starts_from_zero():
+    """T215: the others do not."""
+    for row in (1, -3):
+        weights = nn.Embedding(4, 3, pad_idx=row).weights.numpy()
+        assert (weights[1] == 0).all() and (weights[[0, 2, 3]] != 0).all()
+
+
 # -- statistics of a batch ---------------------------------------------------------------------------------
 
 
@@ -136,6 +143,15 @@ def test_a_value_that_nobody_computes_moves_nothing(interpreter):
     layer = nn.BatchNorm(2)
     layer(np.float32([[1, 2], [3, 4]]))
     assert interpreter.get(layer.running_mean).tolist() == [0.0, 0.0]
+
+
+def test_a_traced_function_takes_a_module_along():
+    """T217, T218: its parameters, its statistics, and what it drops anew at each call."""
+    model = nn.Sequential(nn.BatchNorm(2, momentum=1.0), nn.Dropout(0.5))
+    run, x = nv.jit(lambda x: model(x)), np.random.default_rng(0).standard_normal((64, 2)).astype(np.float32)
+    first, second = run(x), run(x)
+    assert ((first == 0) != (second == 0)).any()
+    np.testing.assert_allclose(model[0].running_mean.numpy(), x.mean(axis=0), atol=1e-6)
 
 
 # -- dropping, composing -------------------------------------------------------------------------------------

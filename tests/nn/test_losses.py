@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
-from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.nn import losses
 
 LOGITS = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
@@ -70,11 +70,13 @@ def test_low_precision_is_rounded_once():
 
 @pytest.mark.parametrize(("make", "kind", "words"), [
     (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros(3)), AxisMismatch, "would be spread"),
-    (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros((3, 2))), ShapeMismatch, "larger shape"),
+    (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros((3, 2))), ShapeMismatch, "other lengths"),
+    (lambda: losses.mean_squared_error(np.zeros((3, 2)), np.zeros((3, 1))), ShapeMismatch, "other lengths"),
+    (lambda: losses.cross_entropy(LOGITS, [1]), ShapeMismatch, "other lengths"),
+    (lambda: losses.cross_entropy(LOGITS, LOGITS[:1]), ShapeMismatch, "other lengths"),
     (lambda: losses.mean_squared_error(nv.zeros("N=3"), nv.zeros("M=3")), AxisMismatch, "lacks"),
     (lambda: losses.mean_squared_error([1.0], [1.0], "avg"), InvalidArgument, "unknown reduction"),
     (lambda: losses.cross_entropy(LOGITS, np.float32([0, 1, 2])), WrongKind, "class numbers are integers"),
-    (lambda: losses.cross_entropy(LOGITS, [0, 1]), NervureError, ""),
     (lambda: losses.cross_entropy(LOGITS, LABELS, weights=np.ones((3, 4))), ShapeMismatch, "each class"),
     (lambda: losses.cross_entropy(LOGITS, LABELS, weights=[1.0, 2.0]), ShapeMismatch, "broadcast"),
     (lambda: losses.cross_entropy(LOGITS, LABELS, smoothing=2), InvalidArgument, "smoothing"),
@@ -84,7 +86,7 @@ def test_low_precision_is_rounded_once():
     (lambda: losses.cross_entropy(LOGITS, LABELS, ignore_index=3), WrongKind, "here it is ignore="),
     (lambda: losses.huber([1.0], [2.0], delta=0), InvalidArgument, "delta is positive"),
     (lambda: losses.cosine_similarity(nv.zeros("N=2, A=3, B=4"), nv.zeros("N=2, A=3, B=4")), AxisMismatch, "axis=")],
-    ids=range(15))
+    ids=range(17))
 def test_what_does_not_fit_is_refused(make, kind, words):
     """T228: a target that would be spread along an axis, above all."""
     with pytest.raises(kind) as caught:
