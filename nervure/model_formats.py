@@ -24,10 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nervure import transformers
 from nervure.atomic_file import open_regular, write_atomically, write_with
 from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.facets import make_tensor
+from nervure.front.tensor import Tensor
 from nervure.saving import file_name
 from nervure.state_dict import (
     OPTIMIZERS,
@@ -69,8 +73,18 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     state = make_state_dict(model, weights, optimizers, transformer)
     if chosen.is_atomic:
         chosen.save(name, state)
-    else:
-        write_with(name, lambda temporary: chosen.save(temporary, state))
+        return
+    given = state if chosen.device is None else _on(chosen.device, state)
+    write_with(name, lambda temporary: chosen.save(temporary, given))
+
+
+def _on(device: type, state: StateDict) -> StateDict:
+    """The state as tensors of a device, which keep their elements as it does."""
+    made = {key: make_tensor(value.shape, dtype=value.dtype, device=device) for key, value in state.table.items()}
+    arrays = state.arrays()
+    transformers.default().restore({place.variable: arrays[key] for key, place in made.items()
+                                    if isinstance(place, AssignableTensorOp) and place.variable is not None})
+    return StateDict(made)
 
 
 def load_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors",
@@ -127,7 +141,8 @@ def _is_left_out(key: str, state: StateDict, unexpected: tuple[str, ...]) -> boo
 def define_model_format(name: str, device: type | None = None, *, save: Save, load: Load) -> None:
     """Adds a format: ``save(path, state)`` writes a file, ``load(path)`` gives the state dict that is in one.
 
-    ``save`` gets a name in the directory of the file, with its ending, which becomes the file when all is on disk.
+    ``save`` gets a name in the directory of the file, with its ending, which becomes the file when all is on disk. With
+    a ``device``, a class of tensors, the values that it gets are tensors of that device, else arrays.
 
     >>> def write(path, state):
     ...     with open(path, "w") as file:
@@ -140,6 +155,9 @@ def define_model_format(name: str, device: type | None = None, *, save: Save, lo
     if not isinstance(name, str) or not name:
         raise WrongKind("a format has a name", op="define_model_format", operand="name", got=shown(name),
                         expected="a string", help='as in "my_format"')
+    if device is not None and not (isinstance(device, type) and issubclass(device, Tensor)):
+        raise WrongKind("a device is a class of tensors", op="define_model_format", operand="device",
+                        got=shown(device), expected="a class of tensors, or None", help="leave it out to get arrays")
     if name in _BUILT_IN:
         raise InvalidArgument(f"the format {name} is there already", op="define_model_format", operand="name", got=name,
                               expected="another name", help=f"built in are {', '.join(_BUILT_IN)}")
@@ -162,7 +180,7 @@ def _format(name: object, op: str) -> Format:
 
 
 def _save_safetensors(path: str, state: StateDict) -> None:
-    write_tensors(path, state.table, {_STATE: "1"})
+    write_tensors(path, state.arrays(), {_STATE: "1"})
 
 
 def _load_safetensors(path: str) -> StateDict:
@@ -185,8 +203,9 @@ def _read(table: dict[str, np.ndarray], path: str) -> StateDict:
 
 def _save_npz(path: str, state: StateDict) -> None:
     """Arrays as NumPy's own files, without compression; of types that NumPy lacks the bits, and a table of types."""
-    foreign = {key: array.dtype.name for key, array in state.table.items() if array.dtype.isbuiltin != 1}
-    table = {key: array.view(f"u{array.itemsize}") if key in foreign else array for key, array in state.table.items()}
+    arrays = state.arrays()
+    foreign = {key: array.dtype.name for key, array in arrays.items() if array.dtype.isbuiltin != 1}
+    table = {key: array.view(f"u{array.itemsize}") if key in foreign else array for key, array in arrays.items()}
     table[_TYPES] = np.frombuffer(json.dumps(foreign).encode(), np.uint8)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:

@@ -62,14 +62,18 @@ class _Keeping(Protocol):
 
 
 class StateDict:
-    """Arrays by their keys, in ``table``, a plain dict.
+    """Arrays by their keys, in ``table``, a plain dict; tensors where a format asked for those of a device.
 
     >>> nv.from_state_dict({"param:linearlayer.0.bias": np.zeros(3)}).table
     {'param:linearlayer.0.bias': array([0., 0., 0.])}
     """
 
-    def __init__(self, table: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, table: Mapping[str, np.ndarray | Tensor]) -> None:
         self.table = dict(table)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The table with arrays alone."""
+        return {key: _array(value) for key, value in self.table.items()}
 
     def __len__(self) -> int:
         return len(self.table)
@@ -98,7 +102,7 @@ def make_state_dict(model: object, weights: bool = True, optimizers: bool = Fals
     """The values that parameters and buffers of a model have now (``weights``), and what the optimisers of its
     parameters keep for them (``optimizers``).
 
-    A model is a module, a compiled model, a computation, or a list of variables. Values are those on its own
+    A model is a module, what ``nv.build`` gave, a computation, or a list of variables. Values are those on its own
     transformer, or the one given (absent: the default one), all of one moment.
 
     >>> nv.make_state_dict(nv.nn.LinearLayer(1, 1, bias=2.0)).table["param:linearlayer.0.bias"]
@@ -125,8 +129,7 @@ def from_state_dict(mapping: Mapping[str, object]) -> StateDict:
                         expected="arrays by their keys", help="nv.make_state_dict(model) makes one of a model")
     for key in mapping:
         parse_state_dict_key(key)
-    return StateDict({key: value.numpy() if isinstance(value, Tensor) else numpy_array(value, "from_state_dict")
-                      for key, value in mapping.items()})
+    return StateDict({key: _array(value) for key, value in mapping.items()})
 
 
 def parse_state_dict_key(key: str) -> tuple[str, ...]:
@@ -165,8 +168,9 @@ def load_from_state_dict(model: object, state: StateDict, transformer: Transform
 
 def fitting(model: object, state: StateDict) -> tuple[dict[Variable, np.ndarray], NotLoaded]:
     """The values that variables of a model get from a state dict, and what does not fit."""
-    given = {_matching(key): key for key in state.table}
-    has_optimizers = any([key.partition(":")[0] in OPTIMIZERS for key in state.table])
+    arrays = state.arrays()
+    given = {_matching(key): key for key in arrays}
+    has_optimizers = any([key.partition(":")[0] in OPTIMIZERS for key in arrays])
     values: dict[Variable, np.ndarray] = {}
     missing, mismatched = [], {}
     for key, place in _entries(model, True, has_optimizers, False):
@@ -174,13 +178,18 @@ def fitting(model: object, state: StateDict) -> tuple[dict[Variable, np.ndarray]
         if own is None:
             missing.append(key)
             continue
-        array, variable = state.table[own], _variable(place)
+        array, variable = arrays[own], _variable(place)
         problem = _problem(variable, array, values.get(variable))
         if problem is None:
             values[variable] = array
         else:
             mismatched[own] = problem
     return values, NotLoaded(tuple(missing), tuple(given.values()), mismatched)
+
+
+def _array(value: object) -> np.ndarray:
+    """The elements of a value; WrongKind for what has none."""
+    return value.numpy() if isinstance(value, Tensor) else numpy_array(value, "from_state_dict")
 
 
 def _checked(state: object, op: str) -> StateDict:
@@ -230,7 +239,8 @@ def _entries(model: object, weights: bool, optimizers: bool, warns: bool) -> Ite
 
 def _slots(parameter: AssignableTensorOp, start: str) -> Iterator[_Entry]:
     """What the optimiser of a parameter keeps for it."""
-    optimizer = record_of(parameter).optimizer
+    record = record_of(parameter)
+    optimizer = record.updated_by if record.optimizer is None else record.optimizer
     if not isinstance(optimizer, _Keeping):
         return
     kind = _clean(optimizer.kind(parameter))
@@ -271,7 +281,7 @@ def _parameters_of(model: object) -> list[AssignableTensorOp]:
     listed = found() if callable(found) else found
     if isinstance(model, Tensor) or not isinstance(listed, Iterable) or isinstance(listed, (str, bytes)):
         raise WrongKind("this is no model", op="state_dict", operand="model", got=shown(model),
-                        expected="a module, a compiled model, a computation, or a list of variables",
+                        expected="a module, what nv.build gave, a computation, or a list of variables",
                         help="a variable alone goes in a list: [w]")
     entries = members(listed, "state_dict", "model", "a list of variables")
     for entry in entries:
@@ -327,10 +337,9 @@ def transformer_of(model: object, given: Transformer | None) -> Transformer:
     return own if given is None and isinstance(own, Transformer) else transformers.chosen(given)
 
 
-def _described(array: object) -> str:
-    if isinstance(array, np.ndarray):
-        return str(BasicTensorDescription(as_dtype(array.dtype), array.shape))
-    return type(array).__name__
+def _described(value: np.ndarray | Tensor) -> str:
+    return str(value.type if isinstance(value, Tensor) else
+               BasicTensorDescription(as_dtype(value.dtype), value.shape))
 
 
 explain_keywords(globals(), ["from_state_dict", "load_from_state_dict", "make_state_dict", "parse_state_dict_key"])

@@ -159,6 +159,21 @@ def test_what_a_format_gives_is_a_state_dict(texts, tmp_path, transformer):
         nv.load_weights(linear(), tmp_path / "f", "odd", transformer)
 
 
+def test_a_format_may_ask_for_the_tensors_of_a_device(texts, tmp_path, transformer):
+    """T282: which have storage as the device keeps it."""
+    seen = {}
+    device = nv.make_tensor(()).device
+    nv.define_model_format("stored", device, load=print, save=lambda path, state: [
+        Path(path).write_text(""), seen.update(state.table)])
+    layer = linear()
+    nv.save_weights(layer, tmp_path / "f", "stored", transformer=transformer)
+    weights = seen["param:linearlayer.0.weights"]
+    assert weights.device is device and len(seen) == 2
+    assert (weights.storage == transformer.get(layer.weights)).all()
+    with pytest.raises(WrongKind, match="class of tensors"):
+        nv.define_model_format("other", 3, save=print, load=print)
+
+
 def test_formats_that_make_no_sense_are_refused(texts, tmp_path):
     """T282: with what there is."""
     with pytest.raises(InvalidArgument, match="no such format") as caught:

@@ -98,6 +98,27 @@ def test_a_computation_and_a_list_are_models(transformer):
     assert list(nv.make_state_dict([network.first.bias], transformer=transformer).table) == keys[:2]
 
 
+def test_a_built_model_has_the_keys_of_its_module(transformer):
+    """T270, T272: its step updates the parameters, so that their slots are among its keys."""
+    network = Network()
+    x = nv.placeholder((2, 4)).named("x")
+    model = nv.build(nv.sum(nv.square(network(x))), inputs=("x",), transformer=transformer)
+    model.step(nv.optim.Adam(), np.ones((2, 4)))
+    assert list(nv.make_state_dict(model).table) == list(nv.make_state_dict(network, transformer=transformer).table)
+    state = nv.make_state_dict(model, optimizers=True)
+    assert len(state) == 4 + 4 * 7 and state.table["optimizer:linearlayer.1.bias.adam.int.n"] == 1
+
+
+def test_the_hooked_optimiser_is_the_one_that_is_kept(transformer):
+    """T254: whatever else has updated the parameter; without a hook the last one."""
+    layer = linear()
+    trained(layer, transformer, nv.optim.Adam(), 0)
+    trained(layer, transformer, nv.optim.SGD(0.1), 0)
+    nv.hook_optimizer(layer.bias, nv.optim.Lion())
+    keys = list(nv.make_state_dict(layer, False, True, transformer).table)
+    assert [key.split(".")[3] for key in keys] == ["sgd"] * 2 + ["lion"] * 5
+
+
 def test_what_sits_in_no_module_is_said_and_kept(transformer):
     """T271: by its own name, numbered where several have it."""
     places = [nv.variable(()).named("W.1"), nv.variable(()), nv.variable(()).named("w:1")]

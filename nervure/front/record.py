@@ -22,12 +22,12 @@ from nervure.ir.op import Value
 
 class Record:
     """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
-    place's type, ``optimizer`` what was hooked to it, ``owner`` the module that it sits in, under the name ``slot``;
-    ``expression`` what the place was computed from, ``memory`` that of an input, ``storage`` what the device allocated
-    and the array over it.
+    place's type, ``optimizer`` what was hooked to it, ``updated_by`` the optimiser that last made an update of it,
+    ``owner`` the module that it sits in, under the name ``slot``; ``expression`` what the place was computed from,
+    ``memory`` that of an input, ``storage`` what the device allocated and the array over it.
     """
 
-    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "storage")
+    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "storage", "updated_by")
     device: type | None
     expression: Value | None
     gradient: AssignableTensorOp | None
@@ -36,6 +36,7 @@ class Record:
     owner: object
     slot: str | None
     storage: tuple[object, np.ndarray] | None
+    updated_by: object
 
     def __init__(self) -> None:
         for name in self.__slots__:

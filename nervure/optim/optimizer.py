@@ -101,8 +101,7 @@ class Optimizer(Identity, ABC):
         steps = [_step(place, gradient, op) for place, gradient in zip(places, given, strict=True)]
         changes = self.changes(steps)
         for step in steps:
-            record = record_of(step.parameter)
-            record.optimizer = self if record.optimizer is None else record.optimizer
+            record_of(step.parameter).updated_by = self
         return doall([assign(place, value) for place, value in changes])
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect:
