@@ -20,18 +20,17 @@ import math
 import os
 import zipfile
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from nervure import transformers
 from nervure.atomic_file import open_regular, write_atomically, write_with
 from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import shown
-from nervure.front.creation import AssignableTensorOp
-from nervure.front.facets import make_tensor
+from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
+from nervure.ir.device import Device
 from nervure.saving import file_name
 from nervure.state_dict import (
     OPTIMIZERS,
@@ -43,6 +42,7 @@ from nervure.state_dict import (
 )
 from nervure.tensor_file import read_tensors, write_tensors
 from nervure.transformers.base import Transformer
+from nervure.transformers.devices.elements import allocated, filled
 from nervure.types.dtype import as_dtype
 
 Save = Callable[[str, StateDict], object]
@@ -57,7 +57,7 @@ class Format(NamedTuple):
 
     save: Save
     load: Load
-    device: type | None
+    device: type[Device] | None
     is_atomic: bool
 
 
@@ -78,13 +78,10 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     write_with(name, lambda temporary: chosen.save(temporary, given))
 
 
-def _on(device: type, state: StateDict) -> StateDict:
-    """The state as tensors of a device, which keep their elements as it does."""
-    made = {key: make_tensor(value.shape, dtype=value.dtype, device=device) for key, value in state.table.items()}
-    arrays = state.arrays()
-    transformers.default().restore({place.variable: arrays[key] for key, place in made.items()
-                                    if isinstance(place, AssignableTensorOp) and place.variable is not None})
-    return StateDict(made)
+def _on(device: type[Device], state: StateDict) -> StateDict:
+    """The state as tensors of a device, in storage that it allocates."""
+    return StateDict({key: cast("Tensor", filled(allocated(device, as_dtype(value.dtype), value.shape), value))
+                      for key, value in state.arrays().items()})
 
 
 def load_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors",
@@ -138,7 +135,7 @@ def _is_left_out(key: str, state: StateDict, unexpected: tuple[str, ...]) -> boo
     return all([other in unexpected for other in state.table if other.startswith(start)])
 
 
-def define_model_format(name: str, device: type | None = None, *, save: Save, load: Load) -> None:
+def define_model_format(name: str, device: type[Device] | None = None, *, save: Save, load: Load) -> None:
     """Adds a format: ``save(path, state)`` writes a file, ``load(path)`` gives the state dict that is in one.
 
     ``save`` gets a name in the directory of the file, with its ending, which becomes the file when all is on disk. With
@@ -155,9 +152,8 @@ def define_model_format(name: str, device: type | None = None, *, save: Save, lo
     if not isinstance(name, str) or not name:
         raise WrongKind("a format has a name", op="define_model_format", operand="name", got=shown(name),
                         expected="a string", help='as in "my_format"')
-    if device is not None and not (isinstance(device, type) and issubclass(device, Tensor)):
-        raise WrongKind("a device is a class of tensors", op="define_model_format", operand="device",
-                        got=shown(device), expected="a class of tensors, or None", help="leave it out to get arrays")
+    if device is not None:
+        usable_device(device, "define_model_format")
     if name in _BUILT_IN:
         raise InvalidArgument(f"the format {name} is there already", op="define_model_format", operand="name", got=name,
                               expected="another name", help=f"built in are {', '.join(_BUILT_IN)}")

@@ -252,8 +252,7 @@ def _type_name(place: AssignableTensorOp) -> str:
     """A stable name for what a place is: a number, or a tensor of a device."""
     if place.ndim == 0:
         return "int" if place.dtype.is_integer else "float"
-    device = record_of(place).device
-    return "cputensor" if device is None else device.__name__.lower()
+    return _clean(place.device.__name__)
 
 
 def _places_of(model: object) -> tuple[dict[AssignableTensorOp, str], list[AssignableTensorOp]]:
