@@ -36,7 +36,7 @@ from nervure.ir.device import (
 )
 from nervure.ir.op import Op
 
-Function = TypeVar("Function", bound=Callable[..., object])
+Declared = TypeVar("Declared", bound=Callable[..., object])
 
 
 class CPUTensor(ArrayStorage, Tensor):
@@ -107,9 +107,9 @@ _OWN: tuple[type[Device], ...] = (CPUTensor, NumPyTensor, ScalarTensor, XLATenso
 
 
 def devices(*priorities: type[Device], strict: bool = False) -> AbstractContextManager[DeviceList]:
-    """``with nv.devices(First, Second):`` places the ops that are built inside: each on the first device that
-    implements it. ``strict`` lets tensors pass between devices only by inheritance and as ``nv.converts``
-    declares.
+    """``with nv.devices(First, Second):`` places the ops that are built inside, each on the first device that
+    implements it. ``strict`` lets tensors pass between devices by inheritance and as ``nv.converts`` declares, and in
+    no other way.
 
     >>> with nv.devices(nv.NumPyTensor, nv.CPUTensor):
     ...     nv.device_in_force().__name__
@@ -189,7 +189,7 @@ def _tree(base: type, used: tuple[type[Device], ...], depth: int) -> Iterator[st
 # -- what is declared for devices ------------------------------------------------------------------------------------
 
 
-def converts(source: type[Device], target: type[Device]) -> Callable[[Function], Function]:
+def converts(source: type[Device], target: type[Device]) -> Callable[[Declared], Declared]:
     """Declares how tensors pass from one device to another: a function that gives storage of ``target``.
 
     It is called with the tensor, whose elements ``x.numpy()`` and ``x.vref(i)`` read, and returns what the target's
@@ -205,7 +205,7 @@ def converts(source: type[Device], target: type[Device]) -> Callable[[Function],
     checked_device(source, "converts", 1)
     checked_device(target, "converts", 2)
 
-    def declare(function: Function) -> Function:
+    def declare(function: Declared) -> Declared:
         if not callable(function):
             raise WrongKind("a conversion is a function", op="converts", got=type(function).__name__,
                             expected="a function of a tensor", help="@nv.converts(A, B) stands before a def")
@@ -215,15 +215,16 @@ def converts(source: type[Device], target: type[Device]) -> Callable[[Function],
 
 
 def implement(op: Node | type[Op], *, device: type[Device],
-              mode: Literal["runtime", "generate"] = "runtime") -> Callable[[Function], Function]:
+              mode: Literal["runtime", "generate"] = "runtime") -> Callable[[Declared], Declared]:
     """Gives an op a forward on a device.
 
     "runtime": ``f(op, *operands, *results)`` is called in each run, and writes the results; operands and results are
     tensors with ``shape``, ``strides``, ``offset``, ``storage``, ``vref`` and ``set_vref``. What the results
     hold before is not defined, but for a result that the where string names like an operand: it holds that
-    operand's elements. "generate": ``f(s, *scalars, **attributes)`` is called once and gives the result's
-    element by functions of ``s``; the device's transformer makes loops of it. What was compiled before stays as
-    it is.
+    operand's elements.
+
+    "generate": ``f(s, *scalars, **attributes)`` is called once and gives the result's element by functions of ``s``;
+    the device's transformer makes loops of it. What was compiled before stays as it is.
 
     >>> class Noisy(nv.CPUTensor):
     ...     pass
@@ -251,7 +252,7 @@ def implement(op: Node | type[Op], *, device: type[Device],
                               got=device.__name__, expected="a device that a transformer runs, such as nv.CPUTensor",
                               help="mode='runtime' takes a function of tensors")
 
-    def declare(function: Function) -> Function:
+    def declare(function: Declared) -> Declared:
         _check_parameters(function, op_class, mode)
         implementations[op_class, device] = Implementation(function, mode)
         return function

@@ -113,7 +113,7 @@ def defnode(where: str) -> Callable[[type], Node]:
     The string says how many operands there are, which shapes and types fit, the shapes and types of the
     results, and with a result that is named like an operand that it is written in its place;
     :mod:`nervure.ir.signature` has its notation. It is strict: ``~`` is the same dimensions in every operand,
-    and a rank is raised at an axis that is marked flexible, nowhere else.
+    and a rank is raised at an axis that ``nv.flexible`` marks, nowhere else.
 
     The class may have fields (attributes of the op), ``decompose(self, a, b)``, which writes the op with
     others, and ``vjp(self, gradient, a, b)``, which gives a gradient for each operand; both get and give

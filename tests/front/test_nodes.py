@@ -89,21 +89,20 @@ def test_runs_are_the_same_dimensions():
     assert MatrixProduct(x, nv.placeholder((n, 3, 4))).shape == (n, 2, 4)
 
 
-class Marked(nv.AssignableTensorOp, is_device=False):
-    """A variable whose first axis is flexible."""
-
-    flexible_at = 0
-
-
 def test_a_rank_is_raised_at_a_flexible_axis_alone():
     """T102"""
-    plain = nv.variable((3, 2), Y.numpy())
-    marked = Marked("variable", plain.axes, variable=plain.variable)
+    w = nv.variable((3, 2), Y.numpy())
+    marked = nv.flexible(w, 0)
     batch = nv.constant(np.arange(30, dtype=np.float32).reshape(5, 2, 3))
     assert MatrixProduct(batch, marked).tolist() == (batch.numpy() @ Y.numpy()).tolist()
     assert MatrixProduct(X, marked).shape == (2, 2)
-    with pytest.raises(nv.ShapeMismatch):
-        MatrixProduct(nv.ones((5, 2, 4)), marked)
+    deeper = nv.constant(np.arange(60, dtype=np.float32).reshape(2, 5, 2, 3))
+    assert MatrixProduct(deeper, marked).tolist() == (deeper.numpy() @ Y.numpy()).tolist()
+    assert nv.deriv(nv.sum(MatrixProduct(batch, marked)), w).tolist() == batch.numpy().sum((0, 1))[:, None].repeat(
+        2, 1).tolist()
+    for wrong in (marked, nv.flexible(w, 1)):
+        with pytest.raises(nv.ShapeMismatch):
+            MatrixProduct(nv.ones((5, 2, 4)), wrong)
 
 
 def test_derivatives_follow_from_the_decomposition():

@@ -19,6 +19,7 @@ from typing import cast
 
 import numpy as np
 
+from nervure.errors import WrongKind
 from nervure.ir.device import Device
 from nervure.ir.leaves import Constant
 from nervure.ir.op import Value
@@ -114,7 +115,12 @@ def row_major_type(dtype: DType, shape: Numbers) -> BasicTensorDescription:
 def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None) -> Elements:
     """A tensor of anything in storage of its own; ``vec`` is taken as that storage."""
     tensor = over(device, None, math.prod(shape), row_major_type(dtype, shape))
-    put(tensor, "storage", tensor.allocate(shape, dtype, None, vec))
+    storage = tensor.allocate(shape, dtype, None, vec)
+    if storage is None:
+        raise WrongKind(f"allocate of {device.__name__} gives nothing", op=device.__name__, operand="allocate",
+                        got="None", expected=f"storage for {tensor.count} elements of {dtype.name}",
+                        help="return the storage; vec, where it is not None, as it is")
+    put(tensor, "storage", storage)
     return tensor
 
 

@@ -7,6 +7,7 @@ end, so a call does everything it should or changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from nervure.transformers.devices.python_program import Program
 
 if TYPE_CHECKING:
     from nervure.transformers.devices.transformer import DeviceTransformer
+    from nervure.transformers.report import CompilationReport
 
 Stored = np.ndarray | Elements
 """A value while a call runs: an array where a transformer made it, else a tensor of a device."""
@@ -93,6 +95,15 @@ class DeviceExecutable(Executable):
     def specialise(self, bindings: Bindings) -> Bindings:
         return bindings
 
+    def make_report(self, bindings: Bindings | None) -> CompilationReport:
+        """The ops of each part as steps that name its device."""
+        from nervure.transformers.report import CompilationReport, ops_as_steps
+        listed = [(step, part.device) for part in self.parts for step in ops_as_steps(part.function, bindings)]
+        steps = [replace(step, number=number, name=f"{step.name} on {_spelled(device)}")
+                 for number, (step, device) in enumerate(listed)]
+        return CompilationReport(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
+                                 tuple(steps))
+
     def run(self, specialised: Bindings, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         held: dict[Value, Stored] = _given_values(self.function, arguments, states)
@@ -114,6 +125,11 @@ class DeviceExecutable(Executable):
                 return stored
             stored = at_home(source, stored)
         return moved(stored, target, None if is_given(value.op) else reader.op, reader.is_strict, made)
+
+
+def _spelled(device: object) -> str:
+    """A transformer or a device written in Python, by its name."""
+    return device.__name__ if isinstance(device, type) else str(device)
 
 
 def _given_values(function: Function, arguments: Sequence[np.ndarray],

@@ -95,11 +95,9 @@ class Placing:
     def _device(self, op: Op, known: dict[Op, type[Device] | None]) -> type[Device] | None:
         if isinstance(op, Leaf):
             return None
+        if _is_moved(op):
+            return known[op.operands[0].op]
         devices = self.list_of(op).devices
-        if is_moved(op):
-            below = known[op.operands[0].op]
-            if below is None or below in devices:
-                return below
         for device in devices:
             if self.refusal(op, device) is None:
                 return device
@@ -115,7 +113,7 @@ class Placing:
             is_fitting = found.mode == "runtime" or is_pointwise(op)
             return None if is_fitting else "its scalar expression is for operands of one shape"
         if device.transformer is None:
-            return None if is_moved(op) else "it implements no such op"
+            return "it implements no such op"
         supports = self.transformer(device.transformer).supports(type(op))
         return None if supports else f"its transformer {device.transformer} does not run such ops"
 
@@ -161,6 +159,6 @@ def _unnamed(base: Transformer) -> type[Device]:
     return type(base.name, (ArrayStorage,), {"transformer": base.name}, is_device=False)
 
 
-def is_moved(op: Op) -> bool:
+def _is_moved(op: Op) -> bool:
     """Whether an op shows the elements of one tensor in other places, which nervure does for every device."""
     return isinstance(op, View) and len(op.operands) == 1 and isinstance(op.view, SimpleView)

@@ -295,3 +295,56 @@ def test_models_are_built_on_devices():
     expected, wanted = trained(nv.CPUTensor)
     np.testing.assert_allclose(got, expected, rtol=1e-5)
     np.testing.assert_allclose(weights, wanted, rtol=1e-5)
+
+
+def test_explanations_name_the_device_of_each_step():
+    """T77"""
+    x = nv.placeholder("N=n")
+    with nv.devices(Arrays, nv.CPUTensor):
+        y = nv.exp(x + x)
+    report = nv.computation(y, x).executable.report()
+    assert [(step.number, step.name) for step in report.steps] == [(0, "Add on Arrays"), (1, "Exp on cpu")]
+    assert "Exp on cpu" in str(nv.explain(nv.computation(y, x)))
+
+
+def test_an_allocator_that_gives_nothing_is_told():
+    """T71"""
+    class Forgetful(Lists):
+        """Returns no storage."""
+
+        def allocate(self, shape, dtype, initial_element=None, vec=None):
+            return None
+
+    with nv.devices(Forgetful, nv.CPUTensor):
+        y = nv.ones((2,)) + nv.constant([1.0, 2.0])
+    with pytest.raises(nv.WrongKind, match="allocate of Forgetful gives nothing"):
+        y.numpy()
+
+
+OPS = [lambda x, y: x + y, lambda x, y: x * y, lambda x, y: -x, lambda x, y: nv.sin(x), lambda x, y: x.T[::-1].T,
+       lambda x, y: nv.maximum(x, y), lambda x, y: x + nv.sum(y, axis=0), lambda x, y: x[:, :1] * y,
+       lambda x, y: x.reshape((-1,))[::-1].reshape(x.shape) + y, lambda x, y: nv.where(x > y, x, 0.5)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_expressions_under_random_lists_give_what_the_reference_gives(seed):
+    """T89, T74: of views and reductions too, for several sizes."""
+    rng = np.random.default_rng(seed)
+    pool = [Arrays, Lists, Bytes, Idle, nv.NumPyTensor, nv.CPUTensor, nv.ScalarTensor]
+    x, w = nv.placeholder("N=n, C=3"), nv.variable((1, 3), rng.normal(size=(1, 3)))
+    values = [nv.cast_axes(x, x.shape), nv.cast_axes(x, x.shape) * w]
+    for _ in range(14):
+        listed = [pool[at] for at in rng.permutation(len(pool))[:3]] + [nv.CPUTensor]
+        left, right = (values[at] for at in rng.integers(len(values), size=2))
+        with nv.devices(*listed):
+            values.append(OPS[rng.integers(len(OPS))](left, right))
+    results = [values[-1], nv.sum(values[-2]), nv.assign(w, w + nv.mean(values[-1], axis=0, keepdims=True))]
+    mixed = nv.computation(results, x)
+    with nv.transformers.make_transformer("interpreter") as interpreter:
+        reference = nv.computation(results, x, transformer=interpreter)
+        assert interpreter.get(w).tolist() == w.tolist()
+        for count in (2, 5, 1):
+            given = rng.normal(size=(count, 3)).astype(np.float32)
+            for expected, got in zip(reference(given), mixed(given), strict=True):
+                assert got is expected is None or np.testing.assert_allclose(got, expected, 1e-4, 1e-5) is None
+        np.testing.assert_allclose(w.numpy(), interpreter.get(w), 1e-4, 1e-5)
