@@ -88,7 +88,7 @@ class _Seen(NamedTuple):
 class _Forward(NamedTuple):
     """What a backward needs of the forward before it: arguments, and how it saw the variables."""
 
-    arguments: list[np.ndarray]
+    arguments: list[object]
     seen: list[_Seen]
 
 
@@ -155,7 +155,7 @@ class CompiledComposite(Identity):
         self._backward = backward
         self._values: dict[str, np.ndarray] = {}
         self._last: _Forward | None = None
-        self._bindings: Bindings | None = None
+        self._shapes: list[tuple[int, ...]] | None = None
         self._steps: list[tuple[Optimizer, Executable]] = []
 
     # -- calls -------------------------------------------------------------------------------------------------
@@ -172,14 +172,13 @@ class CompiledComposite(Identity):
         >>> model.forward([1, 2, 3]).tolist(), model.forward([4]).tolist()
         ([2.0, 4.0, 6.0], [8.0])
         """
-        arrays, bindings = self._binder.bind(self._values_of(arguments))
-        self._bindings = bindings
-        if self._backward is None:
-            return self._forward(arrays)[0]
-        result, *residuals = self._forward(arrays)
-        seen = self._backward.look()
-        taken = [_kept(arguments, number, arrays[number]) for number in self._backward.parts.arguments]
-        self._last = _Forward([*residuals, *taken], seen)
+        values = self._values_of(arguments)
+        result, *residuals = self._forward(values)
+        self._shapes = [np.asarray(value).shape for value in values]
+        if self._backward is not None:
+            seen = self._backward.look()
+            taken = [_kept(arguments, number, values[number]) for number in self._backward.parts.arguments]
+            self._last = _Forward([*residuals, *taken], seen)
         return result
 
     def backward(self, accumulate: bool = False) -> None:
@@ -292,8 +291,8 @@ class CompiledComposite(Identity):
 
     def _values_of(self, arguments: Sequence[object]) -> list[object]:
         """The values of all inputs in order."""
-        are_set = all([name in self._values for name in self._names[:self._positional]])
-        count = 0 if not arguments and are_set else self._positional
+        is_set = not arguments and all([name in self._values for name in self._names[:self._positional]])
+        count = 0 if is_set else self._positional
         if len(arguments) != count:
             expected = ", ".join(self._names[:self._positional])
             raise InvalidArgument("wrong number of arguments", op="forward", got=len(arguments),
@@ -365,17 +364,25 @@ class CompiledComposite(Identity):
 
     def _memory(self) -> str:
         """What forward takes, in symbols, and for the sizes of the last call."""
-        text = str(self._forward.memory())
-        if not self._bindings:
+        text, bindings = str(self._forward.memory()), self._bindings()
+        if not bindings:
             return text
-        known = ", ".join([f"{name}={number}" for name, number in self._bindings.items()])
-        return f"{text} ({known}: {self._forward.memory(self._bindings)})"
+        known = ", ".join([f"{name}={number}" for name, number in bindings.items()])
+        return f"{text} ({known}: {self._forward.memory(bindings)})"
+
+    def _bindings(self) -> Bindings:
+        """The values that symbols had in the last forward."""
+        if self._shapes is None:
+            return {}
+        places = zip(self.inputs.values(), self._shapes, strict=True)
+        return self._binder.bind([np.broadcast_to(np.zeros((), place.dtype.numpy), shape)
+                                  for place, shape in places])[1]
 
 
-def _kept(arguments: Sequence[object], number: int, array: np.ndarray) -> np.ndarray:
+def _kept(arguments: Sequence[object], number: int, value: object) -> object:
     """An argument as backward will need it: a copy if it is the caller's, who may write it."""
     is_callers = number < len(arguments) and not isinstance(arguments[number], Tensor)
-    return np.array(array, order="C", copy=True) if is_callers else array
+    return np.array(value, order="C", copy=True) if is_callers else value
 
 
 # -- building ----------------------------------------------------------------------------------------------------

@@ -81,6 +81,28 @@ def test_both_parts_together_give_the_bits_of_the_whole(formula):
     assert parts.forward.name == "forward" and parts.backward.name == "backward"
 
 
+def random_value(random, values):
+    """A value made from earlier ones, all of shape (4, 4)."""
+    x, y = [values[int(at)] for at in random.integers(len(values), size=2)]
+    total = ops.Sum(x, [int(random.integers(2))])
+    made = [x + y, x * y, ops.Maximum(x, y), ops.Sigmoid(x), ops.Tanh(y), ops.MatMul(x, y), ops.Permute(x, (1, 0)),
+            ops.Broadcast(total, x.value.shape, [int(random.integers(2))]), ops.Where(ops.Less(x, y), x, y * 0.5)]
+    return made[int(random.integers(len(made)))]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_functions_are_cut_without_changing_a_bit(seed):
+    """T129."""
+    random = np.random.default_rng(seed)
+    values = given = [parameter(4, 4) for _ in range(3)]
+    for _ in range(int(random.integers(2, 25))):
+        values = [*values, random_value(random, values)]
+    y = values[-1] + values[-2]
+    derivatives = nv.autodiff.gradients([y], given, [y.full(1)])
+    function = standard(Function([y, *[entry for entry in derivatives if entry is not None]], given))
+    assert_whole(function, [numbers(4, 4) * at for at in (0.5, -0.25, 1)])
+
+
 def test_a_derivative_may_be_a_value_of_the_forward_part():
     x = parameter(3)
     y = ops.Exp(x)
