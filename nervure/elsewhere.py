@@ -131,6 +131,7 @@ FUNCTIONS = {
     "nv.print_op": "print", "x.shape": "shape", "x.ndim": "ndim", "x.size": "size", "x.numel()": "numel",
     "x.tolist()": "tolist",
     "nv.load": "restore", "nv.save": "dump savez",
+    "nv.load_from_state_dict(model, state)": "load_state_dict",
     # element types and numbers
     "nv.bool_": "bool boolean", "nv.float16": "half", "nv.float32": "float float_ single", "nv.float64": "double",
     "nv.int64": "long longlong", "nv.int32": "int int_ intc", "nv.int16": "short", "nv.complex64": "cfloat csingle",
@@ -221,7 +222,7 @@ OPTIMISERS = {
     "each call of nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) computes a loss and updates its variables":
     "minimize step apply_gradients apply init compute_gradients get_updates",
     "gradients are computed anew in each step, none are kept": "zero_grad reset_grad clear_grad",
-    "the moments of a variable are in slots(w); nv.save keeps what a computation reads and writes":
+    "its numbers and moments are in slots(w); nv.make_state_dict(model, optimizers=True) and nv.save keep them":
     "state_dict load_state_dict param_groups state get_config get_weights variables",
 }
 """Methods of optimisers by the names that they have elsewhere."""

@@ -110,13 +110,13 @@ def _save_several(path: str, computations: Mapping[str, Computation[Any]], texts
 
 def _common_transformer(computations: Sequence[Computation[Any]], op: str) -> Transformer:
     """The transformer of several computations, whose variables have one value then."""
-    found = list(dict.fromkeys([entry.transformer for entry in computations]))
+    found = {entry.transformer.cells: entry.transformer for entry in computations}
     if len(found) != 1:
         raise InvalidArgument("computations in one file are of one transformer", op=op, operand="computation",
-                              got=", ".join([entry.name for entry in found]) or "no computations",
+                              got=", ".join([entry.name for entry in found.values()]) or "no computations",
                               expected="one or more computations of one transformer",
                               help="variables have values of their own on each: save a file for each")
-    return found[0]
+    return next(iter(found.values()))
 
 
 def _results(computation: Computation[Any]) -> str:

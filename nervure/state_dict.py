@@ -20,7 +20,6 @@ for it adds ``.{optimizer}.{type}.{slot}``.
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -30,7 +29,7 @@ import numpy as np
 from nervure import transformers
 from nervure.computation import Computation
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean, user_location
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean, warn_user
 from nervure.front.argument_parsing import members, shown, truth
 from nervure.front.creation import AssignableTensorOp, handle_of, numpy_array
 from nervure.front.record import record_of
@@ -69,6 +68,13 @@ class StateDict:
     """
 
     def __init__(self, table: Mapping[str, np.ndarray | Tensor]) -> None:
+        if not isinstance(table, Mapping):
+            raise WrongKind("a state dict is made of a mapping", op="StateDict", got=shown(table),
+                            expected="arrays by their keys", help="nv.make_state_dict(model) makes one of a model")
+        for key, value in table.items():
+            if not isinstance(value, (np.ndarray, Tensor)):
+                raise WrongKind("a state dict holds arrays", op="StateDict", operand=str(key)[:60], got=shown(value),
+                                expected="an array or a tensor", help="nv.from_state_dict(mapping) reads lists, too")
         self.table = dict(table)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -319,11 +325,9 @@ def _check_unique(names: Iterable[str]) -> None:
 
 
 def _warn(places: list[AssignableTensorOp]) -> None:
-    location = user_location()
     more = ", ..." if len(places) > 5 else ""
     text = ", ".join([place.name or "a variable" for place in places[:5]]) + more
-    warnings.warn_explicit(f"{text} sit in no module: they are kept as missing_param, by their own names", UserWarning,
-                           location.file if location else "<unknown>", location.line if location else 1)
+    warn_user(f"{text} sit in no module: they are kept as missing_param, by their own names")
 
 
 def _variable(place: AssignableTensorOp) -> Variable:

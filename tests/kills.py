@@ -1,5 +1,5 @@
-"""A save that is killed between system calls: ``python -m tests.kills DIRECTORY EVERY`` saves in processes of its own,
-and kills the first at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
+"""A save that is killed between system calls: ``python -m tests.kills DIRECTORY EVERY FORMAT`` saves in processes of
+its own, and kills the first at its first call of the system, the next after ``EVERY`` more, until one comes to its end.
 
 It prints a line for each: at which call it was killed, which content the file then has, how many files were left, and
 how many after the next save. The processes are traced by ptrace, so that nothing depends on how fast they are.
@@ -27,18 +27,30 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
 
+def write_lines(path: str, state: nv.StateDict) -> None:
+    """A format of a user's: a line for each array, which holds one number."""
+    with open(path, "w", buffering=1) as file:
+        for key, array in state.table.items():
+            file.write(f"{key} {array.flat[0]}\n")
+
+
+def read_lines(path: str) -> nv.StateDict:
+    with open(path) as file:
+        return nv.StateDict({key: np.array([float(number)]) for key, number in map(str.split, file)})
+
+
 def ptrace(request: int, process: int = 0) -> None:
     if _libc.ptrace(request, process, None, None) < 0:
         raise OSError(ctypes.get_errno(), "ptrace")
 
 
-def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp]) -> bool:
+def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp], format: str) -> bool:
     """Saves in a process that is killed when it is about to make this call of the system; whether it came so far."""
     process = os.fork()
     if process == 0:
         ptrace(TRACE_ME)
         os.kill(os.getpid(), signal.SIGSTOP)
-        nv.save_weights(model, path)
+        nv.save_weights(model, path, format)
         os._exit(0)
     os.waitpid(process, 0)
     for _ in range(2 * call + 1):  # before and after each call
@@ -50,15 +62,16 @@ def killed_at(call: int, path: Path, model: list[nv.AssignableTensorOp]) -> bool
     return True
 
 
-def content(path: Path, model: list[nv.AssignableTensorOp]) -> float:
+def content(path: Path, model: list[nv.AssignableTensorOp], format: str) -> float:
     """The number that all arrays of the file hold; an error if they hold several."""
-    table = load_state(path).table
+    table = load_state(path, format).table
     number, = {float(value) for array in table.values() for value in np.unique(array)}
     return number if len(table) == len(model) else float("nan")
 
 
-def main(directory: Path, every: int) -> None:
+def main(directory: Path, every: int, format: str) -> None:
     warnings.simplefilter("ignore")
+    nv.define_model_format("lines", save=write_lines, load=read_lines)
     path = directory / "weights"
     model = [nv.variable((LENGTH,)).named(f"w{number}") for number in range(ARRAYS)]
     transformer = nv.transformers.default()
@@ -67,17 +80,17 @@ def main(directory: Path, every: int) -> None:
         for place in model:
             transformer.set(place, np.full(LENGTH, number, np.float32))
     fill(0.0)
-    nv.save_weights(model, path)
+    nv.save_weights(model, path, format)
     call, goes_on = 0, True
     while goes_on:
         fill(call + 1.0)
-        goes_on = killed_at(call, path, model)
-        found, left = content(path, model), len(os.listdir(directory))
+        goes_on = killed_at(call, path, model, format)
+        found, left = content(path, model, format), len(os.listdir(directory))
         fill(0.0)
-        nv.save_weights(model, path)
+        nv.save_weights(model, path, format)
         print(call, found, left, len(os.listdir(directory)), int(goes_on), flush=True)
         call += every
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

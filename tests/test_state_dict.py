@@ -175,8 +175,11 @@ def test_what_is_no_state_is_refused():
     """T274: a mapping of arrays is made into one first."""
     with pytest.raises(WrongKind, match="no state dict"):
         nv.load_from_state_dict([], {})
-    with pytest.raises(WrongKind, match="mapping"):
-        nv.from_state_dict([1])
+    for make in (nv.from_state_dict, nv.StateDict):
+        with pytest.raises(WrongKind, match="mapping"):
+            make([1])
+    with pytest.raises(WrongKind, match="holds arrays"):
+        nv.StateDict({"param:a.0.b": [1.0]})
     with pytest.raises(WrongKind):
         nv.from_state_dict({"param:a.0.b": "text"})
 

@@ -221,6 +221,16 @@ def test_an_update_by_adam_is_made_where_the_product_is_that_is_its_gradient():
     assert scalars.shape == () and product.has_contraction and len(product.stored) == 3
 
 
+def test_the_numbers_of_an_optimiser_are_computed_in_one_step_for_all_parameters():
+    """Each parameter counts its own updates; what is made of counts, rates and decays are single elements."""
+    x, y = nv.placeholder("N=32, F=100"), nv.placeholder("N=32, G=50")
+    weights, bias = nv.variable("F=100, G=50", 1.0), nv.variable("G=50")
+    loss = nv.sum((nv.dot(x, weights) + bias) * y, out_axes=())
+    step = LoopsTransformer().computation([nv.optim.AdamW(nv.optim.cosine(0.1, 100))(loss)], x, y)
+    steps = cluster(standard(step.function))
+    assert sorted([entry.shape for entry in steps]) == [(), (32, 50), (100, 50, 32)]
+
+
 @pytest.mark.parametrize(("count", "kernels"), [(MOST_WAITING, 1), (MOST_WAITING + 1, 2)])
 def test_short_chains_of_ops_on_leaves_are_placed_with_what_reads_the_last(count, kernels):
     x, y, z = matrix(32, 16), matrix(16, 32), matrix(32, 32)
