@@ -412,7 +412,7 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     places = list(known.values())
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     forward, backward = build_function([own], places, name="forward"), None
-    chosen = transformer_for(forward, asked)
+    chosen = transformer_for(forward, asked, fuse_ops)
     construct_backward = not is_no_grad() if construct_backward is None else construct_backward
     if wanted and own.dtype.is_float and construct_backward:
         parts = _cut(own, places, wanted, chosen, len(forward.effects))

@@ -1,8 +1,8 @@
 """Devices: classes of tensors that say where elements lie and which transformer computes with them.
 
-A device is a class; the front's class of tensors derives from ``Device``, and every class below that is one.
-What an op shall run on is a list of them, in force where the op is built and kept with its provenance; where
-none was in force the op has no list, and costs nothing.
+A device is a class; the front's class of tensors derives from ``Device``, and every class below that is one. What an op
+shall run on is a list of them, in force where the op is built and kept with its provenance. Where none was in force the
+op has no list, and costs nothing.
 
 >>> class Paper(Device):
 ...     "Elements that are written down."
@@ -43,12 +43,14 @@ class Device:
     ``is_device=False``.
 
     ``transformer`` names the transformer that runs what is placed on the device; None, where the device is written in
-    Python: then it runs what ``nv.implement`` gives it, and views. The hooks say how storage is made and read,
-    and leave shapes, strides and offsets to nervure.
+    Python: then it runs what ``nv.implement`` gives it, and views. The hooks say how storage is made and read, and
+    leave shapes, strides and offsets to nervure. ``rewrites`` are rules for ops that may run on the device: pairs of a
+    pattern (``nervure.passes.pattern``) and a function of what it captures, which gives what replaces it.
     """
 
     __slots__ = ()
     transformer: ClassVar[str | None] = None
+    rewrites: ClassVar[Sequence[tuple[object, Callable[..., object]]]] = ()
     is_device: ClassVar[bool] = False
 
     def __init_subclass__(cls, is_device: bool = True) -> None:
@@ -220,7 +222,9 @@ def conversion_of(source: type[Device], target: type[Device]) -> Callable[..., o
 
 
 def is_extended(device: type[Device], operations: Iterable[Op]) -> bool:
-    """Whether something is given on a device for one of these ops, or for what one may decompose into."""
+    """Whether something is given on a device for one of these ops, or for what one may decompose into; or rules."""
+    if device.rewrites:
+        return True
     given = {op_class for op_class, other in implementations if issubclass(device, other)}
     if not given:
         return False

@@ -15,12 +15,14 @@ from nervure.ir.function import Function
 from nervure.transformers.base import Transformer
 
 
-def transformer_for(function: Function, asked: Transformer | None = None) -> Transformer:
-    """The transformer that builds a function. Where no devices are concerned it is ``asked``, or the default one."""
+def transformer_for(function: Function, asked: Transformer | None = None, fuses: bool = True) -> Transformer:
+    """The transformer that builds a function: where no devices are concerned ``asked``, or the default one. ``fuses``
+    says whether the devices' own rules are applied.
+    """
     base = transformers.chosen(asked)
     device = native_device(base.name)
     follows_lists = asked is None and are_listed(function.operations)
     if not follows_lists and (device is None or not is_extended(device, function.operations)):
         return base
     from nervure.transformers.devices.transformer import DeviceTransformer
-    return DeviceTransformer(base, follows_lists)
+    return DeviceTransformer(base, follows_lists, fuses)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nervure import transformers
-from nervure.errors import NodeNotFound, NotSupported
+from nervure.errors import NodeNotFound, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.device import (
     ArrayStorage,
     Device,
@@ -31,10 +31,10 @@ from nervure.ir.device import (
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
 from nervure.ir.leaves import Leaf
-from nervure.ir.op import Op, Value
+from nervure.ir.op import Op, Operand, Value
 from nervure.passes.decompose import Decomposition
 from nervure.passes.manager import Pass, run
-from nervure.passes.rewrite import Replacement, Rewriter
+from nervure.passes.rewrite import Replacement, Rewriter, Row
 from nervure.transformers.base import Transformer
 from nervure.transformers.devices.implementing import implemented, is_pointwise
 from nervure.types.view import SimpleView
@@ -54,8 +54,8 @@ class Placing:
     everything.
     """
 
-    def __init__(self, base: Transformer, follows_lists: bool = True) -> None:
-        self._follows_lists = follows_lists
+    def __init__(self, base: Transformer, follows_lists: bool = True, fuses: bool = True) -> None:
+        self._follows_lists, self._fuses = follows_lists, fuses
         self._natives: dict[str, Transformer] = {base.name: base}
         self.home = native_device(base.name) or _unnamed(base)
 
@@ -71,8 +71,21 @@ class Placing:
         return found or DeviceList((self.home,))
 
     def decomposed(self, function: Function) -> Function:
-        """The function with its composites decomposed, as far as no device takes them whole."""
-        return run(function, [Pass("decompose", Rewriter("decompose", [_Unless(self)], _VISITS))])
+        """The function with its composites decomposed, as far as no device takes them whole, and with the devices' own
+        rules applied.
+        """
+        decompose = Pass("decompose", Rewriter("decompose", [_Unless(self)], _VISITS))
+        rules = [Pass(f"rules of {device.__name__}", Rewriter("rules", [_RuleOf(device, row, self)
+                                                                        for row in device.rewrites]))
+                 for device in self._with_rules(function)]
+        return run(function, [decompose, *rules, decompose] if rules else [decompose])
+
+    def _with_rules(self, function: Function) -> list[type[Device]]:
+        """The devices with rules of their own on which ops of a function may run."""
+        if not self._fuses:
+            return []
+        listed = dict.fromkeys([device for op in function.operations for device in self.list_of(op).devices])
+        return [device for device in listed if device.rewrites]
 
     def placed(self, function: Function) -> Placed:
         """The function with a device for each op, and what the op becomes there: composites are decomposed as
@@ -152,6 +165,27 @@ class _Unless(Decomposition):
 
     def apply(self, op: Op) -> Replacement:
         return None if self._placing.takes_whole(op) else super().apply(op)
+
+
+class _RuleOf(Row):
+    """A rule of a device, for ops that may run on it."""
+
+    def __init__(self, device: type[Device], row: object, placing: Placing) -> None:
+        if not (isinstance(row, (tuple, list)) and len(row) == 2 and callable(row[1])):
+            raise WrongKind("a rule is a pattern and what replaces it", op=device.__name__, operand="rewrites",
+                            got=f"{row!r:.60}", expected="a pair of a pattern and a function",
+                            help="p = Patterns(); (p.Add(p.any('x'), p.any('y')), lambda x, y: Fused.op(x, y))")
+        super().__init__(*row)
+        self._device, self._placing = device, placing
+
+    def apply(self, op: Op) -> Replacement:
+        if self._device not in self._placing.list_of(op).devices:
+            return None
+        found = super().apply(op)
+        if isinstance(found, Operand) and found.type != op.outputs[0].type:
+            raise op.fail(ShapeMismatch, f"a rule of {self._device.__name__} gives another type", operand=self.name,
+                          got=found.type, expected=op.outputs[0].type, help="what replaces an op has its type")
+        return found
 
 
 def _unnamed(base: Transformer) -> type[Device]:

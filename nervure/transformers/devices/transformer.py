@@ -27,14 +27,14 @@ class DeviceTransformer(Transformer):
     """Places what is built under lists of devices, and leaves the rest to ``base``, whose state it shares.
 
     Where ``base`` was asked for by name it runs everything: lists do not count, only what was implemented for
-    its device.
+    its device. ``fuses`` says whether the devices' own rules are applied.
     """
 
     name = "devices"
 
-    def __init__(self, base: Transformer, follows_lists: bool = True) -> None:
+    def __init__(self, base: Transformer, follows_lists: bool = True, fuses: bool = True) -> None:
         self.base, self.cells, self.is_open = base, base.cells, base.is_open
-        self.placing = Placing(base, follows_lists)
+        self.placing = Placing(base, follows_lists, fuses)
 
     def check_open(self) -> None:
         self.base.check_open()

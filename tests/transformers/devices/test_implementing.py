@@ -9,6 +9,8 @@ import pytest
 
 import nervure as nv
 from nervure.ir import field
+from nervure.ir.device import implementations
+from nervure.passes.pattern import Patterns
 from tests.transformers.devices.own import Lists, forgetting, places
 
 
@@ -177,3 +179,75 @@ def test_only_ops_are_implemented():
     """T85"""
     with pytest.raises(nv.WrongKind, match="what is implemented is an op"):
         nv.implement(nv.sin, device=nv.CPUTensor)
+
+
+# -- rules of devices ------------------------------------------------------------------------------------------------
+
+
+def fusing(*rows):
+    """A device with rules, one below it, and how often its fused op has run."""
+    @nv.defnode("A[~] B[~] C[~] -> D[~]")
+    class FusedProduct:
+        """a b + c."""
+
+        def decompose(self, a, b, c):
+            return a * b + c
+
+    p = Patterns()
+    rule = p.Add(p.Multiply(p.any("a"), p.any("b")), p.any("c")), lambda a, b, c: FusedProduct.op(a, b, c)
+
+    class Fusing(nv.CPUTensor):
+        """Multiplies and adds at once."""
+
+        rewrites = rows or [rule]
+
+    class Heir(Fusing):
+        """Inherits the rule."""
+
+    runs = []
+
+    @nv.implement(FusedProduct, device=Fusing)
+    def fused(op, a, b, c, out):
+        runs.append(a.shape)
+        out.storage[:] = a.storage * b.storage + c.storage
+    return Fusing, Heir, runs
+
+
+def test_a_device_fuses_ops_by_rules_of_its_own():
+    """T93: for what is built under it; without rules the values are the same."""
+    device, heir, runs = fusing()
+    x, w = nv.placeholder((2, 3)).named("x"), nv.variable((2, 3), 2.0)
+    given = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with nv.devices(device, nv.CPUTensor):
+        y = nv.sin(x * w + 1)
+    with nv.devices(heir):
+        z = x * w + 1
+    plain = x * w + 1
+    got = nv.computation([y, z, plain], x)(given)
+    np.testing.assert_allclose(got, [np.sin(given * 2 + 1), given * 2 + 1, given * 2 + 1], rtol=1e-6)
+    assert runs == [(2, 3)] * 2
+    assert nv.build(z, inputs=("x",)).forward(given).tolist() == (given * 2 + 1).tolist() and len(runs) == 3
+    model = nv.build(z, inputs=("x",), fuse_ops=False)
+    assert model.forward(given).tolist() == (given * 2 + 1).tolist() and len(runs) == 3
+
+
+def test_a_rule_without_an_implementation_is_decomposed():
+    """T93, T87: where the device that has the rule lacks the fused op, its parts run."""
+    device, _, runs = fusing()
+    implementations.clear()
+    with nv.devices(device):
+        y = nv.ones((3,)) * 2 + 1
+    assert y.tolist() == [3.0] * 3 and runs == []
+
+
+@pytest.mark.parametrize(("row", "kind", "message"), [
+    ("no pair", nv.WrongKind, "a rule is a pattern and what replaces it"),
+    ((Patterns().Sin(Patterns().any("x")), lambda y: y), nv.InvalidArgument, "which the pattern does not capture"),
+    ((Patterns().Sin(Patterns().any("x")), lambda x: nv.ops.Sum(x, [0])), nv.ShapeMismatch, "gives another type")])
+def test_a_rule_that_cannot_be_used_is_told(row, kind, message):
+    """T93"""
+    device, _, _ = fusing(row)
+    with nv.devices(device):
+        y = nv.sin(nv.ones((3,)))
+    with pytest.raises(kind, match=message):
+        y.numpy()
