@@ -28,9 +28,10 @@ from nervure.computation import build_function, placeholders_below
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import members, shown
-from nervure.front.creation import AssignableTensorOp, as_tensor, persistent_tensor, variables_below
+from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
-from nervure.front.record import record_of
+from nervure.front.gradients import gradient_of
+from nervure.front.record import held_value, input_memory
 from nervure.front.reductions import sum as sum_of
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
@@ -55,21 +56,6 @@ class Optimizer(Protocol):
     """What ``step`` takes: called with a loss, it gives the effect that updates variables."""
 
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect: ...
-
-
-def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
-    """The persistent tensor that holds the gradient of a parameter, zeros at first.
-
-    >>> w = nv.variable("F=2")
-    >>> gradient_of(w).tolist(), gradient_of(w) is gradient_of(w)
-    ([0.0, 0.0], True)
-    """
-    record = record_of(parameter)
-    if record.gradient is None:
-        axes = parameter.axes if parameter.is_named else parameter.shape
-        name = f"{parameter.name or 'variable'}_gradient"
-        record.gradient = persistent_tensor(axes, dtype=parameter.dtype).named(name)
-    return record.gradient
 
 
 class _Seen(NamedTuple):
@@ -153,7 +139,6 @@ class CompiledComposite(Identity):
         self._binder = Binder(forward)
         self._forward = transformer.build(forward)
         self._backward = backward
-        self._values: dict[str, np.ndarray] = {}
         self._last: _Forward | None = None
         self._shapes: list[tuple[int, ...]] | None = None
         self._steps: list[tuple[Optimizer, Executable]] = []
@@ -258,7 +243,7 @@ class CompiledComposite(Identity):
     # -- inputs ------------------------------------------------------------------------------------------------
 
     def set_input(self, name: str, value: object) -> None:
-        """Gives an input a value, a copy of what NumPy reads, until it is given another one.
+        """Gives an input a value, a copy of what NumPy reads, which it holds until it is given another one.
 
         InvalidArgument for an unknown name, ShapeMismatch for a wrong rank or length.
 
@@ -269,8 +254,9 @@ class CompiledComposite(Identity):
         4.0
         """
         number = self._number(name, "set_input")
-        array = self._binder.read(number, self.inputs[name].given(value, "set_input", name))
-        self._values[name] = np.array(array, order="C", copy=True)
+        place = self.inputs[name]
+        array = self._binder.read(number, place.given(value, "set_input", name))
+        input_memory(place).room(array.shape, array.dtype)[...] = array
 
     def get_input(self, name: str) -> AssignableTensorOp:
         """The input of this name. InvalidArgument if there is none.
@@ -291,7 +277,8 @@ class CompiledComposite(Identity):
 
     def _values_of(self, arguments: Sequence[object]) -> list[object]:
         """The values of all inputs in order."""
-        is_set = not arguments and all([name in self._values for name in self._names[:self._positional]])
+        is_set = not arguments and all([held_value(self.inputs[name]) is not None
+                                        for name in self._names[:self._positional]])
         count = 0 if is_set else self._positional
         if len(arguments) != count:
             expected = ", ".join(self._names[:self._positional])
@@ -304,11 +291,12 @@ class CompiledComposite(Identity):
         return [*given, *[self._set_value(name) for name in self._names[count:]]]
 
     def _set_value(self, name: str) -> object:
-        if name not in self._values:
+        held = held_value(self.inputs[name])
+        if held is None:
             raise InvalidArgument(f"the input {name} has no value", op="forward", operand=name, got="no value",
                                   expected=self.inputs[name]._described(),
                                   help=f"model.set_input({name!r}, value) gives it one")
-        return self._values[name]
+        return held.copy()  # which a backward may need when the input has another value
 
     # -- what it is --------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from nervure.front.creation import AssignableTensorOp, as_tensor, handle_of
 from nervure.front.effects import Effect
 from nervure.front.placement import Placement
 from nervure.front.random import SEED, STEP, begin_streams, seed_words
-from nervure.front.record import known_record
+from nervure.front.record import held_value
 from nervure.front.tensor import Operand, Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
@@ -388,7 +388,7 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
 
     InvalidArgument for a placeholder that holds none.
     """
-    held = {place: _held(place) for place in _given_below(returns)}
+    held = {place: held_value(place) for place in _given_below(returns)}
     for place, value in held.items():
         if value is None and place.is_input:
             raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=place.name,
@@ -399,12 +399,6 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
     values = {place: value for place, value in held.items() if value is not None}
     function = build_function(returns, list(values))
     return list(transformer_for(function).build(function)(list(values.values())))
-
-
-def _held(place: AssignableTensorOp) -> np.ndarray | None:
-    """The value that an input holds between runs."""
-    record = known_record(place)
-    return None if record is None or record.memory is None else record.memory.array
 
 
 @overload

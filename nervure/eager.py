@@ -33,9 +33,8 @@ from nervure.front.devices import device_in_force
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.facets import Facet, facet, place_class
 from nervure.front.gradients import Updater, has_param_ancestor, parameter_of, requires_grad
-from nervure.front.input_memory import InputMemory
 from nervure.front.random import SEED, STEP, normal, uniform
-from nervure.front.record import record_of
+from nervure.front.record import input_memory, memory_order, record_of
 from nervure.front.tensor import Tensor, TensorLike, is_tracing
 from nervure.ir.device import ArrayStorage
 from nervure.ir.function import Function, is_effect
@@ -255,7 +254,7 @@ def _storage_of_device(place: AssignableTensorOp) -> object:
 def set_storage(x: Tensor, array: object) -> None:
     """Puts an array in place of a tensor's storage; it is used as it is, so what it holds later is seen, too.
 
-    It has the tensor's element type and shape (of an input: one that its symbols allow), in row-major order.
+    It has the tensor's element type and shape (of an input: one that its symbols allow), and its order in memory.
     """
     if not isinstance(x, AssignableTensorOp) or x.is_constant:
         raise WrongKind("only a tensor that keeps a value of its own has a storage to replace", op="storage",
@@ -263,7 +262,7 @@ def set_storage(x: Tensor, array: object) -> None:
                         help="assign the storage of the tensor below; nv.proceed(x) keeps what is computed")
     given = _checked_storage(x, array)
     if facet(x) is Facet.INPUT:
-        _input_memory(x).adopt(given)
+        input_memory(x).adopt(given)
     else:
         _cell(x).adopt(given)
 
@@ -271,7 +270,7 @@ def set_storage(x: Tensor, array: object) -> None:
 def hold(x: AssignableTensorOp, value: object) -> None:
     """Gives an input its value, which is copied into its memory; WrongKind or ShapeMismatch if it does not fit."""
     array, _ = _bound(x, value, "set_input")
-    _input_memory(x).room(array.shape, x.dtype.numpy)[...] = array
+    input_memory(x).room(array.shape, x.dtype.numpy)[...] = array
 
 
 def peek(x: AssignableTensorOp) -> np.ndarray | None:
@@ -290,7 +289,7 @@ def _cell(place: AssignableTensorOp) -> Cell:
 
 def _memory(place: AssignableTensorOp) -> np.ndarray:
     """The memory of an input, allocated now at the latest."""
-    memory = _input_memory(place)
+    memory = input_memory(place)
     if memory.array is not None:
         return memory.array
     if any([isinstance(length, Dim) for length in place.shape]):
@@ -298,13 +297,6 @@ def _memory(place: AssignableTensorOp) -> np.ndarray:
                               got=str(place.type), expected="lengths that are numbers",
                               help="x.storage = array settles them, and so does a call with a value for x")
     return memory.room(_integers(place.shape), place.dtype.numpy)
-
-
-def _input_memory(place: AssignableTensorOp) -> InputMemory:
-    record = record_of(place)
-    if record.memory is None:
-        record.memory = InputMemory()
-    return record.memory
 
 
 def _read_only(constant: Tensor) -> np.ndarray:
@@ -320,10 +312,12 @@ def _checked_storage(x: AssignableTensorOp, array: object) -> np.ndarray:
                         got=shown(array), expected=f"a NumPy array of {x.dtype.name}",
                         help="x.set_mref(..., value) and nv.assign(x, value) convert what they write")
     _bound(x, array, "storage")
-    if not (array.flags.c_contiguous and array.flags.aligned and array.flags.writeable):
+    flags = array.flags
+    if not (array.transpose(memory_order(x)).flags.c_contiguous and flags.aligned and flags.writeable):
         raise InvalidArgument("storage is memory without gaps, that can be written", op="storage", operand=x.name,
-                              got=f"strides of {array.strides} bytes, writeable={array.flags.writeable}",
-                              expected="an array in row-major order", help="np.array(array) makes such a copy")
+                              got=f"strides of {array.strides} bytes, writeable={flags.writeable}",
+                              expected=f"an array without gaps, of order {x.order}",
+                              help="np.array(array, order='C'), or 'F', makes such a copy")
     return array
 
 

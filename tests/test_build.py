@@ -499,3 +499,22 @@ def test_the_summary_lists_parameters():
     rows = nv.build(network()[0]).summary().splitlines()
     assert [row.split()[0] for row in rows] == ["parameter", "first", "bias", "second", "together"]
     assert rows[-1].split()[1:] == ["55", "220"] and len({len(row) for row in rows}) == 1
+
+
+def test_a_storage_that_somebody_has_is_read_by_both_parts():
+    """T19, T122: what is written there between two forwards counts; an input holds what is set, for every reader."""
+    x, w = nv.make_input(("n", 3), "x"), nv.parameter(nv.full((3,), 2.0))
+    loss = nv.sum(x * w * w)
+    model, memory = nv.build(loss), w.storage
+    model.set_input("x", np.ones((2, 3)))
+    for value in (2.0, 1.0):
+        memory[:] = value
+        assert model.forward() == 2 * 3 * value ** 2 == loss.item()
+        model.backward()
+        assert w.grad.tolist() == [2 * 2 * value] * 3
+    model.forward()
+    w.set_mref(0, 5.0)
+    with pytest.raises(InvalidArgument, match="written after forward"):
+        model.backward()
+    x.storage = np.zeros((1, 3), np.float32)
+    assert model.forward() == 0.0

@@ -50,7 +50,7 @@ def memory_of(x: Tensor) -> Memory:
     while isinstance(chain[-1].op, View) and isinstance(chain[-1].op.view, SimpleView):
         chain.append(chain[-1].op.operands[0])
     base = chain.pop()
-    found = Memory(base, base.type.shape, row_major(base.type.shape), ())
+    found = Memory(base, base.type.shape, _layout_of(base), ())
     for value in reversed(chain):
         assert isinstance(value.op, View)
         view = value.op.simple_view
@@ -58,6 +58,13 @@ def memory_of(x: Tensor) -> Memory:
         found = (Memory(value, view.shape, row_major(view.shape), ()) if layout is None
                  else found._replace(layout=layout, views=(*found.views, view)))
     return found
+
+
+def _layout_of(base: Value) -> Layout:
+    """The layout of a base: that which its place was asked for, else row-major."""
+    op = kept(base)
+    asked = op.variable.type.layout if isinstance(op, ReadVariable) else None
+    return row_major(base.type.shape) if asked is None else asked
 
 
 def place_below(x: Tensor) -> AssignableTensorOp | None:

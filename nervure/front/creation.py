@@ -48,7 +48,8 @@ from nervure.types.dtype import (
 )
 from nervure.types.foreign import as_numpy, is_array
 from nervure.types.frozen import put
-from nervure.types.shape import check_room
+from nervure.types.layout import Layout, column_major, order_of
+from nervure.types.shape import Shape, check_room
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
          "persistent": (False, True, False, False), "variable": (False, True, True, False),
@@ -99,7 +100,10 @@ class AssignableTensorOp(Tensor, is_device=False):
     @property
     def type(self) -> BasicTensorDescription:
         """Element type and shape; of a place whose axes got their lengths later, as they are now."""
-        return self._value.type if self.variable is None else self.variable.type
+        if self.variable is None:
+            return self._value.type
+        own = self.variable.type
+        return own if own.layout is None else own.with_(layout=None)
 
     @property
     def is_constant(self) -> bool:
@@ -259,15 +263,16 @@ def persistent_tensor(axes: AxesLike = (), initial_value: object = None,
     return make_place("persistent", axes, dtype, initial_value)
 
 
-def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None) -> AssignableTensorOp:
+def variable(axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None,
+             layout: Layout | str | None = None) -> AssignableTensorOp:
     """A parameter: persistent and trainable. ``initial_value`` is a number, an array, a callable of the axes,
-    or a constant.
+    or a constant; ``layout`` a Layout, "C" or "F", in which the memory is kept.
 
     >>> w = nv.variable("F=3", initial_value=0.5).named("w")
     >>> w, w.tolist(), nv.deriv(nv.sum(w * w), w).tolist()
     (<variable f32[F=3] 'w'>, [0.5, 0.5, 0.5], [1.0, 1.0, 1.0])
     """
-    return make_place("variable", axes, dtype, initial_value)
+    return make_place("variable", axes, dtype, initial_value, layout=layout)
 
 
 def temporary(axes: AxesLike = (), dtype: DTypeLike | None = None) -> AssignableTensorOp:
@@ -311,8 +316,11 @@ def role_for(requires_grad: object, element: DType, op: str) -> str:
 
 
 def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object,
-               kind: type[AssignableTensorOp] = AssignableTensorOp) -> AssignableTensorOp:
-    """A new place of a role, over axes as users write them, as a tensor of a class."""
+               kind: type[AssignableTensorOp] = AssignableTensorOp,
+               layout: Layout | str | None = None) -> AssignableTensorOp:
+    """A new place of a role, over axes as users write them, as a tensor of a class, with a layout or "F" for
+    column-major.
+    """
     own = read_axes(axes)
     if isinstance(initial, Tensor):
         initial = _spread(initial, own, role)
@@ -321,23 +329,39 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
         dtype = initial.dtype if dtype is None else dtype
     element = float32 if dtype is None else as_dtype(dtype)
     is_known = all([axis.has_length for axis in own])  # others get theirs later, at the first use at the latest
-    described = _described(role, element, own) if is_known else partial(_described, role, element, own)
+    described = partial(_described, role, element, own, layout)
     constant, persistent, trainable, is_input = ROLES[role]
-    place = Variable(described, _initializer(initial, own, role), trainable=trainable,
+    place = Variable(described() if is_known else described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
     return kind(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
-def _described(role: str, element: DType, own: Axes) -> BasicTensorDescription:
+def _described(role: str, element: DType, own: Axes, layout: Layout | str | None) -> BasicTensorDescription:
     """The type of a place over these axes."""
     try:
         if role not in _OF_ONE_RUN and any(isinstance(length, Dim) for length in own.lengths):
             raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", operand="axes",
                                   got=str(own), expected="integers",
                                   help="placeholders, inputs and temporaries have symbolic lengths")
-        return BasicTensorDescription(element, own.lengths)
+        return BasicTensorDescription(element, own.lengths, layout=_checked_layout(layout, own.lengths))
     except NervureError as error:
         raise error.within(role) from None
+
+
+def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
+    """The layout that a place is asked for; InvalidArgument for one with gaps, WrongKind for what is none."""
+    if layout == "F":
+        return column_major(shape)
+    if layout is None or layout == "C":
+        return None
+    if not isinstance(layout, Layout):
+        raise WrongKind("this is no layout", operand="layout", got=f"{layout!r:.60}", expected="a Layout, 'C' or 'F'",
+                        help="x.description.layout is that of another tensor")
+    if layout.rank != len(shape) or order_of(layout, shape) is None:
+        raise InvalidArgument("a place has memory without gaps", operand="layout", got=layout,
+                              expected=f"the elements of {shape} side by side, in any order of the axes",
+                              help="'C' and 'F' are such layouts")
+    return layout
 
 
 def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:

@@ -27,18 +27,20 @@ import numpy as np
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.accessors import node
+from nervure.front.accessors import memory_of, node
 from nervure.front.argument_parsing import shown
-from nervure.front.creation import AssignableTensorOp, make_place, role_for
+from nervure.front.creation import AssignableTensorOp, make_place, read_axes, role_for
 from nervure.front.devices import CPUTensor, device_in_force, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
-from nervure.front.record import known_record
+from nervure.front.record import held_value
 from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, upward
 from nervure.ir.device import Device, devices_of
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, dim
 from nervure.types.dtype import DTypeLike, as_dtype, float32
 from nervure.types.foreign import is_array
+from nervure.types.layout import Layout, dense, order_of
+from nervure.types.shape import Shape
 
 _unnamed = itertools.count()
 
@@ -90,7 +92,7 @@ def state(x: Tensor) -> str:
     """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
     if not isinstance(x, AssignableTensorOp):
         return "lazy"
-    return "stored" if facet(x) is Facet.EXIST or _held(x) is not None else "unallocated"
+    return "stored" if facet(x) is Facet.EXIST or held_value(x) is not None else "unallocated"
 
 
 def device(x: Tensor) -> type[Device]:
@@ -109,8 +111,9 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
     """A tensor that exists: persistent, filled with ``initial_element`` (0 if absent), and live in ``storage``.
 
     A list, a tuple or axes are a shape; a number is a scalar of that value. ``requires_grad`` makes a variable, which
-    has a gradient; inside of ``nv.no_grad()`` there is none. Of type float32 unless ``dtype`` says otherwise. With
-    ``view``, an index, the tensor is seen through it. WrongKind for an array.
+    has a gradient; inside of ``nv.no_grad()`` there is none. Of type float32 unless ``dtype`` says otherwise, in
+    row-major order or column-major (``order="F"``). With ``view``, an index, the tensor is seen through it. WrongKind
+    for an array.
 
     >>> nv.make_tensor((2, 3), initial_element=7.0, view=(slice(1), 0)).tolist(), nv.make_tensor(2.5).item()
     ([7.0], 2.5)
@@ -119,7 +122,7 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
     kind = place_class(device_in_force() if device is None else usable_device(device, "make_tensor"))
     axes, first = _shape_of(shape_or_scalar, initial_element)
     element = float32 if dtype is None else as_dtype(dtype)
-    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, kind)
+    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, kind, order)
     return made if view is None else made[view]
 
 
@@ -142,7 +145,8 @@ def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None
     if dtype is None and like is not None:
         dtype = like.dtype
     role = "temporary" if name is None else "placeholder"
-    made = make_place(role, _lengths(shape, scalar), dtype, None, place_class(device_in_force()))
+    axes = read_axes(_lengths(shape, scalar))
+    made = make_place(role, axes, dtype, None, place_class(device_in_force()), _layout(order, like, axes.lengths))
     return made.named(f"input_{next(_unnamed)}" if name is None else checked_name(name))
 
 
@@ -178,6 +182,17 @@ def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
                           expected="the shape ()", help="leave out scalar=True, or give ()")
 
 
+def _layout(order: str, like: Tensor | None, shape: Shape) -> Layout | str:
+    """The layout of an input: as it was asked for, else that of another tensor, where it says one for this shape."""
+    if order == "F" or like is None:
+        return order
+    if like.order != "A":
+        return like.order
+    axes = order_of(memory_of(like).layout, like.shape)
+    is_known = not any([isinstance(length, Dim) for length in shape])
+    return dense(shape, axes) if is_known and axes is not None and len(axes) == len(shape) else "C"
+
+
 def _check_order(order: object, op: str) -> None:
     if order not in ("C", "F"):
         raise InvalidArgument("there is no such order", op=op, operand="order", got=repr(order), expected="'C' or 'F'",
@@ -187,15 +202,9 @@ def _check_order(order: object, op: str) -> None:
 # -- how it shows itself ---------------------------------------------------------------------------------------------
 
 
-def _held(x: AssignableTensorOp) -> np.ndarray | None:
-    """The value that an input holds."""
-    record = known_record(x)
-    return None if record is None or record.memory is None else record.memory.array
-
-
 def _elements(x: AssignableTensorOp) -> str:
     """The elements as far as they are known, most of them left out where there are many. Nothing is computed."""
-    array = upward().peek(x) if facet(x) is Facet.EXIST else _held(x)
+    array = upward().peek(x) if facet(x) is Facet.EXIST else held_value(x)
     if array is not None:
         return np.array2string(array, precision=4, threshold=20, edgeitems=2)
     if facet(x) is Facet.EXIST:

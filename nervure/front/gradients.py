@@ -40,11 +40,20 @@ def grad(x: Tensor) -> AssignableTensorOp | None:
 
     ``backward`` writes it.
     """
-    if not (isinstance(x, AssignableTensorOp) and requires_grad(x)):
-        return None
-    record = record_of(x)
+    return gradient_of(x) if isinstance(x, AssignableTensorOp) and requires_grad(x) else None
+
+
+def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
+    """The gradient of what is known to be a parameter, made now at the latest.
+
+    >>> w = nv.variable("F=2").named("w")
+    >>> gradient_of(w)
+    <persistent f32[F=2] 'w_gradient'>
+    """
+    record = record_of(parameter)
     if record.gradient is None:
-        record.gradient = persistent_tensor(x.axes, dtype=x.dtype)
+        name = f"{parameter.name or 'variable'}_gradient"
+        record.gradient = persistent_tensor(parameter.axes, dtype=parameter.dtype).named(name)
     return record.gradient
 
 

@@ -1,7 +1,7 @@
 """The memory of an input: it holds a value of a length that may change, grows with longer ones and is kept for shorter.
 
 >>> import numpy as np
->>> memory = InputMemory()
+>>> memory = InputMemory(order=(0, 1))
 >>> array = memory.room((2, 10), np.dtype(np.float32))
 >>> array is memory.room((2, 10), np.dtype(np.float32))
 True
@@ -18,12 +18,15 @@ import numpy as np
 
 
 class InputMemory:
-    """``array`` is the value, at the start of a block of memory; None before there is one."""
+    """``array`` is the value, at the start of a block of memory; None before there is one. ``order`` are its dimensions
+    from the one that moves slowest through memory.
+    """
 
-    __slots__ = ("array", "_block")
+    __slots__ = ("array", "order", "_block")
 
-    def __init__(self) -> None:
+    def __init__(self, order: tuple[int, ...]) -> None:
         self.array: np.ndarray | None = None
+        self.order = order
         self._block = np.empty(0, np.uint8)
 
     def room(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -35,9 +38,10 @@ class InputMemory:
         count = math.prod(shape)
         if self._block.dtype != dtype or self._block.size < count:
             self._block = np.zeros(count, dtype)
-        self.array = self._block[:count].reshape(shape)
+        packed = self._block[:count].reshape([shape[d] for d in self.order])
+        self.array = packed.transpose([self.order.index(d) for d in range(len(shape))])
         return self.array
 
     def adopt(self, array: np.ndarray) -> None:
         """Takes over an array of somebody else's, which is the value from now on."""
-        self._block, self.array = array.reshape(-1), array
+        self._block, self.array = array.transpose(self.order).reshape(-1), array

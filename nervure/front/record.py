@@ -18,6 +18,7 @@ from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.input_memory import InputMemory
 from nervure.ir.op import Value
+from nervure.types.layout import order_of
 
 
 class Record:
@@ -60,3 +61,27 @@ def known_record(x: object) -> Record | None:
     variable = x.variable if isinstance(x, AssignableTensorOp) else None
     found: Record | None = None if variable is None else variable.record
     return found
+
+
+def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
+    """The axes of a place from the one that moves slowest through its memory."""
+    layout, as_counted = None if place.variable is None else place.variable.type.layout, tuple(range(place.ndim))
+    if layout is None:
+        return as_counted
+    if layout.is_contiguous(place.shape, "column"):
+        return as_counted[::-1]
+    return order_of(layout, place.shape) or as_counted
+
+
+def input_memory(place: AssignableTensorOp) -> InputMemory:
+    """The memory of an input, which has none yet where nobody has asked before."""
+    record = record_of(place)
+    if record.memory is None:
+        record.memory = InputMemory(memory_order(place))
+    return record.memory
+
+
+def held_value(x: object) -> np.ndarray | None:
+    """The value that an input holds between runs; None where there is none, and for other tensors."""
+    record = known_record(x)
+    return None if record is None or record.memory is None else record.memory.array

@@ -67,7 +67,8 @@ class ReadVariable(Leaf):
     variable = field.variable()
 
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
-        return self.variable.type
+        own = self.variable.type
+        return own if own.layout is None else own.with_(layout=None)  # which is the memory's, not the value's
 
 
 def fit_number(number: Any, dtype: DType) -> Number:

@@ -29,6 +29,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
+from nervure.types.layout import order_of
 
 
 class Cell:
@@ -41,7 +42,8 @@ class Cell:
 
     An array that was *lent* is the exception: who has it reads and writes the value itself. As long as somebody has
     it, or a view of it, new values are written into it, and each call takes its value for a new version. ``lent`` is
-    not 0 then, which native code reads: such calls are not for it.
+    not 0 then, which native code reads: such calls are not for it. Nor are calls for an array that is not row-major, as
+    the layout of a variable may ask for: they read a row-major copy.
     """
 
     __slots__ = ("type", "name", "array", "stamp", "derived", "lock", "lent")
@@ -49,7 +51,7 @@ class Cell:
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
         self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
-        self.array: np.ndarray = variable.initial_value()
+        self.array: np.ndarray = self.laid_out(variable.initial_value())
         self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
@@ -80,6 +82,15 @@ class Cell:
         """
         store_together([self], [array])
 
+
+    def laid_out(self, array: np.ndarray) -> np.ndarray:
+        """A value in memory as the variable's layout asks for; as it is where that asks for nothing."""
+        layout = self.type.layout
+        order = None if layout is None else order_of(layout, array.shape)
+        if order is None or array.transpose(order).flags.c_contiguous:
+            return array
+        back = [order.index(d) for d in range(array.ndim)]
+        return np.array(array.transpose(order), order="C", copy=True).transpose(back).copy(order="K")
 
     # -- the array itself, lent to somebody --------------------------------------------------------------------
 
@@ -124,7 +135,7 @@ class Cell:
     def _own(self) -> np.ndarray:
         """The array, where it may be written: that which is lent, or else one that nobody has."""
         if not self.is_lent() and not (self._is_alone() and self.array.flags.writeable):
-            self.array = np.array(self.array, order="C", copy=True)
+            self.array = np.array(self.array, order="K", copy=True)
         return self.array
 
     def _is_alone(self) -> bool:
@@ -150,7 +161,7 @@ _ALONE = _references_of_one()
 
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
-    pairs = list(zip(cells, arrays, strict=True))
+    pairs = [(cell, cell.laid_out(array)) for cell, array in zip(cells, arrays, strict=True)]
     written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
     fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
     replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between

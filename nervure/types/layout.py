@@ -165,6 +165,31 @@ def column_major(shape: Iterable[DimLike], sizes: Iterable[DimLike] | None = Non
     return Layout(tuple(strides), 0, allocated)
 
 
+def dense(shape: Sequence[DimLike], order: Iterable[int]) -> Layout:
+    """Memory without gaps, in which the dimensions have this order: the last of it moves fastest.
+
+    >>> dense((2, 3, 5), (2, 0, 1)).strides
+    (3, 1, 6)
+    """
+    positions = checked_permutation(order, len(shape), "dense")
+    packed = row_major([shape[d] for d in positions])
+    return packed.permuted([positions.index(d) for d in range(len(shape))])
+
+
+def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None:
+    """The order in which ``dense`` gives these places to a shape of numbers; None where there are gaps, steps
+    backwards or an offset, and where strides are symbols.
+
+    >>> order_of(column_major((2, 3)), (2, 3)), order_of(Layout((4, 1)), (2, 3))
+    ((1, 0), None)
+    """
+    strides = [stride for stride in layout.strides if type(stride) is int]
+    if len(strides) < layout.rank or layout.offset != 0:
+        return None
+    order = sorted(range(layout.rank), key=lambda d: -strides[d])
+    return tuple(order) if layout.walks_like(dense(shape, order), shape) else None
+
+
 def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...], ...]:
     """The dimensions in groups that walk as one in all layouts: neighbours, where a step of the outer one is a
     whole walk of the inner one. Dimensions of length 1 join any group. What is not known to hold does not hold.

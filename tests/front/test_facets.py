@@ -8,6 +8,7 @@ import pytest
 import nervure as nv
 from nervure import transformers
 from nervure.errors import InvalidArgument, NervureError, WrongKind
+from nervure.types.layout import Layout, dense
 
 
 def test_one_class_has_two_names():
@@ -119,3 +120,69 @@ def test_what_was_there_shows_itself_as_before():
     w = nv.variable("F=3")
     assert repr(w) == "<variable f32[F=3]>" and repr(w + w) == "<Tensor f32[F=3] Add>"
     assert repr(nv.placeholder((2,))) == "<placeholder f32[2]>" and repr(nv.tensor([1.0])) == "<persistent f32[1]>"
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize("layout", ["C", "F", dense((2, 3, 4), (1, 2, 0)), dense((2, 3, 4), (2, 0, 1))], ids=str)
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_memory_is_kept_as_it_was_asked_for(layout, name, monkeypatch):
+    """T28: whatever is assigned; values and derivatives are the same."""
+    with transformers.make_transformer(name) as transformer:
+        monkeypatch.setattr(transformers, "_default", transformer)
+        w, plain = nv.variable((2, 3, 4), ARRAY, layout=layout), nv.variable((2, 3, 4), ARRAY)
+        expected = tuple(4 * stride for stride in w.strides)
+        assert w.storage.strides == expected and w.tolist() == ARRAY.tolist()
+        for entry in (w, plain):
+            loss = nv.sum(nv.exp(entry * 0.1) * ARRAY)
+            loss.backward()
+            step = nv.computation([nv.assign(entry, entry - 0.5 * entry.grad), nv.assign(entry[1], entry[0] + 1), loss])
+            step()
+            step()
+            transformer.set(entry, transformer.get(entry) + 1)
+        assert w.storage.strides == expected and w.tolist() == plain.tolist() and w.grad.tolist() == plain.grad.tolist()
+        w.set_mref(1, 2, 3, -5.0)
+        assert nv.mref(w.transpose(2, 0, 1), 3, 1, 2) == -5.0 and w.storage.strides == expected
+        memory = w.storage
+        step = nv.computation(nv.assign(w, w * 2))
+        step()
+        memory[0] = 7
+        assert w[0].tolist() == [[7.0] * 4] * 3 and nv.mref(w, 1, 2, 3) == -10.0 and w.storage is memory
+
+
+def test_column_major_tensors():
+    """T28: with strides, order and description; a storage of that order fits, and no other."""
+    x = nv.make_tensor((2, 3), order="F", initial_element=1.0)
+    assert (x.strides, x.order, x.T.order, x.description.layout.strides) == ((1, 2), "F", "C", (1, 2))
+    assert x.storage.flags.f_contiguous and not x.is_view and x.orig_shape == (2, 3)
+    given = np.asfortranarray(ARRAY[0, :2, :3])
+    x.storage = given
+    assert x.storage is given and (x + 0).tolist() == given.tolist()
+    with pytest.raises(InvalidArgument, match="memory without gaps"):
+        x.storage = np.ascontiguousarray(given)
+
+
+def test_inputs_have_layouts():
+    """T28: of symbolic lengths too; like= is another tensor's."""
+    x = nv.make_input(("a", 3), "x", order="F")
+    x.storage = np.asfortranarray(np.ones((4, 3), np.float32))
+    assert x.storage.flags.f_contiguous and (x * 2).tolist() == [[2.0] * 3] * 4
+    turned = nv.tensor(ARRAY).transpose(2, 0, 1)
+    for like, expected in ((x, (1, 5)), (turned, (4, 1)), (nv.tensor(ARRAY[0].T), (4, 1)), (turned[:, 0].T, (4, 1))):
+        assert nv.make_input((5, 4), "y", like=like).storage.strides == tuple(4 * entry for entry in expected)
+    made = nv.make_input((4, 2, 3), "z", like=turned)
+    assert made.storage.strides == tuple(4 * stride for stride in turned.strides) and made.order == "A"
+
+
+@pytest.mark.parametrize(("layout", "kind"), [(Layout((4, 1)), InvalidArgument), (Layout((1,)), InvalidArgument),
+                                              (Layout((3, 1), 2), InvalidArgument), ("K", WrongKind), (3, WrongKind),
+                                              (Layout((3, -1), 2), InvalidArgument)], ids=str)
+def test_layouts_that_no_place_has(layout, kind):
+    """T28: with gaps, for another rank, and what is none."""
+    with pytest.raises(kind) as caught:
+        nv.variable((2, 3), layout=layout)
+    assert caught.value.location.file == __file__ and caught.value.help
