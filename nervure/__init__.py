@@ -58,7 +58,7 @@ _NAMES = {
 
 _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
-    "convolution", "pooling", "normalization", "random", "facets", "gradients", "flexible")])
+    "convolution", "pooling", "normalization", "random", "facets", "gradients", "flexible", "iterators")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
                "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}

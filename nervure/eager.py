@@ -22,7 +22,7 @@ import numpy as np
 
 from nervure import transformers
 from nervure.autodiff.derivative import deriv
-from nervure.computation import evaluate, run
+from nervure.computation import computation, evaluate, run
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.accessors import memory_of, place_below
@@ -53,7 +53,7 @@ from nervure.types.dim import Dim, DimLike
 from nervure.types.dtype import DTypeLike, float32
 from nervure.types.shape import check_index
 
-__all__ = ["call_optimizer", "evaluate", "mref", "parameter", "proceed", "rand", "randn", "reset_grad"]
+__all__ = ["call_optimizer", "computation", "evaluate", "mref", "parameter", "proceed", "rand", "randn", "reset_grad"]
 
 
 # -- whole tensors ---------------------------------------------------------------------------------------------------
