@@ -130,6 +130,12 @@ from nervure.front.gathering import scatter as scatter
 from nervure.front.gradients import hook_optimizer as hook_optimizer
 from nervure.front.indexing import slice_along_axis as slice_along_axis
 from nervure.front.indexing import tensor_slice as tensor_slice
+from nervure.front.iterators import call_with_view as call_with_view
+from nervure.front.iterators import compiled_loop as compiled_loop
+from nervure.front.iterators import offset_of as offset_of
+from nervure.front.iterators import size_of as size_of
+from nervure.front.iterators import stride_of as stride_of
+from nervure.front.iterators import under_multi_thread as under_multi_thread
 from nervure.front.joining import concat_along_axis as concat_along_axis
 from nervure.front.joining import concatenate as concatenate
 from nervure.front.joining import split as split

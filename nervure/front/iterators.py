@@ -22,12 +22,12 @@ from typing import Any
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import argument_parsing
-from nervure.front.accessors import memory_of
 from nervure.front.effects import assign
 from nervure.front.tensor import Tensor, upward
 from nervure.ops.conversion import converted
 from nervure.ops.tracing import traced
 from nervure.types.dim import Dim, DimLike
+from nervure.types.layout import Layout
 from nervure.types.loop_nest import BlockView, LoopNest, loop_nest
 
 __all__ = ["call_with_view", "compiled_loop", "offset_of", "size_of", "stride_of", "under_multi_thread"]
@@ -171,7 +171,7 @@ def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op
                                 got=entry.shape, expected=shape,
                                 help="nv.broadcast spreads one of them over the shape of the others")
     try:
-        return loop_nest(shape, [memory_of(entry).layout for entry in visited], block_rank, keep_order)
+        return loop_nest(shape, [Layout(entry.strides, entry.offset) for entry in visited], block_rank, keep_order)
     except InvalidArgument as error:
         raise error.within(op, operand=operand) from None
 

@@ -35,6 +35,7 @@ FAMILIES = {
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
     "Devices and ops of users": ("front.devices", "front.nodes", "transformers.devices.pool"),
+    "Loops of users": ("front.iterators",),
     "The graph": ("ir.function", "ops", "ir.provenance"),
     "Errors": ("errors",),
 }
