@@ -47,14 +47,6 @@ class ScalarNamespace(ABC, Generic[Scalar]):
     def constant(self, value: Number, like: Scalar | DType) -> Scalar:
         """A Python number in the element type of the scalar ``like`` (or in a DType)."""
 
-    def greater(self, x: Scalar, y: Scalar) -> Scalar:
-        """x > y: ``less`` with its operands swapped."""
-        return self.less(y, x)
-
-    def greater_equal(self, x: Scalar, y: Scalar) -> Scalar:
-        """x >= y: ``less_equal`` with its operands swapped."""
-        return self.less_equal(y, x)
-
     @abstractmethod
     def index(self, expression: DimLike) -> Scalar:
         """An expression over the domain's indices and the symbols, as int64."""
