@@ -9,7 +9,6 @@ f32[3] Where(Greater, Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from nervure.errors import NervureError, NotSupported, WrongKind, did_you_mean
 from nervure.ir.leaves import Full
@@ -85,7 +84,7 @@ def _fitting(classes: Sequence[type[ScalarOp]], operands: Sequence[Value]) -> ty
     return next((cls for cls in classes if operands and operands[0].dtype in cls.admits), classes[-1])
 
 
-def traced(expression: Callable[..., Any], operands: Sequence[Value], op: str = "expression") -> Value:
+def traced(expression: Callable[..., object], operands: Sequence[Value], op: str = "expression") -> Value:
     """The value of ``expression(s, *elements)`` at every index of operands of one shape.
 
     As in an op's own meaning, elements of low precision are float32 inside, and numbers that the expression gives
