@@ -1,7 +1,17 @@
 """An executable of several: parts on their devices, one after the other, and what passes between them.
 
-Parts compute values alone. The whole binds the arguments, reads the cells, and stores all new values at the
-end, so a call does everything it should or changes nothing.
+Parts compute values alone. The whole binds the arguments, reads the cells, and stores all new values at the end, so a
+call does everything it should or changes nothing.
+
+>>> import nervure as nv
+>>> w = nv.variable((2,), 1.0)
+>>> with nv.devices(nv.NumPyTensor):
+...     grown = w * 3
+>>> step = nv.computation([nv.assign(w, grown + 1), w])
+>>> [(part.device, len(part.inputs), len(part.outputs)) for part in step.executable.parts]
+[('interpreter', 1, 1), ('cpu', 1, 1)]
+>>> step()[1].tolist(), w.tolist()
+([4.0, 4.0], [4.0, 4.0])
 """
 
 from __future__ import annotations

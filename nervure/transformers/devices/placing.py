@@ -39,7 +39,7 @@ from nervure.transformers.base import Transformer
 from nervure.transformers.devices.implementing import implemented, is_pointwise
 from nervure.types.view import SimpleView
 
-_VISITS = 1_000
+_VISITS = 1_000  # parts of parts of a composite are counted as visits of it
 
 
 class Placed(NamedTuple):
