@@ -33,7 +33,7 @@ from nervure.front.effects import Effect
 from nervure.front.gradients import gradient_of
 from nervure.front.record import held_value, input_memory
 from nervure.front.reductions import sum as sum_of
-from nervure.front.tensor import Operand, Tensor
+from nervure.front.tensor import Operand, Tensor, is_operand
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
@@ -391,6 +391,9 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     >>> model.forward(np.full((3, 3), 2.0), np.full((3, 3), 4.0)).tolist()
     [[8.0, 8.0, 8.0], [8.0, 8.0, 8.0], [8.0, 8.0, 8.0]]
     """
+    if not is_operand(out):
+        raise WrongKind("a model has one result, a tensor", op="build", operand="out", got=shown(out),
+                        expected="a tensor or a number", help="nv.computation([x, y], ...) computes several tensors")
     own = as_tensor(out, "build")
     if compile_mode not in MODES:
         raise InvalidArgument("there is no such mode", op="build", operand="compile_mode", got=shown(compile_mode),

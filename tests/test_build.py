@@ -315,11 +315,17 @@ def test_other_mistakes_with_inputs():
         nv.build(x + nv.placeholder("N=2").named("x"))
 
 
-@pytest.mark.parametrize("out", [None, "x", object(), nv.fill(nv.variable((), 1.0), 2.0)])
+@pytest.mark.parametrize("out", [None, "x", object(), nv.fill(nv.variable((), 1.0), 2.0), [nv.variable((), 1.0)], {}])
 def test_only_tensors_and_numbers_are_built(out):
     """T120."""
-    with pytest.raises(nv.NervureError):
+    with pytest.raises(WrongKind, match="a model has one result") as caught:
         nv.build(out)
+    assert caught.value.operand == "out"
+
+
+def test_numbers_and_arrays_are_built():
+    """T120."""
+    assert nv.build(3.0).forward() == 3.0 and nv.build(np.arange(3)).forward().tolist() == [0, 1, 2]
 
 
 # -- steps ---------------------------------------------------------------------------------------------------------

@@ -78,3 +78,9 @@ def mode_that_there_is_not():
 @fails(nv.WrongKind)
 def step_without_an_optimiser():
     model().step(0.001, np.ones((4, 3)), np.ones(4))  # here
+
+
+@fails(nv.WrongKind)
+def model_of_several_results():
+    w = nv.variable((), 1.0)
+    nv.build([w * w, w + 1])  # here
