@@ -27,7 +27,7 @@ from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, placeholders_below
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
-from nervure.front.argument_parsing import members, shown
+from nervure.front.argument_parsing import members, shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
 from nervure.front.gradients import gradient_of
@@ -182,6 +182,7 @@ class CompiledComposite(Identity):
         >>> model.gradients[0].tolist()
         [4.0, 8.0]
         """
+        accumulate = truth(accumulate, "backward", "accumulate")
         if self._backward is None:
             if self.parameters:
                 raise self._without_backward()
@@ -190,7 +191,7 @@ class CompiledComposite(Identity):
             raise InvalidArgument("there was no forward", op="backward", got="a model that was not called",
                                   expected="a forward before it", help="call model.forward(...) first")
         self._backward.check(self._last)
-        self._backward.executable(bool(accumulate))(self._last.arguments)
+        self._backward.executable(accumulate)(self._last.arguments)
 
     def step(self, optimizer: Optimizer, *arguments: object) -> np.ndarray:
         """One step of training in one call: the result, from arguments as ``forward`` takes them; and ``optimizer``
@@ -220,12 +221,12 @@ class CompiledComposite(Identity):
             raise InvalidArgument("there is nothing to train", op="step", got=repr(self.out),
                                   expected="a result with real values that follows from variables",
                                   help="nv.variable and nv.parameter make what is trained")
-        if not callable(optimizer):
+        if not callable(optimizer) or isinstance(optimizer, type):
             raise WrongKind("this is no optimiser", op="step", operand="optimizer", got=shown(optimizer),
                             expected="what gives an effect when it is called with a loss",
                             help="nv.optim.Adam(1e-3) makes one")
         loss = self.out if self.out.ndim == 0 else sum_of(self.out, out_axes=())
-        effect = optimizer(loss, variables=self.parameters)
+        effect = optimizer(loss, self.parameters)
         if not isinstance(effect, Effect):
             raise WrongKind("the optimiser gives no effect", op="step", operand="optimizer", got=shown(effect),
                             expected="an effect, such as nv.doall([...]) of assignments",
@@ -395,7 +396,7 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
         raise WrongKind("a model has one result, a tensor", op="build", operand="out", got=shown(out),
                         expected="a tensor or a number", help="nv.computation([x, y], ...) computes several tensors")
     own = as_tensor(out, "build")
-    if compile_mode not in MODES:
+    if not isinstance(compile_mode, str) or compile_mode not in MODES:
         raise InvalidArgument("there is no such mode", op="build", operand="compile_mode", got=shown(compile_mode),
                               expected=", ".join(MODES), help=did_you_mean(str(compile_mode), MODES, "leave it out"))
     asked = None if transformer is None else transformers.chosen(transformer)
@@ -403,9 +404,10 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
     places = list(known.values())
     wanted = [entry for entry in variables_below(own) if entry.dtype.is_float]
     forward, backward = build_function([own], places, name="forward"), None
-    chosen = transformer_for(forward, asked, fuse_ops)
-    construct_backward = not is_no_grad() if construct_backward is None else construct_backward
-    if wanted and own.dtype.is_float and construct_backward:
+    chosen = transformer_for(forward, asked, truth(fuse_ops, "build", "fuse_ops"))
+    has_gradients = not is_no_grad() if construct_backward is None else \
+        truth(construct_backward, "build", "construct_backward")
+    if wanted and own.dtype.is_float and has_gradients:
         parts = _cut(own, places, wanted, chosen, len(forward.effects))
         forward, backward = parts.forward, _Backward(parts, wanted, chosen)
     model = CompiledComposite(own, known, positional, chosen, forward, backward)

@@ -278,6 +278,18 @@ def test_an_input_keeps_the_value_that_is_set(transformer):
     assert model.get_input("y") is y
 
 
+def test_the_storage_of_an_input_is_read_by_forward_and_not_by_backward():
+    """T122, T128."""
+    x, w = nv.make_input(("n",), "x"), nv.parameter(nv.full((), 2.0))
+    model = nv.build(nv.sum(x * w))
+    for size in (3, 1, 5):
+        x.storage = np.ones(size, np.float32)
+        assert model.forward() == 2 * size
+        x.storage[:] = 7
+        model.backward()
+        assert w.grad.item() == size and model.forward() == 14 * size
+
+
 def test_five_errors_name_the_argument():
     """T123."""
     a, b = nv.placeholder("N=n, F=3").named("image"), nv.placeholder("N=n").named("mask")
@@ -382,8 +394,9 @@ def test_a_step_needs_an_optimiser_and_something_to_train():
     w = nv.variable((), 1.0)
     with pytest.raises(InvalidArgument, match="nothing to train"):
         nv.build(nv.add(1, 1)).step(Descent())
-    with pytest.raises(WrongKind, match="no optimiser"):
-        nv.build(w * w).step(None)
+    for wrong in (None, 0.1, nv.optim.Adam):
+        with pytest.raises(WrongKind, match="no optimiser"):
+            nv.build(w * w).step(wrong)
     with pytest.raises(WrongKind, match="gives no effect"):
         nv.train_step(nv.build(w * w), lambda loss, variables: loss)
     for function in (nv.forward, lambda model: nv.train_step(model, Descent())):
@@ -448,8 +461,18 @@ def test_modes_differ_in_what_is_compiled_before_the_first_call(cpu, monkeypatch
         model.backward()
         values[-1] += b"".join([gradient.tobytes() for gradient in gradients(model)])
     assert len(set(values)) == 1
-    with pytest.raises(InvalidArgument, match="no such mode"):
-        nv.build(nv.add(1, 1), compile_mode="fastes")
+    for wrong in ("fastes", np.ones(3)):
+        with pytest.raises(InvalidArgument, match="no such mode"):
+            nv.build(nv.add(1, 1), compile_mode=wrong)
+
+
+def test_switches_are_truth_values():
+    """T120, T125."""
+    w = nv.variable((), 1.0)
+    for call in (lambda: nv.build(w * w).backward(np.ones(2)), lambda: nv.build(w * w, construct_backward="no"),
+                 lambda: nv.build(w * w, fuse_ops=None)):
+        with pytest.raises(WrongKind, match="is a switch"):
+            call()
 
 
 # -- what they show ------------------------------------------------------------------------------------------------
