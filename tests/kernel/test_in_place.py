@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nervure as nv
+from nervure.kernel.in_place import _divided
 from tests.kernel.loops_transformer import Loops
 
 
@@ -97,3 +98,15 @@ def test_a_product_that_reads_the_old_value_elsewhere_gets_memory_of_its_own(loo
 def test_long_products_write_no_variable_in_place(loops):
     _, effects, arguments = gradient_step(90_000, 40_000)
     assert not any(places(loops.computation(effects, *arguments)))
+
+
+def test_steps_keep_their_order_on_both_sides():
+    """Those that may wait come last, unless one that may not needs what they write."""
+    class Step:
+        def __init__(self, name, read, written):
+            self.name, self.read, self.written = name, read, written
+    steps = [Step("a", (), (1,)), Step("late b", (1,), (2,)), Step("needed c", (), (3,)), Step("d", (3,), (4,)),
+             Step("late e", (2,), (5,)), Step("f", (4,), (6,))]
+    early, late = _divided(steps, lambda step: step.name.split()[0] in ("late", "needed"))
+    assert [step.name for step in early] == ["a", "needed c", "d", "f"]
+    assert [step.name for step in late] == ["late b", "late e"]
