@@ -53,6 +53,7 @@ _NAMES = {
     "nervure.model_formats": "define_model_format load_weights save_weights",
     "nervure.build": "CompiledComposite build forward train_step",
     "nervure.profiling": "disassemble proceed_bench proceed_time",
+    "nervure.training.trainer": "Trainer",
 }
 """The modules of the public names, but for those of the modules below, which list theirs in ``__all__``."""
 
@@ -60,7 +61,7 @@ _WHOLE = tuple([f"nervure.front.{name}" for name in (
     "elementwise", "op_functions", "reductions", "contraction", "views", "joining", "indexing", "gathering", "filled",
     "convolution", "pooling", "normalization", "random", "facets", "gradients", "flexible", "iterators")])
 _SUBMODULES = ("autodiff", "data", "flags", "front", "ir", "nn", "ops", "optim", "passes", "testing", "tools",
-               "transformers", "types")
+               "training", "transformers", "types")
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 

@@ -23,6 +23,7 @@ from nervure import optim as optim
 from nervure import passes as passes
 from nervure import testing as testing
 from nervure import tools as tools
+from nervure import training as training
 from nervure import transformers as transformers
 from nervure import types as types
 from nervure.autodiff.derivative import deriv as deriv
@@ -268,6 +269,7 @@ from nervure.state_dict import from_state_dict as from_state_dict
 from nervure.state_dict import load_from_state_dict as load_from_state_dict
 from nervure.state_dict import make_state_dict as make_state_dict
 from nervure.state_dict import parse_state_dict_key as parse_state_dict_key
+from nervure.training.trainer import Trainer as Trainer
 from nervure.transformers.devices.pool import memory_pool as memory_pool
 from nervure.types.axes import Axes as Axes
 from nervure.types.axes import make_axes as make_axes

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from nervure.elsewhere import explain_keywords, explains_keywords
 from nervure.errors import InvalidArgument
 from nervure.front.argument_parsing import members
-from nervure.front.creation import as_tensor
+from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.elementwise import clip, convert
 from nervure.front.op_functions import minimum, sqrt
 from nervure.front.reductions import sum  # of tensors
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.optim.hyperparameters import POSITIVE, number
+from nervure.optim.kept import Slots
 from nervure.optim.optimizer import Change, Optimizer, Step, working_type
 from nervure.optim.wrapper import Wrapper
 
@@ -68,6 +69,8 @@ def clip_by_value(gradients: Sequence[TensorLike], limit: float | Tensor) -> lis
 class Clipped(Wrapper):
     """An optimiser whose gradients are clipped: each element to ``value``, then all of a step together to ``norm``.
 
+    The limits are slots of a parameter, ``clipped_value`` and ``clipped_norm``.
+
     >>> w = nv.variable((), 1.0)
     >>> nv.evaluate(nv.optim.Clipped(nv.optim.SGD(1.0), value=0.25).update(w, 8.0)), w.item()
     (None, 0.75)
@@ -91,6 +94,11 @@ class Clipped(Wrapper):
             gradients = clip_by_norm(gradients, self.norm)
         return self.optimizer.changes([Step(place, gradient) for (place, _), gradient
                                        in zip(steps, gradients, strict=True)])
+
+    def slots(self, parameter: AssignableTensorOp) -> Slots:
+        limits = {"clipped_value": self.value, "clipped_norm": self.norm}
+        return {**self.optimizer.slots(parameter),
+                **{name: limit for name, limit in limits.items() if isinstance(limit, AssignableTensorOp)}}
 
 
 __all__ = ["Clipped", "clip_by_norm", "clip_by_value", "global_norm"]

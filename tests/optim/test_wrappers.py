@@ -148,7 +148,7 @@ def test_wrappers_stand_in_each_other(transformer):
         nv.optim.Groups([], rest=nv.optim.Adam(0.1)), norm=1.0), calls=2))
     for _ in range(4):
         transformer.computation(rules(nv.sum(w * w)))()
-    assert list(rules.slots(w)) == ["lr", "eps", "beta1", "beta2", "n", "m", "v", "collected", "total", "average_decay",
-                                    "averaged", "average"]
+    assert list(rules.slots(w)) == ["lr", "eps", "beta1", "beta2", "n", "m", "v", "clipped_norm", "collected", "total",
+                                    "average_decay", "averaged", "average"]
     assert rules.kind(w) == "adam" and transformer.get(rules.slots(w)["n"]) == 2
     assert repr(rules).startswith("MovingAverage(Accumulated(Clipped(Groups(")

@@ -30,7 +30,8 @@ FAMILIES = {
     "Networks": ("front.convolution", "front.pooling", "front.normalization"),
     "Derivatives": ("autodiff.derivative", "front.custom"),
     "Effects": ("front.effects",),
-    "Computing, saving, explaining": ("computation", "build", "jit", "saving", "explain", "profiling", "config"),
+    "Computing, saving, explaining": ("computation", "build", "jit", "saving", "explain", "profiling", "config",
+                                      "training.trainer"),
     "State dicts": ("state_dict", "model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
@@ -42,8 +43,8 @@ FAMILIES = {
 """The sections, and the modules whose public names stand in each."""
 
 FOLDERS = {"flags": "Switches", "nn": "Modules and layers", "nn.losses": "Losses",
-           "nn.initialisers": "Initialisers", "optim": "Optimisers", "testing": "For tests",
-           "transformers": "Transformers"}
+           "nn.initialisers": "Initialisers", "optim": "Optimisers", "training": "Training",
+           "data": "Data", "testing": "For tests", "transformers": "Transformers"}
 """What is public below ``nv.``, and what its section is called."""
 
 

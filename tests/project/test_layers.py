@@ -31,7 +31,7 @@ LAYERS = (
     ("nn", "optim", "data"),
     ("state_dict",),
     ("model_formats",),
-    ("bridges",),
+    ("training", "bridges"),
     ("tools",),
     ("__main__",),
 )

@@ -27,6 +27,7 @@ ANY = {
     "optim": 0,
     "passes": 5,
     "tools": 0,
+    "training": 0,
     "transformers": 2,
     "types": 6,
 }

@@ -12,7 +12,7 @@ A value is dropped after the last step that reads it, so that NumPy frees its bu
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from nervure.transformers.interpreter.evaluate import Step, Values, make_step, s
 from nervure.transformers.memory_estimate import dropped_after, last_uses
 
 _NONE: Sequence[int] = ()
+Watch = Callable[[Op, Sequence[np.ndarray]], None]
 
 
 class StepList:
@@ -67,8 +68,10 @@ class StepList:
         return [[slots[value] for value in dropped_after(op, last)] or _NONE for op in self._ops]
 
     def run(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
-            clock: list[int] | None = None) -> Values:
-        """The values of the function's roots; ``clock`` is extended by the time, in nanoseconds, after each step."""
+            clock: list[int] | None = None, watch: Watch | None = None) -> Values:
+        """The values of the function's roots; ``clock`` is extended by the time, in nanoseconds, after each step, and
+        ``watch`` is told of each op and the values of its outputs.
+        """
         values = self._start.copy()
         for slot, array in zip(self._arguments, arguments, strict=True):
             values[slot] = array
@@ -82,6 +85,9 @@ class StepList:
                     step(values)
                     if checks_nan:
                         self._check_nan(self._ops[position], values)
+                    if watch is not None:
+                        op = self._ops[position]
+                        watch(op, [values[self._slots[value]] for value in op.outputs])
                     for slot in self._dropped[position]:
                         values[slot] = None
                     if clock is not None:

@@ -1,0 +1,94 @@
+"""Checkpoints: all that a training needs to go on as if nothing had happened, in one file that is there as a whole.
+
+>>> import tempfile
+>>> folder = tempfile.mkdtemp()
+>>> write(path_in(folder, 7), {}, Standing({"examples": 4}, steps=7), (1, 0, 3))
+>>> [os.path.basename(path) for path in paths(folder)], newest(folder).random
+(['checkpoint-00000007.safetensors'], (1, 0, 3))
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from nervure.errors import FormatError, notice
+from nervure.tensor_file import read_tensors, write_tensors
+from nervure.training.standing import Standing, from_text
+
+_NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
+_STANDING, _RANDOM = "nervure.training", "nervure.random"
+
+Random = tuple[int, int, int]
+"""The seed of random numbers as two words, and their step."""
+
+
+class Checkpoint(NamedTuple):
+    """Arrays by the keys of a state dict, where the training stood, and where its random numbers."""
+
+    path: str
+    table: dict[str, np.ndarray]
+    standing: Standing
+    random: Random
+
+
+def path_in(folder: str, steps: int) -> str:
+    """The path of the checkpoint after so many steps."""
+    return os.path.join(folder, f"checkpoint-{steps:08}.safetensors")
+
+
+def paths(folder: str) -> list[str]:
+    """The checkpoints of a folder, the newest first."""
+    with contextlib.suppress(FileNotFoundError):
+        names = [found[0] for name in os.listdir(folder) if (found := _NAME.fullmatch(name))]
+        return [os.path.join(folder, name) for name in sorted(names, key=lambda name: int(name[11:-12]), reverse=True)]
+    return []
+
+
+def write(path: str, table: Mapping[str, np.ndarray], standing: Standing, random: Random) -> None:
+    """Writes a checkpoint; until it is complete nothing has its name."""
+    write_tensors(path, table, {_STANDING: standing.text(), _RANDOM: json.dumps(random)})
+
+
+def read(path: str) -> Checkpoint:
+    """The checkpoint of a file; FormatError for a file that is damaged, or none."""
+    table, strings = read_tensors(path)
+    if _STANDING not in strings or _RANDOM not in strings:
+        raise FormatError("the file holds no training to go on with", op="fit", operand=path,
+                          expected="a checkpoint that trainer.fit has written",
+                          help="nv.load_weights(module, path) loads weights alone")
+    return Checkpoint(path, table, from_text(strings[_STANDING], path), _random(strings[_RANDOM], path))
+
+
+def newest(folder: str) -> Checkpoint | None:
+    """The newest checkpoint that is complete; a damaged one is told of and passed over."""
+    for path in paths(folder):
+        try:
+            return read(path)
+        except FormatError as error:
+            notice(f"{path} is damaged ({error.message}): an older checkpoint is taken")
+    return None
+
+
+def keep(folder: str, count: int) -> None:
+    """Removes all checkpoints of a folder but for the newest ones."""
+    for path in paths(folder)[count:]:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _random(text: str, path: str) -> Random:
+    try:
+        low, high, step = json.loads(text)
+        if all([type(number) is int and 0 <= number < 1 << 64 for number in (low, high, step)]):
+            return low & 0xFFFFFFFF, high & 0xFFFFFFFF, step
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise FormatError("the random numbers of a checkpoint are damaged", op="fit", operand=path, got=f"{text!r:.80}",
+                      help="take another checkpoint")

@@ -1,0 +1,68 @@
+"""Early stop: training ends when it has not become better for some epochs.
+
+>>> stop, state = EarlyStop(patience=2), Progressed()
+>>> [stop.ends(state, {"loss": loss}) for loss in (3.0, 2.0, 2.5, 2.0)]
+[False, False, False, True]
+>>> state
+Progressed(best=2.0, waited=2)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nervure.errors import InvalidArgument, did_you_mean
+from nervure.front.argument_parsing import integer, real
+
+
+@dataclass
+class Progressed:
+    """The best value so far, and for how many epochs there has been no better one."""
+
+    best: float | None = None
+    waited: int = 0
+
+
+class EarlyStop:
+    """Ends training when ``on`` has become no smaller (or ``larger``), by more than ``least``, for ``patience`` epochs.
+
+    ``on`` is a name of the history; absent: the loss on the validation data where there are such, else the loss.
+
+    >>> nv.training.EarlyStop(3, on="validation_accuracy", larger=True)
+    EarlyStop(patience=3, on='validation_accuracy', larger=True, least=0.0)
+    """
+
+    def __init__(self, patience: int, on: str | None = None, larger: bool = False, least: float = 0.0) -> None:
+        self.patience, self.on, self.larger = integer(patience, "EarlyStop", "patience"), on, larger
+        self.least = real(least, "EarlyStop", "least")
+        if self.patience < 1 or not self.least >= 0:
+            name = "patience" if self.patience < 1 else "least"
+            raise InvalidArgument(f"{name} is too small", op="EarlyStop", operand=name, got=getattr(self, name),
+                                  expected="1 or more" if name == "patience" else "0 or more",
+                                  help="EarlyStop(5) waits for five epochs")
+
+    def ends(self, state: Progressed, entry: Mapping[str, float]) -> bool:
+        """Whether training ends after an epoch with this entry of the history."""
+        value = self._value(entry)
+        start = -math.inf if self.larger else math.inf
+        before = start if state.best is None else state.best
+        if (value - before) * (1 if self.larger else -1) > self.least:  # which NaN is not
+            state.best, state.waited = value, 0
+        else:
+            state.waited += 1
+        return state.waited >= self.patience
+
+    def _value(self, entry: Mapping[str, float]) -> float:
+        name = self.on or ("validation_loss" if "validation_loss" in entry else "loss")
+        if name not in entry:
+            raise InvalidArgument(f"the history has no {name}", op="EarlyStop", operand="on", got=name,
+                                  expected=", ".join(entry), help=did_you_mean(name, entry, "fit(validation=...)"))
+        return entry[name]
+
+    def __repr__(self) -> str:
+        return f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r})"
+
+
+__all__ = ["EarlyStop", "Progressed"]

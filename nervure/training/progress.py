@@ -1,0 +1,77 @@
+"""Progress while training: a bar on a terminal, and a line for each epoch.
+
+>>> line({"epoch": 2, "steps": 90, "loss": 0.25, "validation_loss": 0.5}, epochs=10, seconds=75.0)
+'epoch 2/10: loss 0.2500, validation loss 0.5000; 1:15 left'
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from nervure.training.standing import Entry, Standing
+
+OFTEN = 0.1
+"""Seconds between two numbers that people can read."""
+
+
+def line(entry: Entry, epochs: int, seconds: float) -> str:
+    """An epoch's entry of the history as a line; ``seconds`` are those that are left."""
+    return f"epoch {entry['epoch']}/{epochs}: {numbers(entry)}; {clock(seconds)} left"
+
+
+def numbers(entry: Mapping[str, float]) -> str:
+    """The means of an entry."""
+    return ", ".join([f"{name.replace('_', ' ')} {value:.4f}" for name, value in entry.items()
+                      if name not in ("epoch", "steps")])
+
+
+def clock(seconds: float) -> str:
+    """A time as minutes and seconds, with hours where there are some.
+
+    >>> clock(59.6), clock(3700)
+    ('1:00', '1:01:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class Progress(AbstractContextManager["Progress"]):
+    """Shows a training of so many epochs, each of so many batches, from where it stands."""
+
+    def __init__(self, standing: Standing, epochs: int, batches: int, shows: bool) -> None:
+        from tqdm import tqdm
+        self._standing, self._epochs, self._total, self._shows = standing, epochs, epochs * batches, shows
+        self._first, self._started, self._shown = standing.steps, time.perf_counter(), 0.0
+        self._bar = tqdm(total=self._total, initial=standing.steps, unit="step", leave=False,
+                         mininterval=OFTEN, disable=not (shows and sys.stderr.isatty()))
+
+    def batch(self) -> None:
+        """One more batch is done."""
+        if self._bar.disable:
+            return
+        now = time.perf_counter()
+        if now - self._shown > OFTEN:
+            self._shown = now
+            self._bar.set_description(f"epoch {self._standing.epoch + 1}/{self._epochs}", refresh=False)
+            self._bar.set_postfix_str(numbers(self._standing.means()), refresh=False)
+        self._bar.update()
+
+    def epoch(self, entry: Entry) -> None:
+        """An epoch is done."""
+        if self._shows:
+            self._bar.clear()
+            print(line(entry, self._epochs, self._left()), flush=True)
+            self._bar.refresh()
+
+    def _left(self) -> float:
+        """The seconds that the rest takes at the speed so far."""
+        done = self._standing.steps - self._first
+        rest = max(self._total - self._standing.steps, 0)
+        return rest * (time.perf_counter() - self._started) / max(done, 1)
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.close()

@@ -1,0 +1,44 @@
+"""Batches: each example once an epoch, in an order that can be returned to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import nervure as nv
+from nervure.data import Batches
+from nervure.data.batches import as_data
+
+
+def test_each_example_once_in_an_order_of_seed_and_epoch():
+    """T319: any place of an epoch can be started at."""
+    numbers = np.arange(23)
+    data = Batches(numbers, numbers * 2, size=5, seed=4)
+    epochs = [[batch[0] for batch in data.epoch(number)] for number in range(3)]
+    assert len(data) == 5 and [len(batch) for batch in epochs[0]] == [5, 5, 5, 5, 3]
+    orders = [np.concatenate(epoch).tolist() for epoch in epochs]
+    assert [sorted(order) for order in orders] == [numbers.tolist()] * 3
+    assert orders[0] != orders[1] != orders[2] and orders[0] != numbers.tolist()
+    again = Batches(numbers, size=5, seed=4)
+    assert all(np.array_equal(one, other) for one, (other,) in zip(epochs[2][2:], again.epoch(2, start=2)))
+    assert not any(np.any(2 * one != other) for one, other in data)
+    assert next(Batches(numbers, size=23, seed=5).epoch(0))[0].tolist() != orders[0]
+
+
+def test_without_shuffling_the_order_is_that_of_the_arrays():
+    """T319: tensors and lists are read, too."""
+    data = Batches(nv.constant([1.0, 2.0, 3.0]), [4, 5, 6], size=2, shuffled=False)
+    assert [[array.tolist() for array in batch] for batch in data] == [[[1.0, 2.0], [4, 5]], [[3.0], [6]]]
+    assert repr(data) == "Batches(3 examples, size=2, seed=0)"
+
+
+def test_what_has_a_length_and_gives_batches_is_data():
+    """T319: another library's loader, from its start each epoch."""
+    class Loader:
+        def __len__(self):
+            return 3
+
+        def __iter__(self):
+            return iter([([number], [number + 1]) for number in range(3)])
+    data = as_data(Loader(), 1, 0, True, "fit")
+    assert len(data) == 3 and data.kind == {"batches": 3}
+    assert [[array.tolist() for array in batch] for batch in data.epoch(5, start=2)] == [[[2], [3]]]

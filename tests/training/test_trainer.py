@@ -1,0 +1,241 @@
+"""What a trainer does: steps, means, early stop, logs, lines, and a loss that is not finite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import nn
+from nervure.data import Batches
+from nervure.errors import NumericError
+from tests.training.samples import DATA, INPUTS, SETTINGS, STEPS, TARGETS, state, trainer
+
+squared = nn.losses.mean_squared_error
+
+
+def plain(module: object, axes: object = None, rate: float = 0.1) -> nv.Trainer:
+    return nv.Trainer(module, nv.optim.SGD(rate), squared, axes=axes)
+
+
+def test_a_step_is_one_call_for_any_number_of_examples(monkeypatch):
+    """T310: an epoch of seven batches, the last of two examples, is seven calls of one executable."""
+    own = trainer()
+    own.fit(DATA, 1, **SETTINGS)  # the first call makes initial values, which may be calls themselves
+    step = own.prepare(next(iter(Batches(*DATA))))
+    counted, call = [], type(step.executable).__call__
+    monkeypatch.setattr(type(step.executable), "__call__",
+                        lambda self, *given, **named: counted.append(self) or call(self, *given, **named))
+    monkeypatch.setattr(step, "_fast", None)
+    monkeypatch.setattr(step, "_find_entry", lambda: None)
+    own.fit(DATA, 1, **SETTINGS)
+    assert counted == [step.executable] * STEPS
+
+
+def test_the_update_is_the_optimiser_s():
+    """T310: the same bits as a computation of loss and update."""
+    one, other = [nn.LinearLayer(6, 1, weights=0.5, bias=False) for _ in range(2)]
+    targets = TARGETS[:, None].astype(np.float32)
+    plain(one).fit((INPUTS, targets), 1, size=50, shows=False)
+    x, y = nv.placeholder((nv.dim("n"), 6)), nv.placeholder((nv.dim("n"), 1))
+    order = np.random.default_rng([0, 0]).permutation(50)
+    nv.computation([nv.optim.SGD(0.1)(squared(other(x), y))], x, y)(INPUTS[order], targets[order])
+    assert one.weights.tolist() == other.weights.tolist()
+
+
+def test_axes_have_names_and_batches_one_array():
+    """T310: several inputs, placeholders among the axes, and targets that are the input."""
+    class Sum(nn.Module):
+        def __post_init__(self):
+            self.w = nv.variable("F=2", 0.5)
+
+        def forward(self, x, y):
+            return x * self.w + y
+    arrays = [np.ones((4, 2), np.float32), np.zeros((4, 2), np.float32), np.ones((4, 2), np.float32)]
+    own = plain(Sum(), ("N=n, F=2", nv.placeholder("N=n, F=2"), "N=n, F=2"))
+    assert own.fit(tuple(arrays), 1, shows=False)[0]["loss"] == 0.25
+    assert own.predict(*arrays[:2]).shape == (4, 2)
+    alone = plain(nn.LinearLayer(2, 2, weights=0.0, bias=False))
+    assert alone.fit(arrays[0], 1, shows=False)[0]["loss"] == 1.0
+    assert plain(lambda x: x * 2).predict(arrays[0]).tolist() == [[2.0, 2.0]] * 4
+
+
+def test_modes_are_those_of_before():
+    """T310: training draws, evaluation does not."""
+    own = trainer()
+    module = own.goal.module
+    module[3].eval()
+    own.fit(DATA, 1, **SETTINGS)
+    assert [entry.training for entry in module] == [True, True, True, False, True]
+    assert own.evaluate(DATA) == own.evaluate(DATA, size=256)
+    assert np.array_equal(own.predict(INPUTS), own.predict(INPUTS))
+
+
+def test_means_are_over_examples():
+    """T311: not over batches, of which the last one is smaller."""
+    own = nv.Trainer(lambda x: x, lambda loss: nv.doall([]), lambda x, y: nv.mean(x, out_axes=()),
+                     {"largest": lambda x, y: nv.max(x, out_axes=())})
+    numbers = np.float32([1, 2, 3, 4, 9])
+    assert own.evaluate(Batches(numbers, numbers, size=4, shuffled=False)) == {"loss": 3.8, "largest": 5.0}
+    entry, = own.fit((numbers, numbers), 1, validation=(numbers, numbers), size=4, shows=False)
+    assert entry["loss"] == pytest.approx(3.8) and entry["validation_largest"] == 9.0
+    assert own.history == [entry] and [entry["epoch"], entry["steps"]] == [1, 2]
+    assert own.predict(numbers, size=2).tolist() == numbers.tolist()
+
+
+def test_the_same_seeds_give_the_same_training():
+    """T312: in one process, too, whatever it has built before."""
+    one, other = trainer(), trainer()
+    assert one.fit(DATA, 2, **SETTINGS) == other.fit(DATA, 2, **SETTINGS) and state(one) == state(other)
+
+
+@pytest.mark.parametrize(("values", "stop", "epochs"), [
+    ([3, 2, 2, 1.5, 2, 2, 2], nv.training.EarlyStop(2), 6), ([1, 1, 1], nv.training.EarlyStop(1), 2),
+    ([1, 2, 3, 3], nv.training.EarlyStop(1, larger=True), 4), ([3, 2.5, 2.4], nv.training.EarlyStop(1, least=0.2), 3),
+    ([np.nan, 1, np.nan, 0.5, np.nan, 0.5], nv.training.EarlyStop(2), 6)])
+def test_early_stop(values, stop, epochs, monkeypatch):
+    """T316: no better for so many epochs; NaN is no better."""
+    own, given = trainer(), iter([*values, *[0.0] * 9])
+    monkeypatch.setattr(own, "means", lambda data, pause: {"loss": float(next(given))})
+    assert len(own.fit(DATA, 9, DATA, stop=stop, **SETTINGS)) == epochs
+
+
+def test_early_stop_is_resumed(tmp_path, monkeypatch):
+    """T312, T316: with what it has waited; without the stop training goes on."""
+    given = iter([1.0, 2.0, 3.0])
+
+    def new() -> nv.Trainer:
+        own = trainer()
+        monkeypatch.setattr(own, "means", lambda data, pause: {"loss": next(given)})
+        return own
+    settings = {**SETTINGS, "folder": tmp_path}
+    stop = nv.training.EarlyStop(2)
+    assert len(new().fit(DATA, 2, DATA, stop=stop, **settings)) == 2
+    assert len(new().fit(DATA, 9, DATA, stop=stop, resume=True, **settings)) == 3
+    assert len(new().fit(DATA, 9, DATA, stop=stop, resume=True, **settings)) == 3
+    assert len(new().fit(DATA, 4, resume=True, **settings)) == 4
+
+
+def test_logs(tmp_path, capsys):
+    """T317: of all epochs, also those before the training was resumed; no time stands in them."""
+    trainer().fit(DATA, 1, DATA, folder=tmp_path, **SETTINGS)
+    history = trainer().fit(DATA, 2, DATA, folder=tmp_path, resume=True, **SETTINGS)
+    assert json.loads((tmp_path / "history.json").read_text()) == history
+    with (tmp_path / "history.csv").open(newline="") as file:
+        rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    assert rows == history
+    assert list(rows[0]) == ["epoch", "steps", "loss", "accuracy", "validation_loss", "validation_accuracy"]
+    nv.training.plot(history, tmp_path / "history.png", "a title")
+    assert (tmp_path / "history.png").read_bytes()[:4] == b"\x89PNG"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_plot_needs_matplotlib(monkeypatch, tmp_path):
+    """T317: and a history."""
+    with pytest.raises(nv.InvalidArgument, match="nothing to plot"):
+        nv.training.plot([], tmp_path / "history.png")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(nv.NotSupported, match="which is not installed"):
+        nv.training.plot([{"epoch": 1, "loss": 0.5}], tmp_path / "history.png")
+
+
+def test_lines_where_nobody_looks(capsys):
+    """T318: one an epoch, with the time that is left."""
+    trainer().fit(DATA, 2, DATA, size=8, seed=3)
+    out, err = capsys.readouterr()
+    number = r"\d\.\d{4}"
+    means = f"loss {number}, accuracy {number}, validation loss {number}, validation accuracy {number}"
+    assert re.fullmatch(f"epoch 1/2: {means}; 0:\\d\\d left\nepoch 2/2: {means}; 0:00 left\n", out) and err == ""
+
+
+def test_a_bar_on_a_terminal(monkeypatch, capsys):
+    """T318: with the means and tqdm's time left; below it the lines stay."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("nervure.training.progress.OFTEN", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    trainer().fit(DATA, 2, size=8)
+    text = terminal.getvalue()
+    assert "epoch 2/2" in text and "accuracy=" not in text and "loss " in text and "/14 [" in text and "\r" in text
+    assert capsys.readouterr().out.count("\n") == 2
+
+
+class Logarithms(nn.Module):
+    """A model whose result is not finite for some inputs."""
+
+    def __post_init__(self):
+        self.w = nv.variable((), 1.0)
+
+    def forward(self, x):
+        return nv.log(x * self.w) * 2.0  # here
+
+
+def test_a_loss_that_is_not_finite_changes_nothing():
+    """T315: and names the op, its module and the line."""
+    good, bad = np.ones((3, 1), np.float32), np.float32([[1], [0], [1]])
+    own = nv.Trainer(Logarithms(), nv.optim.Adam(0.1), squared, axes=("N=n, F=1", "N=n, F=1"))
+    own.fit((good, 2 * good), 2, shows=False)
+    before, n = state(own), own.goal.optimizer.n.item()
+    with pytest.raises(NumericError) as caught:
+        own.fit((bad, good), 1, shows=False)
+    error = caught.value
+    line = next(at for at, text in enumerate(open(__file__), 1) if text.endswith("# here\n"))
+    assert (error.op, error.got, error.operand) == ("Log", "-inf in 1 of 3 elements", "in Logarithms")
+    assert error.location.file == __file__ and error.location.line == line
+    assert error.help.startswith("epoch 1, batch 1: nothing was changed by this step")
+    assert state(own) == before and own.goal.optimizer.n.item() == n
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_data_that_are_not_finite(number):
+    """T315: the array and the batch are named."""
+    inputs = np.ones((40, 6), np.float32)
+    inputs[39, 2] = number
+    own = plain(nn.LinearLayer(6, 1))
+    with pytest.raises(NumericError, match="the data are not finite") as caught:
+        own.fit(Batches(inputs, np.ones((40, 1)), size=8, shuffled=False), 1, shows=False)
+    assert (caught.value.operand, caught.value.got) == ("array_0", f"{number} in 1 of 48 elements")
+    assert caught.value.help == "epoch 1, batch 5: look at this batch"
+    assert own.standing.steps == 4
+
+
+def test_a_variable_that_is_not_finite():
+    """T315: it has been so since a step before."""
+    own = plain(nn.LinearLayer(6, 1, weights=np.full((6, 1), np.nan)))
+    with pytest.raises(NumericError, match="a variable is not finite") as caught:
+        own.fit((INPUTS, TARGETS[:, None]), 1, shows=False)
+    assert caught.value.operand == "weights"
+
+
+def test_what_is_infinite_beside_the_way_is_not_blamed():
+    """T315: only what the loss follows from through numbers that are not finite."""
+    class Masked(nn.Module):
+        def __post_init__(self):
+            self.w = nv.variable((), 1.0)
+
+        def forward(self, x):
+            masked = nv.where(x > 0, nv.log(x), 0.0)  # minus infinity where x is 0, which nobody reads
+            return masked + nv.exp(100.0 * self.w)
+    with pytest.raises(NumericError) as caught:
+        plain(Masked()).fit((np.zeros((2, 1)), np.zeros((2, 1))), 1, shows=False)
+    assert (caught.value.op, caught.value.got) == ("Exp", "inf in 1 of 1 elements")
+
+
+def test_random_numbers_are_those_of_the_step(monkeypatch):
+    """T315: what a dropout has made infinite is found again."""
+    class Drop(nn.Module):
+        def __post_init__(self):
+            self.w = nv.variable((), 1.0)
+
+        def forward(self, x):
+            return 1.0 / nv.dropout(x, 0.5) * self.w
+    nv.seed(2)
+    with pytest.raises(NumericError) as caught:
+        plain(Drop()).fit((np.ones((64, 1)), np.zeros((64, 1))), 1, size=64, shows=False)
+    assert (caught.value.op, caught.value.got.partition(" ")[0]) == ("Divide", "inf")
