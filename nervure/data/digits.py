@@ -1,4 +1,4 @@
-"""The 1,797 handwritten digits of 8x8 pixels that come with scikit-learn (extra ``train``), split and batched.
+"""The 1,797 handwritten digits of 8x8 pixels that come with scikit-learn (extra ``train``), split in two.
 
 They are from the UCI repository (Alpaydin and Kaynak, 1998). Pixels count from 0 to 16 and are scaled to [0, 1].
 
@@ -10,7 +10,6 @@ They are from the UCI repository (Alpaydin and Kaynak, 1998). Pixels count from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +35,13 @@ class Split(NamedTuple):
 
 
 def load_digits(held_back: float = 0.2, seed: int = 0) -> Split:
-    """The digits, with a fraction of each class held back; which ones depends on the seed."""
+    """The digits, with a fraction of each class held back; which ones depends on the seed. NotSupported without
+    scikit-learn.
+
+    >>> data = nv.data.load_digits(held_back=0.2)
+    >>> len(data.train), len(data.test), data.train.images.shape[1:]
+    (1438, 359, (8, 8))
+    """
     try:
         from sklearn.datasets import load_digits as load
     except ImportError:
@@ -57,11 +62,3 @@ def split_by_class(images: np.ndarray, labels: np.ndarray, held_back: float, see
         chosen[members[:round(held_back * len(members))]] = True
     parts = [Examples(np.ascontiguousarray(images[mask]), labels[mask].astype(np.int64)) for mask in (~chosen, chosen)]
     return Split(*parts)
-
-
-def batches(examples: Examples, size: int, generator: np.random.Generator) -> Iterator[Examples]:
-    """All examples once, in a new order, ``size`` at a time; the last batch has what is left."""
-    order = generator.permutation(len(examples))
-    for start in range(0, len(order), size):
-        chosen = order[start:start + size]
-        yield Examples(examples.images[chosen], examples.labels[chosen])

@@ -27,6 +27,12 @@ def load_fashion(folder: str | os.PathLike[str] | None = None) -> Split:
 
     NotSupported where the files are not in the folder (absent: where Debian's package puts them); FormatError where
     one of them is damaged.
+
+    >>> nv.data.load_fashion("nowhere")
+    Traceback (most recent call last):
+        ...
+    nervure.errors.NotSupported: load_fashion: Fashion-MNIST is not in nowhere
+    ...
     """
     where = DEBIAN if folder is None else Path(folder)
     return Split(_examples(where, "train"), _examples(where, "t10k"))

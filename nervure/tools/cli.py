@@ -7,13 +7,19 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nervure as nv
 from nervure import flags
-from nervure.errors import NervureError
+from nervure.data.fashion import DEBIAN
+from nervure.errors import NervureError, NotSupported
+
+if TYPE_CHECKING:
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def at_least(low: int) -> Callable[[str], int]:
@@ -41,24 +47,42 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     train = commands.add_parser("train", help="train a network on real data")
     sets = train.add_subparsers(dest="data", required=True, metavar="data")
-    digits = sets.add_parser("digits", help="1,797 handwritten digits of 8x8 pixels",
-                             formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    digits.add_argument("--epochs", type=at_least(1), default=30, help="passes over the training data")
-    digits.add_argument("--seed", type=at_least(0), default=0, help="of the split, the first weights and the order")
-    digits.add_argument("--transformer", default=argparse.SUPPRESS, metavar="NAME", choices=able_to_train(),
-                        help=f"what runs it: {' or '.join(able_to_train())} "
-                             f"(default: ${flags.variable_name('transformer')}, else the best one here)")
-    digits.add_argument("--out", type=Path, default=Path("runs/digits"), help="folder for weights and plot")
-    digits.set_defaults(run=_train_digits)
+    _add_recipe(sets, "digits", "1,797 handwritten digits of 8x8 pixels", 30)
+    fashion = _add_recipe(sets, "fashion", "Fashion-MNIST: 70,000 pictures of clothing, 28x28 pixels", 5)
+    fashion.add_argument("--data", type=Path, default=DEBIAN, metavar="FOLDER", help="folder of the four files")
     cache = commands.add_parser("cache", help="show or clear the machine code kept on disk")
     cache.add_argument("--clear", action="store_true", help="delete all of it")
     cache.set_defaults(run=_show_cache)
     return parser
 
 
-def _train_digits(options: argparse.Namespace) -> None:
-    from nervure.tools.train_digits import train
-    train(options.epochs, options.seed, getattr(options, "transformer", None), options.out)
+def _add_recipe(sets: Subparsers, name: str, about: str, epochs: int) -> argparse.ArgumentParser:
+    """The options of one recipe."""
+    own = sets.add_parser(name, help=about, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    own.add_argument("--epochs", type=at_least(1), default=epochs, help="passes over the training data")
+    own.add_argument("--seed", type=at_least(0), default=0, help="of the first weights, the order, and a split")
+    own.add_argument("--transformer", default=argparse.SUPPRESS, metavar="NAME", choices=able_to_train(),
+                     help=f"what runs it: {' or '.join(able_to_train())} "
+                          f"(default: ${flags.variable_name('transformer')}, else the best one here)")
+    own.add_argument("--out", type=Path, default=Path("runs", name), help="folder for checkpoints, weights, logs, plot")
+    own.add_argument("--resume", action="store_true", help="go on from the newest checkpoint in the folder")
+    own.add_argument("--patience", type=at_least(1), default=argparse.SUPPRESS, metavar="EPOCHS",
+                     help="hold back a tenth, and stop when its loss has not fallen for so many epochs")
+    own.set_defaults(run=_train, recipe=name)
+    return own
+
+
+def _train(options: argparse.Namespace) -> None:
+    from nervure.tools.recipes import RECIPES
+    from nervure.tools.train import Settings, train
+    try:
+        data = RECIPES[options.recipe].load(options.seed, getattr(options, "data", None))
+    except NotSupported as error:
+        print(f"nervure: {error.message}: {error.help}", file=sys.stderr)
+        raise SystemExit(2) from None
+    train(options.recipe, data, Settings(options.epochs, options.seed, options.out,
+                                         getattr(options, "transformer", None), options.resume,
+                                         getattr(options, "patience", None)))
 
 
 def _show_cache(options: argparse.Namespace) -> None:
@@ -76,8 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (NervureError, OSError) as error:
         print(f"nervure: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("nervure: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"nervure: {stop or 'interrupted'}", file=sys.stderr)
+        if getattr(stop, "checkpoint", None) is not None:
+            given = [entry for entry in (sys.argv[1:] if arguments is None else arguments) if entry != "--resume"]
+            print(f"go on with: {shlex.join(['nervure', *given, '--resume'])}", file=sys.stderr)
         return 130
     return 0
 

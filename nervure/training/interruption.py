@@ -20,6 +20,9 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C, after the step that ran then; its text says where the training stands and how to go on.
 
     ``checkpoint`` is the path of what was saved, if anything was.
+
+    >>> issubclass(nv.training.Interrupted, KeyboardInterrupt)
+    True
     """
 
     def __init__(self, message: str, checkpoint: str | None) -> None:

@@ -25,6 +25,7 @@ from nervure.front.record import record_of
 from nervure.front.tensor import Tensor
 from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
+from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
 from nervure.state_dict import StateDict, fitting, make_state_dict
 from nervure.training import checkpoints
@@ -36,11 +37,14 @@ from nervure.types.axes import AxesLike
 
 
 class Learner(Identity):
-    """A goal, and what it is learnt with. ``standing`` is where the last training stands, None before the first."""
+    """A goal, and what it is learnt with. ``standing`` is where the last training stands, None before the first;
+    ``steps_taken`` counts the steps of this process.
+    """
 
     def __init__(self, goal: Goal, axes: Iterable[AxesLike | Tensor] | None, transformer: Transformer) -> None:
         self.goal, self.transformer = goal, transformer
         self.standing: Standing | None = None
+        self.steps_taken = 0
         self._axes = axes
         self._programs: Programs | None = None
 
@@ -66,7 +70,14 @@ class Learner(Identity):
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """One step; loss and metrics before it. NumericError, and nothing is changed, where the loss is not finite."""
-        return self._named(self.programs_for(batch).step(*batch))
+        values = self.programs_for(batch).step(*batch)
+        self.steps_taken += 1
+        return self._named(values)
+
+    @property
+    def module(self) -> Module:
+        """What is trained."""
+        return self.goal.module
 
     def measure(self, batch: Batch) -> dict[str, float]:
         """Loss and metrics of a batch."""

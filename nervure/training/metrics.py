@@ -20,6 +20,9 @@ def accuracy(outputs: TensorLike, targets: TensorLike) -> Tensor:
     """The part of examples whose largest output is that of their class number.
 
     The classes are the axis of the outputs that the targets lack; without names the last one.
+
+    >>> nv.training.accuracy([[0.1, 0.9], [0.8, 0.2]], [1, 1]).item()
+    0.5
     """
     own, goal = as_tensor(outputs, "accuracy"), as_tensor(targets, "accuracy", 2)
     if own.ndim != goal.ndim + 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nervure.data.digits import Examples, batches, load_digits, split_by_class
+from nervure.data.digits import load_digits, split_by_class
 
 pytest.importorskip("sklearn")
 
@@ -31,15 +31,6 @@ def test_the_split_depends_on_the_seed_and_shares_nothing():
     images = np.arange(20, dtype=np.float32).reshape(20, 1, 1)
     split = split_by_class(images, np.arange(20) % 2, 0.3, seed=1)
     assert sorted(np.concatenate([split.train.images, split.test.images]).ravel()) == list(range(20))
-
-
-def test_batches_visit_everything_once():
-    examples = Examples(np.arange(10, dtype=np.float32).reshape(10, 1, 1), np.arange(10))
-    seen = list(batches(examples, 4, np.random.default_rng(0)))
-    assert [len(batch) for batch in seen] == [4, 4, 2]
-    assert sorted(np.concatenate([batch.labels for batch in seen])) == list(range(10))
-    assert all(np.array_equal(batch.images.ravel(), batch.labels) for batch in seen)
-    assert seen[0].labels.tolist() != [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5])

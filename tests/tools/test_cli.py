@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ pytest.importorskip("sklearn")
 
 def numbers_of(text: str) -> list[str]:
     """The lines whose numbers depend on the seed alone, not on the machine."""
-    return [line for line in text.splitlines() if line.startswith(("epoch", "test accuracy"))]
+    return [line.partition(";")[0] for line in text.splitlines() if line.startswith(("epoch", "test accuracy"))]
 
 
 def test_training_prints_saves_and_plots(tmp_path, capsys):
@@ -27,10 +28,12 @@ def test_training_prints_saves_and_plots(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:2]] == ["epoch 1/2", "epoch 2/2"]
     best = re.escape(nv.transformers.default().name)
-    assert re.fullmatch(rf"[\d.]+ steps per second on {best}, peak memory \d+ MB", lines[-2])
+    assert re.fullmatch(rf"[\d.]+ steps per second on {best}, peak memory \d+ MB", lines[2])
+    assert lines[3].startswith("saved, reloaded and checked: ")
     found = re.fullmatch(r"test accuracy: (0\.\d{4})", lines[-1])
     assert found and float(found[1]) > 0.8
     weights, plot = tmp_path / "run" / "digits.safetensors", tmp_path / "run" / "digits.png"
+    assert (tmp_path / "run" / "history.csv").read_text().startswith("epoch,steps,loss,accuracy\n1,23,")
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and plot.stat().st_size > 5_000
     data = load_digits(seed=0)
     answers = nv.load(weights)(data.test.images)
@@ -52,7 +55,7 @@ def test_the_same_seed_gives_the_same_numbers(tmp_path, capsys):
 def test_the_transformer_is_the_default_one_or_that_of_the_option(options, switch, expected, monkeypatch):
     """The option goes before the switch."""
     asked = []
-    monkeypatch.setattr("nervure.tools.train_digits.train", lambda *given: asked.append(given[2]))
+    monkeypatch.setattr("nervure.tools.train.train", lambda *given: asked.append(given[2].transformer))
     with nv.flags.overriding(transformer=switch):
         assert main(["train", "digits", *options]) == 0
     assert asked == [expected]
@@ -90,7 +93,7 @@ def test_help_and_version(capsys):
     assert main(["--version"]) == 0 and capsys.readouterr().out == f"nervure {nv.__version__}\n"
     assert main(["train", "digits", "--help"]) == 0
     text = capsys.readouterr().out
-    assert all(option in text for option in ("--epochs", "--seed", "--transformer", "--out"))
+    assert all(option in text for option in ("--epochs", "--seed", "--transformer", "--out", "--resume", "--patience"))
 
 
 def test_piped_output_is_plain_lines(tmp_path):
@@ -109,3 +112,37 @@ def test_accuracy_over_five_seeds(tmp_path, capsys):
         main(["train", "digits", "--seed", str(seed), "--out", str(tmp_path)])
         accuracies.append(float(capsys.readouterr().out.split()[-1]))
     assert min(accuracies) >= 0.96 and np.mean(accuracies) >= 0.975
+
+
+def test_control_c_saves_and_says_how_to_go_on(tmp_path, capsys):
+    """T312, T314: with status 130; the command that it names ends where an uninterrupted one does."""
+    whole = ["train", "digits", "--epochs", "2", "--seed", "5"]
+    command = [*whole, "--out", str(tmp_path / "stopped")]
+    process = subprocess.Popen([sys.executable, "-m", "nervure.tools.cli", *command], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    assert process.stdout.readline().startswith("epoch 1/2: ")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=200)
+    stopped, way = error.splitlines()
+    assert process.returncode == 130 and stopped.startswith("nervure: interrupted in epoch 2, after ")
+    assert way == f"go on with: nervure {' '.join(command)} --resume"
+    assert main([*command, "--resume"]) == 0
+    resumed = numbers_of(capsys.readouterr().out)
+    assert main([*whole, "--out", str(tmp_path / "whole")]) == 0
+    assert numbers_of(capsys.readouterr().out)[-2:] == resumed[-2:]
+    histories = [(tmp_path / name / "history.json").read_text() for name in ("stopped", "whole")]
+    assert histories[0] == histories[1]
+
+
+def test_patience_holds_back_a_tenth(tmp_path, capsys):
+    """T316: and ends training early."""
+    assert main(["train", "digits", "--epochs", "3", "--patience", "1", "--out", str(tmp_path)]) == 0
+    assert "validation loss" in capsys.readouterr().out
+
+
+def test_without_the_data_one_line_says_how_to_get_them(capsys, monkeypatch):
+    """Status 2."""
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert main(["train", "digits"]) == 2
+    assert capsys.readouterr().err == ("nervure: the digits come with scikit-learn, which is not installed: "
+                                       "pip install 'nervure[train]'\n")
