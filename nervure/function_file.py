@@ -74,7 +74,7 @@ def save_function(path: str | os.PathLike[str], function: Function,
     """
     own = written(function)
     tensors = {_CONSTANTS + name: array for name, array in own.constants.items()}
-    _write(path, [function], own.variables, state or {}, tensors, {**(strings or {}), _TEXT: own.text})
+    _write(path, [function], own.variables, state or {}, tensors, strings or {}, {_TEXT: own.text})
 
 
 def save_functions(path: str | os.PathLike[str], functions: Mapping[str, Function],
@@ -90,7 +90,7 @@ def save_functions(path: str | os.PathLike[str], functions: Mapping[str, Functio
         texts[f"{_TEXT}/{name}"] = own.text
         texts[f"{_SHARED}/{name}"] = json.dumps({key: names[variable] for key, variable in own.variables.items()})
     variables = {name: variable for variable, name in names.items()}
-    _write(path, list(functions.values()), variables, state or {}, tensors, {**(strings or {}), **texts})
+    _write(path, list(functions.values()), variables, state or {}, tensors, strings or {}, texts)
 
 
 def _common_names(variables: Iterable[Variable]) -> dict[Variable, str]:
@@ -100,14 +100,15 @@ def _common_names(variables: Iterable[Variable]) -> dict[Variable, str]:
 
 
 def _write(path: str | os.PathLike[str], functions: Iterable[Function], variables: Mapping[str, Variable],
-           state: Mapping[Variable, np.ndarray], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str]) -> None:
+           state: Mapping[Variable, np.ndarray], tensors: Mapping[str, np.ndarray], strings: Mapping[str, str],
+           texts: Mapping[str, str]) -> None:
     values = {_VARIABLES + name: array for name, array in _values(variables, state).items()}
     classes = {type(op) for function in functions for entry in nested_functions(function) for op in entry.operations}
     versions = {cls.__name__: cls.version for cls in classes}
     times = Counter([variable.name for variable in variables.values() if variable.name is not None])
     repeated = sorted([name for name in times if times[name] > 1])
-    texts = {**strings, _FORMAT: str(FORMAT), _OPS: json.dumps(versions, sort_keys=True)}
-    write_tensors(path, {**values, **tensors}, texts | ({_REPEATED: json.dumps(repeated)} if repeated else {}))
+    every = {**strings, _FORMAT: str(FORMAT), _OPS: json.dumps(versions, sort_keys=True), **texts}
+    write_tensors(path, {**values, **tensors}, every | ({_REPEATED: json.dumps(repeated)} if repeated else {}))
 
 
 class Loaded(NamedTuple):
