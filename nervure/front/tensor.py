@@ -76,7 +76,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
     ('(H: 2, W: 2)', nervure.float32, [[3.0, 5.0], [7.0, 9.0]])
     """
 
-    __slots__ = ("_value", "_axes", "__weakref__")
+    __slots__: tuple[str, ...] = ("_value", "_axes", "__weakref__")
     _plural = "tensors"
     _instead = "functions of tensors make others; x.named(name) gives a label, nv.assign a variable another value"
     _value: Value
