@@ -393,8 +393,8 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
         if value is None and place.is_input:
             raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=place.name,
                                   got=repr(place),
-                                  help="nv.computation(returns, placeholder) takes its value at each call; "
-                                       "nv.where(condition, x, y) chooses by values that are not known yet",
+                                  help="x.storage = array gives it one, and nv.computation(returns, x) takes one at "
+                                       "each call; nv.where(condition, x, y) chooses by values that are not known yet",
                                   expected="tensors without placeholders below them")
     values = {place: value for place, value in held.items() if value is not None}
     function = build_function(returns, list(values))

@@ -27,7 +27,7 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.accessors import memory_of, place_below
 from nervure.front.alignment import assume_shape
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, make_place, role_for, variables_below
 from nervure.front.devices import device_in_force
 from nervure.front.effects import Effect, assign, doall
@@ -107,6 +107,7 @@ def parameter(x: TensorLike) -> AssignableTensorOp:
     [0.0, 0.0]
     """
     own = as_tensor(x, "parameter")
+    own.check_not_traced("parameter", "nothing is computed", "make parameters outside, and let the function use them")
     role = role_for(True, own.dtype, "parameter")
     array = own.numpy()
     made = make_place(role, own.axes.with_lengths(array.shape), own.dtype, array, place_class(device_in_force()))
@@ -160,12 +161,14 @@ def backward(x: Tensor, accumulate: bool = False) -> None:
     >>> w.grad.item()
     12.0
     """
+    x.check_not_traced("backward", "nothing is computed", "nv.deriv(x, w), or nv.grad, which makes a function of one")
     if is_no_grad():
         raise InvalidArgument("nothing is differentiated inside of nv.no_grad()", op="backward", got=repr(x),
                               expected="a call outside of it", help="leave the with block first")
     if x.ndim:
         raise InvalidArgument("only a scalar has a backward", op="backward", got=str(x.type), expected="a scalar",
                               help="nv.sum(x, out_axes=()).backward(), or nv.mean; nv.deriv(x, w, error) takes weights")
+    accumulate = truth(accumulate, "backward", "accumulate")
     parameters = [place for place in variables_below(x) if requires_grad(place)]
     if not parameters:
         return
@@ -182,7 +185,8 @@ def reset_grad(x: Tensor) -> None:
     >>> w.grad.item()
     0.0
     """
-    _, gradient = parameter_of(x, "reset_grad")
+    place, gradient = parameter_of(x, "reset_grad")
+    place.check_not_traced("reset_grad", "nothing is written", "gradients of nv.deriv and nv.grad start from nothing")
     transformers.default().set(gradient, np.zeros(_integers(gradient.shape), gradient.dtype.numpy))
 
 
@@ -198,6 +202,7 @@ def call_optimizer(x: Tensor) -> None:
     nv.hook_optimizer(x, optimizer) hooks one
     """
     place, gradient = parameter_of(x, "call_optimizer")
+    place.check_not_traced("call_optimizer", "nothing is written", "return optimizer.update(x, gradient), an effect")
     optimizer = record_of(place).optimizer
     if not isinstance(optimizer, Updater):
         raise InvalidArgument("no optimiser is hooked to this parameter", op="call_optimizer", operand=place.name,
@@ -219,6 +224,7 @@ def storage(x: Tensor) -> Any:
     the tensor below, of a constant it is read-only. An input of known lengths gets its memory now. InvalidArgument for
     what is computed, and for an input whose lengths are symbols without a value.
     """
+    x.check_not_traced("storage", "there is no memory", "read it before, or compute with x itself")
     place = place_below(x)
     if place is None:
         raise InvalidArgument("what is computed has no storage", op="storage", got=repr(x),
@@ -256,6 +262,7 @@ def set_storage(x: Tensor, array: object) -> None:
 
     It has the tensor's element type and shape (of an input: one that its symbols allow), and its order in memory.
     """
+    x.check_not_traced("storage", "there is no memory", "set it before; nv.assign among the returns sets a variable")
     if not isinstance(x, AssignableTensorOp) or x.is_constant:
         raise WrongKind("only a tensor that keeps a value of its own has a storage to replace", op="storage",
                         got=repr(x), expected="a tensor that exists, or an input",
@@ -351,6 +358,7 @@ def mref(x: Tensor, *index: int) -> complex:
 
 def set_mref(x: Tensor, *index_and_value: object) -> None:
     """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
+    x.check_not_traced("set_mref", "there are no elements", "x.at[index].set(value), or nv.set_item of a variable")
     place = place_below(x)
     if place is None or place.is_constant:
         raise WrongKind("an element can be set where the tensor keeps a value of its own", op="set_mref",

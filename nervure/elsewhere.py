@@ -32,6 +32,7 @@ _NO_GRADIENT = ("derivatives do not pass x.detach(), nor what is built in `with 
                 "what has a gradient")
 _DERIVATIVE = ("the derivative of a tensor is nv.deriv(f, x), that of a function nv.grad(function); x.backward() fills "
                "the grad of parameters")
+_RESET = "each step computes gradients anew, and backward() replaces those in x.grad; nv.reset_grad(x) makes them zeros"
 _NUMPY_S = "np has it, and a number of NumPy's may stand in any expression"
 
 FUNCTIONS = {
@@ -167,11 +168,12 @@ LAYERS = {
 """Layers by the names that they have elsewhere."""
 
 MEMBERS = {
-    "state_names() names parameters and buffers; nv.save keeps a computation with their values":
-    "state_dict load_state_dict get_weights set_weights save save_weights load_weights",
+    "nv.make_state_dict(model), or a file: nv.save_weights(model, path)": "state_dict get_weights save save_weights",
+    "nv.load_from_state_dict(model, state), or a file: nv.load_weights(model, path)": "load_state_dict set_weights load "
+    "load_weights",
     "a call builds the graph, nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) compiles a step of training":
     "compile fit build evaluate predict train_step",
-    "gradients are computed anew in each step, none are kept": "zero_grad requires_grad_",
+    _RESET: "zero_grad", _NO_GRADIENT: "requires_grad_",
     "a variable that is an attribute is a parameter, another persistent tensor a buffer": "register_parameter "
     "register_buffer add_weight", "a module that is an attribute, or in a list that is one, is inside":
     "add_module register_module append add", "named_modules() has all modules inside": "children named_children layers",
@@ -196,7 +198,8 @@ TENSORS = {
               "is_cuda addressable_data",
     "x.numpy()": "eval run tobytes values array get compute", "nv.print_op(x)": "print",
     _NO_GRADIENT: "requires_grad_ no_grad retain_grad is_leaf",
-    "nv.deriv(f, x)": "gradient", "x itself: a tensor never changes; x.numpy() copies its elements":
+    "nv.deriv(f, x)": "gradient", "nv.reset_grad(x)": "zero_grad reset_grad", "nv.proceed(x)": "proceed",
+    "nv.hook_optimizer(x, optimizer)": "hook_optimizer", "nv.call_optimizer(x)": "call_optimizer", "x itself: a tensor never changes; x.numpy() copies its elements":
     "clone copy deepcopy", _IN_PLACE: "add_ sub_ mul_ div_ copy_ zero_ fill_ fill clamp_ relu_ normal_ uniform_ "
                                       "set_data set_value set assign put put_ itemset sort_ scatter_ index_fill_",
     "nv.absolute(x), or abs(x)": "abs", "nv.clip(x, low, high)": "clamp", "nv.equal(x, y)": "eq", "nv.less(x, y)": "lt",
@@ -219,9 +222,10 @@ METHODS_ELSEWHERE = frozenset(
 """Functions of ``nv`` that are methods elsewhere."""
 
 OPTIMISERS = {
-    "each call of nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) computes a loss and updates its variables":
+    "each call of nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) computes a loss and updates its variables, as "
+    "model.step(optimizer, ...) does for what nv.build made; nv.call_optimizer(x) updates by x.grad":
     "minimize step apply_gradients apply init compute_gradients get_updates",
-    "gradients are computed anew in each step, none are kept": "zero_grad reset_grad clear_grad",
+    _RESET: "zero_grad reset_grad clear_grad",
     "its numbers and moments are in slots(w); nv.make_state_dict(model, optimizers=True) and nv.save keep them":
     "state_dict load_state_dict param_groups state get_config get_weights variables",
 }

@@ -81,9 +81,23 @@ def test_what_was_computed_is_let_go():
 
 def test_a_traced_function_has_no_numbers():
     """T12: the error names the function and says what to do."""
-    for ask in (nv.proceed, lambda x: nv.mref(x, 0)):
-        with pytest.raises(WrongKind, match="while ask is traced|while <lambda> is traced|while proceed is traced"):
+    for ask in (nv.proceed, lambda x: nv.mref(x, 0), nv.parameter, lambda x: nv.sum(x).backward()):
+        with pytest.raises(WrongKind, match="while ask is traced|while <lambda> is traced") as caught:
             nv.jit(lambda x, ask=ask: ask(x * 2))(np.ones(2, np.float32))
+        assert caught.value.help
+
+
+@pytest.mark.parametrize("act", [
+    nv.reset_grad, nv.call_optimizer, lambda w: w.storage, lambda w: setattr(w, "storage", np.ones(2, np.float32)),
+    lambda w: w.set_mref(0, 5.0), lambda w: nv.sum(w).backward()], ids=range(6))
+def test_nothing_is_written_while_a_function_is_traced(act):
+    """T12: it would happen in its first call alone."""
+    w = parameter([1.0, 2.0])
+    nv.hook_optimizer(w, nv.optim.SGD(0.5))
+    nv.sum(w * w).backward()
+    with pytest.raises(WrongKind, match="is traced") as caught:
+        nv.jit(lambda x: [act(w), x][1])(np.ones(2, np.float32))
+    assert caught.value.help and w.tolist() == [1.0, 2.0] and w.grad.tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("draw", [nv.randn, nv.rand])
@@ -237,7 +251,7 @@ def test_elements_through_views(transformer):
     for view in (lambda t: t, lambda t: t.transpose(2, 0, 1), lambda t: t[:, 1:, ::-2], lambda t: t[1].T[::-1]):
         y, seen = view(x), view(array)
         for at in ((0,) * seen.ndim, (-1,) * seen.ndim):
-            assert nv.mref(y, *at) == seen[at]
+            assert nv.mref(y, *at) == y.mref(*at) == seen[at]
             y.set_mref(*at, 100.0 + seen[at])
             seen[at] += 100
         assert x.tolist() == array.tolist()

@@ -22,9 +22,11 @@ import numpy as np
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind, user_location
 from nervure.front.alignment import arranged, fitted
+from nervure.front.argument_parsing import truth
 from nervure.front.promotion import promote, type_alone, weak_type
-from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, value_only
+from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, upward, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number
+from nervure.ir.device import devices_in_force
 from nervure.ir.leaves import Constant, Full, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.provenance import is_no_grad
@@ -307,7 +309,7 @@ def role_for(requires_grad: object, element: DType, op: str) -> str:
 
     WrongKind for an element type that has no derivatives.
     """
-    if not requires_grad or is_no_grad():
+    if not truth(requires_grad, op, "requires_grad") or is_no_grad():
         return "persistent"
     if not element.is_float:
         raise WrongKind("only real tensors have gradients", op=op, operand="requires_grad", got=element.name,
@@ -316,10 +318,10 @@ def role_for(requires_grad: object, element: DType, op: str) -> str:
 
 
 def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: object,
-               kind: type[AssignableTensorOp] = AssignableTensorOp,
+               kind: type[AssignableTensorOp] | None = None,
                layout: Layout | str | None = None) -> AssignableTensorOp:
-    """A new place of a role, over axes as users write them, as a tensor of a class, with a layout or "F" for
-    column-major.
+    """A new place of a role, over axes as users write them, as a tensor of a class (of the device in force where there
+    is a list), with a layout or "F" for column-major.
     """
     own = read_axes(axes)
     if isinstance(initial, Tensor):
@@ -333,7 +335,17 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
     constant, persistent, trainable, is_input = ROLES[role]
     place = Variable(described() if is_known else described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
-    return kind(role, None if own.is_anonymous and len(own) else own, variable=place)
+    kept = _class_in_force() if kind is None and persistent and not is_input else kind
+    return (kept or AssignableTensorOp)(role, None if own.is_anonymous and len(own) else own, variable=place)
+
+
+def _class_in_force() -> type[AssignableTensorOp] | None:
+    """The class of the places on the first device of the list in force; None without a list."""
+    listed = devices_in_force()
+    if listed is None:
+        return None
+    found: type[AssignableTensorOp] = upward().place_class(listed.devices[0])
+    return found
 
 
 def _described(role: str, element: DType, own: Axes, layout: Layout | str | None) -> BasicTensorDescription:
@@ -424,6 +436,9 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
     own = as_dtype(array.dtype)
     if element is None:
         element = _default_type(value, own)
+    if own.is_complex and not element.is_complex:
+        raise WrongKind(f"complex elements are not converted to {element.name}", op=op, got=own.name,
+                        expected="real numbers, or a complex type", help="give dtype=nv.complex64, or take the real parts")
     if own.is_integer and element.is_integer and array.size:
         (low, high), (smallest, largest) = (int(array.min()), int(array.max())), element.limits
         if low < smallest or high > largest:

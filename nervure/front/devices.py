@@ -20,6 +20,7 @@ from typing import Literal, TypeVar, cast
 import numpy as np
 
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+from nervure.front.argument_parsing import truth
 from nervure.front.nodes import Node
 from nervure.front.tensor import Tensor
 from nervure.ir.device import (
@@ -120,7 +121,7 @@ def devices(*priorities: type[Device], strict: bool = False) -> AbstractContextM
                               expected=_usable(), help="with nv.devices(nv.CPUTensor): ...")
     for position, device in enumerate(priorities):
         usable_device(device, "devices", position + 1)
-    return listed(DeviceList(tuple(priorities), bool(strict)))
+    return listed(DeviceList(tuple(priorities), truth(strict, "devices", "strict")))
 
 
 def device_in_force() -> type[Device]:
@@ -131,6 +132,13 @@ def device_in_force() -> type[Device]:
     """
     found = devices_in_force()
     return CPUTensor if found is None else found.devices[0]
+
+
+def device_of_numbers() -> type[Device]:
+    """The device of a number that is made now: the first ``nv.ScalarTensor`` of the list in force, else its first."""
+    found = devices_in_force()
+    of_numbers = [] if found is None else [device for device in found.devices if issubclass(device, ScalarTensor)]
+    return of_numbers[0] if of_numbers else device_in_force()
 
 
 def _usable() -> str:

@@ -27,10 +27,10 @@ import numpy as np
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind
-from nervure.front.accessors import memory_of, node
-from nervure.front.argument_parsing import shown
+from nervure.front.accessors import memory_of, node, place_below
+from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import AssignableTensorOp, make_place, read_axes, role_for
-from nervure.front.devices import CPUTensor, device_in_force, usable_device
+from nervure.front.devices import CPUTensor, device_in_force, device_of_numbers, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
 from nervure.front.record import held_value
 from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, upward
@@ -82,17 +82,27 @@ def place_class(device: type[Device]) -> type[StoredTensor]:
 
 
 def facet(x: Tensor) -> Facet:
-    """EXIST for a place that keeps its value, and for a constant; INPUT for what is given or computed later."""
-    if not isinstance(x, AssignableTensorOp):
+    """EXIST for a place that keeps its value, its views, and a constant; INPUT for what is given or computed later."""
+    place = _place_of(x)
+    if place is None:
         return Facet.INPUT
-    return Facet.EXIST if x.variable is None or x.variable.persistent else Facet.INPUT
+    return Facet.EXIST if place.variable is None or place.variable.persistent else Facet.INPUT
 
 
 def state(x: Tensor) -> str:
     """"stored" where there are numbers, "unallocated" for an input without, "lazy" for what is computed."""
-    if not isinstance(x, AssignableTensorOp):
+    place = _place_of(x)
+    if place is None:
         return "lazy"
-    return "stored" if facet(x) is Facet.EXIST or held_value(x) is not None else "unallocated"
+    return "stored" if facet(place) is Facet.EXIST or held_value(place) is not None else "unallocated"
+
+
+def _place_of(x: Tensor) -> AssignableTensorOp | None:
+    """The tensor itself or the place that it is a view of; None for what is computed, numbers among it."""
+    if isinstance(x, AssignableTensorOp):
+        return x
+    place = place_below(x)
+    return None if place is None or place.is_constant else place
 
 
 def device(x: Tensor) -> type[Device]:
@@ -119,10 +129,10 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
     ([7.0], 2.5)
     """
     _check_order(order, "make_tensor")
-    kind = place_class(device_in_force() if device is None else usable_device(device, "make_tensor"))
     axes, first = _shape_of(shape_or_scalar, initial_element)
     element = float32 if dtype is None else as_dtype(dtype)
-    made = make_place(role_for(requires_grad, element, "make_tensor"), axes, element, first, kind, order)
+    role = role_for(requires_grad, element, "make_tensor")
+    made = make_place(role, axes, element, first, place_class(_device_for(device, shape_or_scalar)), order)
     return made if view is None else made[view]
 
 
@@ -146,13 +156,21 @@ def make_input(shape: AxesLike, name: str | None, dtype: DTypeLike | None = None
         dtype = like.dtype
     role = "temporary" if name is None else "placeholder"
     axes = read_axes(_lengths(shape, scalar))
-    made = make_place(role, axes, dtype, None, place_class(device_in_force()), _layout(order, like, axes.lengths))
+    device = device_of_numbers() if scalar else device_in_force()
+    made = make_place(role, axes, dtype, None, place_class(device), _layout(order, like, axes.lengths))
     return made.named(f"input_{next(_unnamed)}" if name is None else checked_name(name))
+
+
+def _device_for(asked: type[Device] | None, shape_or_scalar: object) -> type[Device]:
+    """The device that was asked for, else that in force."""
+    if asked is not None:
+        return usable_device(asked, "make_tensor")
+    return device_of_numbers() if is_scalar(shape_or_scalar) else device_in_force()
 
 
 def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLike, Number | None]:
     """The axes and the first element that ``make_tensor`` was asked for."""
-    if isinstance(given, (int, float, complex, np.generic)):
+    if is_scalar(given):
         if initial is not None:
             raise InvalidArgument("a scalar is its own initial element", op="make_tensor", operand="initial_element",
                                   got=repr(initial), expected="nothing beside the number",
@@ -166,20 +184,32 @@ def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLik
         raise WrongKind("the initial element is a number", op="make_tensor", operand="initial_element",
                         got=shown(initial), expected="a number",
                         help="nv.tensor(data) and nv.variable(axes, initial_value) take arrays")
-    return given, initial
+    axes = read_axes(_with_symbols(given))
+    if all([axis.has_length for axis in axes]) and any([isinstance(length, Dim) for length in axes.lengths]):
+        raise InvalidArgument("a tensor that exists has lengths that are numbers", op="make_tensor",
+                              operand="shape_or_scalar", got=str(axes), expected="integers",
+                              help='nv.make_input(shape, "x") makes a tensor with symbolic lengths')
+    return axes, initial
 
 
 def _lengths(shape: AxesLike, scalar: bool) -> AxesLike:
-    """The axes of an input: a string among the lengths is a symbol."""
-    listed = [shape] if isinstance(shape, (int, Dim)) else shape
-    if isinstance(listed, (tuple, list)):
-        listed = [dim(entry) if isinstance(entry, str) else entry for entry in listed]
-        if scalar and all([entry == 1 for entry in listed]):
-            return ()
-    if not scalar:
+    """The axes of an input, of none where it shall be a scalar."""
+    listed = _with_symbols([shape] if isinstance(shape, (int, Dim)) else shape)
+    if not truth(scalar, "make_input", "scalar"):
         return listed
+    if isinstance(listed, list) and all([entry == 1 for entry in listed]):
+        return ()
     raise InvalidArgument("a scalar has no axes", op="make_input", operand="scalar", got=f"shape={shape!r:.60}",
                           expected="the shape ()", help="leave out scalar=True, or give ()")
+
+
+def _with_symbols(shape: AxesLike) -> AxesLike:
+    """A shape as it is, but that a string among the lengths is the symbol of that name."""
+    if isinstance(shape, dict):
+        return {name: dim(entry) if isinstance(entry, str) else entry for name, entry in shape.items()}
+    if isinstance(shape, (tuple, list)):
+        return [dim(entry) if isinstance(entry, str) else entry for entry in shape]
+    return shape
 
 
 def _layout(order: str, like: Tensor | None, shape: Shape) -> Layout | str:

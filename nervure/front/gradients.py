@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind, warn_user
-from nervure.front.creation import AssignableTensorOp, persistent_tensor, variables_below
+from nervure.front.creation import AssignableTensorOp, make_place, variables_below
 from nervure.front.effects import Effect
 from nervure.front.elementwise import stop_gradient
 from nervure.front.record import record_of
@@ -36,7 +36,7 @@ def requires_grad(x: Tensor) -> bool:
 
 
 def grad(x: Tensor) -> AssignableTensorOp | None:
-    """The gradient of a parameter, a persistent tensor of its type and axes, at first zeros; None for others.
+    """The gradient of a parameter, a persistent tensor of its type, axes and device, at first zeros; None for others.
 
     ``backward`` writes it.
     """
@@ -53,7 +53,7 @@ def gradient_of(parameter: AssignableTensorOp) -> AssignableTensorOp:
     record = record_of(parameter)
     if record.gradient is None:
         name = f"{parameter.name or 'variable'}_gradient"
-        record.gradient = persistent_tensor(parameter.axes, dtype=parameter.dtype).named(name)
+        record.gradient = make_place("persistent", parameter.axes, parameter.dtype, None, type(parameter)).named(name)
     return record.gradient
 
 

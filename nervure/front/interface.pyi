@@ -281,6 +281,9 @@ class Interface:
     def detach(self) -> Tensor:
         """The same elements, which no derivative goes past: what is below is neither differentiated nor compiled for it."""
 
+    def mref(self, *index: int) -> complex:
+        """``nv.mref(x, i, j)``: one element of a tensor."""
+
     def numel(self) -> int:
         """The number of elements. InvalidArgument while a length is a symbol without a value.
 
@@ -320,7 +323,7 @@ class Interface:
 
     @property
     def facet(self) -> Facet:
-        """EXIST for a place that keeps its value, and for a constant; INPUT for what is given or computed later."""
+        """EXIST for a place that keeps its value, its views, and a constant; INPUT for what is given or computed later."""
 
     @property
     def flexible_at(self) -> int | None:
@@ -328,7 +331,7 @@ class Interface:
 
     @property
     def grad(self) -> AssignableTensorOp | None:
-        """The gradient of a parameter, a persistent tensor of its type and axes, at first zeros; None for others.
+        """The gradient of a parameter, a persistent tensor of its type, axes and device, at first zeros; None for others.
 
         ``backward`` writes it.
         """

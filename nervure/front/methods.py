@@ -135,6 +135,12 @@ def set_storage(x: Tensor, array: ndarray) -> None:
     upward().set_storage(x, array)
 
 
+def mref(x: Tensor, *index: int) -> complex:
+    """``nv.mref(x, i, j)``: one element of a tensor."""
+    found: complex = upward().mref(x, *index)
+    return found
+
+
 def set_mref(x: Tensor, *index_and_value: complex) -> None:
     """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
     upward().set_mref(x, *index_and_value)
@@ -183,6 +189,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "at": property(indexing.At),
     "backward": backward,
     "detach": gradients.detach,
+    "mref": mref,
     "numel": accessors.numel,
     "set_mref": set_mref,
     "storage": property(storage, set_storage),

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 import numpy as np
 
 from nervure.elsewhere import unknown_attribute
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import Immutable, InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.device import Device
 from nervure.ir.identity import Identity
@@ -37,6 +37,12 @@ from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
 from nervure.types.frozen import Frozen, put
+
+
+_SETTING = {
+    "grad": "nv.reset_grad(x) makes it zeros; x.grad.storage holds its elements, and nv.assign(x.grad, y) sets them",
+    "requires_grad": "nv.parameter(x) makes a tensor that has a gradient, and x.detach() ends derivatives"}
+"""What does what setting an attribute does elsewhere."""
 
 
 class _State(threading.local):
@@ -265,6 +271,9 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         def __setattr__(self, name: str, value: object) -> None:
             if name == "storage":
                 put(self, name, value)
+            elif name in _SETTING:
+                raise Immutable(f"{name} cannot be set", op=type(self).__name__, operand=name, got=f"{value!r:.60}",
+                                help=_SETTING[name])
             else:
                 super().__setattr__(name, value)
 

@@ -111,7 +111,7 @@ def check_index(index: Sequence[int], shape: Sequence[DimLike]) -> Shape:
                               help="an index has an entry for each dimension")
     checked = []
     for position, (entry, length) in enumerate(zip(entries, shape, strict=True)):
-        number = _checked_integer(entry, "an index is an integer", None)
+        number = _checked_integer(entry, "an index is an integer", "index")
         is_inside = less_equal(-length, number) is not False and less_equal(number + 1, length) is not False
         if not is_inside:
             expected = "nothing, as the length is 0" if length == 0 else (

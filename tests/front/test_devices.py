@@ -125,6 +125,31 @@ def test_places_of_a_device_are_its_instances():
         nv.make_tensor((2,), device=nv.XLATensor)
 
 
+def test_what_keeps_a_value_is_on_the_device_in_force():
+    """T91, T41: whatever makes it, and its gradient; without a list all is as it was."""
+    with nv.devices(Arrays, nv.CPUTensor):
+        kept = [nv.tensor([1.0, 2.0]), nv.variable((2,), 1.0), nv.persistent_tensor((2,)), nv.nn.LinearLayer(2, 3).bias]
+        assert all(isinstance(x, Arrays) and x.device is Arrays for x in kept)
+        assert not any(isinstance(x, Arrays) for x in (nv.constant([1.0]), nv.placeholder((2,)), nv.temporary((2,))))
+    w = kept[1]
+    nv.sum(w * w).backward()
+    assert w.grad.device is Arrays and w.grad.storage.tolist() == [2.0, 2.0] and w.storage.tolist() == [1.0, 1.0]
+    assert type(nv.tensor([1.0])) is nv.AssignableTensorOp
+
+
+def test_numbers_are_on_the_device_for_numbers():
+    """T2: the first ScalarTensor of the list; without one the first of all."""
+    class Digits(nv.ScalarTensor):
+        pass
+
+    for listed, expected in (((Arrays, Digits, nv.ScalarTensor), Digits), ((Arrays, nv.CPUTensor), Arrays)):
+        with nv.devices(*listed):
+            numbers = [nv.make_tensor(2.5), nv.make_input((), "s", scalar=True)]
+            others = [nv.make_tensor(()), nv.make_tensor((2,)), nv.make_tensor(1.0, device=Arrays)]
+        assert {x.device for x in numbers} == {expected} and {x.device for x in others} == {Arrays}
+        assert numbers[0].item() == 2.5
+
+
 def test_storage_is_what_the_device_allocates():
     """T92, T71: live in both directions, also element by element through the hooks."""
     x = nv.make_tensor((2, 2), initial_element=3.0, device=Arrays)

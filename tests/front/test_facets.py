@@ -46,12 +46,18 @@ def test_make_tensor_keeps_axes_and_its_value():
     (lambda: nv.make_tensor((3,), initial_element=np.ones(3)), WrongKind, "nv.tensor(data)"),
     (lambda: nv.make_tensor((3,), order="K"), InvalidArgument, "'F' the first"),
     (lambda: nv.make_input((3,), "x", order=1), InvalidArgument, "'F' the first"),
-    (lambda: nv.make_tensor((nv.dim("n"),)), InvalidArgument, "inputs and temporaries have symbolic lengths"),
+    (lambda: nv.make_tensor((nv.dim("n"),)), InvalidArgument, "nv.make_input(shape"),
+    (lambda: nv.make_tensor(("n", 3)), InvalidArgument, "nv.make_input(shape"),
+    (lambda: nv.make_tensor({"N": "n"}), InvalidArgument, "nv.make_input(shape"),
+    (lambda: nv.make_tensor(1j), WrongKind, "dtype=nv.complex64"),
+    (lambda: nv.make_tensor((3,), initial_element=1j), WrongKind, "dtype=nv.complex64"),
+    (lambda: nv.make_tensor((3,), requires_grad="yes"), WrongKind, "requires_grad=True"),
+    (lambda: nv.make_input((), "x", scalar="yes"), WrongKind, "scalar=True"),
     (lambda: nv.make_input((3,), "x", scalar=True), InvalidArgument, "leave out scalar=True"),
     (lambda: nv.make_input((3,), ""), WrongKind, "named"), (lambda: nv.make_input((3,), 3), WrongKind, "named"),
     (lambda: nv.make_input((3,), "x", like=3), WrongKind, "dtype="),
     (lambda: nv.make_tensor((3,), requires_grad=True, dtype=nv.int32), WrongKind, "dtype=nv.float32"),
-    (lambda: nv.make_tensor((3,), shape=3), WrongKind, "leave it out")], ids=range(15))
+    (lambda: nv.make_tensor((3,), shape=3), WrongKind, "leave it out")], ids=range(21))
 def test_what_cannot_be_made(call, kind, told):
     """T3, T5: an error says what would do."""
     with pytest.raises(kind) as caught:
@@ -64,6 +70,7 @@ def test_a_tensor_seen_through_a_view():
     """T4: the tensor below is whole."""
     made = nv.make_tensor((3, 4), initial_element=2.0, view=(slice(None, None, 2), 1))
     assert made.shape == (2,) and made.orig_shape == (3, 4) and made.is_view and made.tolist() == [2.0, 2.0]
+    assert made.facet is nv.Facet.EXIST and made.state == "stored"
 
 
 def test_inputs():
@@ -80,16 +87,18 @@ def test_inputs():
     assert nv.evaluate(nv.sequential([nv.assign(first, 2.0), first + 1])).tolist() == [3.0] * 3
     assert nv.make_input((1,), "s", scalar=True).shape == nv.make_input((), "s", scalar=True).shape == ()
     assert nv.make_input((3,), "y", like=x).dtype is nv.float64
-    assert nv.make_input("N=n, C=3", "z").axes.names == ("N", "C")
+    for axes in ("N=n, C=3", {"N": "n", "C": 3}, {"N": nv.dim("n"), "C": 3}):
+        z = nv.make_input(axes, "z")
+        assert z.axes.names == ("N", "C") and z.shape == (nv.dim("n"), 3)
 
 
 def test_facets():
     """T7: what exists keeps its value."""
     x, w = nv.make_input((2,), "x"), nv.variable((2,))
-    for exists in (w, nv.make_tensor((2,)), nv.tensor([1.0]), nv.constant([1.0]), nv.proceed(w + 1)):
-        assert exists.facet is nv.Facet.EXIST
-    for comes in (x, nv.placeholder((2,)), nv.temporary((2,)), w + 1, w[0], nv.zeros((2,))):
-        assert comes.facet is nv.Facet.INPUT
+    for exists in (w, nv.make_tensor((2,)), nv.tensor([1.0]), nv.constant([1.0]), nv.proceed(w + 1), w[0], w[::-1]):
+        assert exists.facet is nv.Facet.EXIST and exists.state == "stored" and nv.proceed(exists) is exists
+    for comes in (x, nv.placeholder((2,)), nv.temporary((2,)), w + 1, w[0] + 1, x[0], nv.zeros((2,)), nv.zeros((2,))[0]):
+        assert comes.facet is nv.Facet.INPUT and comes.state != "stored"
 
 
 def test_how_tensors_show_themselves():

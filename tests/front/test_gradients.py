@@ -78,6 +78,8 @@ def test_backward_needs_a_scalar():
     assert nv.sum(nv.ones((2,))).backward() is None
     with nv.no_grad(), pytest.raises(InvalidArgument, match="inside of nv.no_grad"):
         nv.sum(w).backward()
+    with pytest.raises(WrongKind, match="accumulate is a switch"):
+        nv.sum(w).backward(accumulate="no")
 
 
 def test_reset_keeps_the_object():
@@ -91,6 +93,14 @@ def test_reset_keeps_the_object():
         nv.reset_grad(nv.tensor([1.0]))
 
 
+@pytest.mark.parametrize(("name", "told"), [("grad", "nv.reset_grad(x)"), ("requires_grad", "nv.parameter(x)")])
+def test_what_other_libraries_set_says_what_there_is(name, told):
+    """T41: gradients are tensors of their own."""
+    with pytest.raises(nv.Immutable, match=f"{name} cannot be set") as caught:
+        setattr(make([1.0]), name, None)
+    assert told in caught.value.help
+
+
 def test_nothing_is_differentiated_inside_of_no_grad():
     """T45: what is built there counts as given; it nests and ends with an exception."""
     w = make([1.0, 2.0])
@@ -98,7 +108,7 @@ def test_nothing_is_differentiated_inside_of_no_grad():
         square = w * w
         with nv.no_grad():
             assert not make([1.0]).requires_grad and not nv.parameter(w).requires_grad
-            assert not nv.make_tensor((2,), requires_grad=True).requires_grad
+            assert not nv.make_tensor((2,), requires_grad=True).requires_grad and nv.variable((2,)).requires_grad
         assert is_no_grad()
     assert not is_no_grad() and square.numpy().tolist() == [1.0, 4.0]
     nv.sum(square * w).backward()

@@ -101,7 +101,7 @@ def test_a_name_that_modules_lack_is_explained():
     """T209: an AttributeError, with what does the same here."""
     with pytest.raises(UnknownName, match="has no state_dict") as caught:
         perceptron().state_dict()
-    assert "state_names" in caught.value.help and not hasattr(perceptron(), "_repr_png_")
+    assert "nv.make_state_dict(model)" in caught.value.help and not hasattr(perceptron(), "_repr_png_")
 
 
 # -- what is inside --------------------------------------------------------------------------------------
