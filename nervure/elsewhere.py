@@ -169,8 +169,8 @@ LAYERS = {
 
 MEMBERS = {
     "nv.make_state_dict(model), or a file: nv.save_weights(model, path)": "state_dict get_weights save save_weights",
-    "nv.load_from_state_dict(model, state), or a file: nv.load_weights(model, path)": "load_state_dict set_weights load "
-    "load_weights",
+    "nv.load_from_state_dict(model, state), or a file: nv.load_weights(model, path)":
+    "load_state_dict set_weights load load_weights",
     "a call builds the graph, nv.computation([loss, nv.optim.Adam(rate)(loss)], ...) compiles a step of training":
     "compile fit build evaluate predict train_step",
     _RESET: "zero_grad", _NO_GRADIENT: "requires_grad_",
@@ -199,7 +199,8 @@ TENSORS = {
     "x.numpy()": "eval run tobytes values array get compute", "nv.print_op(x)": "print",
     _NO_GRADIENT: "requires_grad_ no_grad retain_grad is_leaf",
     "nv.deriv(f, x)": "gradient", "nv.reset_grad(x)": "zero_grad reset_grad", "nv.proceed(x)": "proceed",
-    "nv.hook_optimizer(x, optimizer)": "hook_optimizer", "nv.call_optimizer(x)": "call_optimizer", "x itself: a tensor never changes; x.numpy() copies its elements":
+    "nv.hook_optimizer(x, optimizer)": "hook_optimizer", "nv.call_optimizer(x)": "call_optimizer",
+    "x itself: a tensor never changes; x.numpy() copies its elements":
     "clone copy deepcopy", _IN_PLACE: "add_ sub_ mul_ div_ copy_ zero_ fill_ fill clamp_ relu_ normal_ uniform_ "
                                       "set_data set_value set assign put put_ itemset sort_ scatter_ index_fill_",
     "nv.absolute(x), or abs(x)": "abs", "nv.clip(x, low, high)": "clamp", "nv.equal(x, y)": "eq", "nv.less(x, y)": "lt",

@@ -24,7 +24,15 @@ from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKi
 from nervure.front.alignment import arranged, fitted
 from nervure.front.argument_parsing import truth
 from nervure.front.promotion import promote, type_alone, weak_type
-from nervure.front.tensor import Tensor, checked_name, is_operand, is_scalar, known_elements, upward, value_only
+from nervure.front.tensor import (
+    Tensor,
+    checked_name,
+    is_operand,
+    is_scalar,
+    known_elements,
+    upward,
+    value_only,
+)
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.device import devices_in_force
 from nervure.ir.leaves import Constant, Full, ReadVariable
@@ -438,7 +446,8 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
         element = _default_type(value, own)
     if own.is_complex and not element.is_complex:
         raise WrongKind(f"complex elements are not converted to {element.name}", op=op, got=own.name,
-                        expected="real numbers, or a complex type", help="give dtype=nv.complex64, or take the real parts")
+                        expected="real numbers, or a complex type",
+                        help="give dtype=nv.complex64, or take the real parts")
     if own.is_integer and element.is_integer and array.size:
         (low, high), (smallest, largest) = (int(array.min()), int(array.max())), element.limits
         if low < smallest or high > largest:

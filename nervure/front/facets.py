@@ -170,7 +170,7 @@ def _device_for(asked: type[Device] | None, shape_or_scalar: object) -> type[Dev
 
 def _shape_of(given: AxesLike | Number, initial: Number | None) -> tuple[AxesLike, Number | None]:
     """The axes and the first element that ``make_tensor`` was asked for."""
-    if is_scalar(given):
+    if isinstance(given, (int, float, complex, np.generic)):
         if initial is not None:
             raise InvalidArgument("a scalar is its own initial element", op="make_tensor", operand="initial_element",
                                   got=repr(initial), expected="nothing beside the number",

@@ -94,12 +94,14 @@ def call_with_view(function: Block, tensors: Sequence[Tensor], at_least_dim: int
     for i < 100:
       block(100 by 100 x 100 by 1 from 10000*i)
     """
-    nest = _planned(tensors, at_least_dim, force_order, "call_with_view", "at_least_dim")
+    is_kept = argument_parsing.truth(force_order, "call_with_view", "force_order")
+    nest, _ = _planned(tensors, at_least_dim, is_kept, "call_with_view", "at_least_dim")
     if nest.is_symbolic:
         raise InvalidArgument("the loops have lengths that are not known yet", op="call_with_view", operand="tensors",
                               got=", ".join(map(str, nest.lengths)), expected="numbers",
                               help="give the inputs values, or let the block take these dimensions: at_least_dim=")
-    _run(function, nest, parallel)
+    is_shared = argument_parsing.truth(parallel, "call_with_view", "parallel")
+    _run(_checked_block(function, "call_with_view"), nest, is_shared)
     return nest
 
 
@@ -120,9 +122,11 @@ class compiled_loop:  # a decorator, and something to iterate
         if mode not in ("runtime", "generate"):
             raise InvalidArgument("there is no such mode", op="compiled_loop", operand="mode", got=repr(mode),
                                   expected="'runtime' or 'generate'",
-                                  help=did_you_mean(str(mode), ["runtime", "generate"]))
-        self._tensors, self._mode, self._parallel = list(tensors), mode, parallel
-        self._nest = _planned(tensors, kernel_size, not collapse, "compiled_loop", "kernel_size")
+                                  help=did_you_mean(str(mode), ["runtime", "generate"],
+                                                    "'generate' compiles a scalar expression, 'runtime' calls a block"))
+        is_kept = not argument_parsing.truth(collapse, "compiled_loop", "collapse")
+        self._nest, self._tensors = _planned(tensors, kernel_size, is_kept, "compiled_loop", "kernel_size")
+        self._mode, self._parallel = mode, argument_parsing.truth(parallel, "compiled_loop", "parallel")
         if any([isinstance(length, Dim) for length in (*self._nest.lengths, *self._nest.sizes)]):
             raise InvalidArgument("a length is not known yet", op="compiled_loop", operand="tensors",
                                   got=str(self._nest), expected="tensors whose lengths are numbers",
@@ -133,6 +137,7 @@ class compiled_loop:  # a decorator, and something to iterate
 
     def __call__(self, function: Block) -> Any:
         """Runs the block; gives the block back, or with ``mode="generate"`` the computation, to run again."""
+        _checked_block(function, "compiled_loop")
         if self._mode == "runtime":
             _run(function, self._nest, self._parallel)
             return function
@@ -151,8 +156,9 @@ class compiled_loop:  # a decorator, and something to iterate
         return str(self._nest)
 
 
-def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op: str, operand: str) -> LoopNest:
-    """The nest for tensors of one shape."""
+def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op: str,
+             operand: str) -> tuple[LoopNest, list[Tensor]]:
+    """The nest for tensors of one shape, and these."""
     if isinstance(block_rank, bool) or not isinstance(block_rank, int) or block_rank < 1:
         raise InvalidArgument("a block has one dimension or more", op=op, operand=operand, got=repr(block_rank),
                               expected="1, 2, ...", help="1 is for work on single elements, 2 for matrices")
@@ -171,9 +177,17 @@ def _planned(tensors: Sequence[Tensor], block_rank: object, keep_order: bool, op
                                 got=entry.shape, expected=shape,
                                 help="nv.broadcast spreads one of them over the shape of the others")
     try:
-        return loop_nest(shape, [Layout(entry.strides, entry.offset) for entry in visited], block_rank, keep_order)
+        layouts = [Layout(entry.strides, entry.offset) for entry in visited]
+        return loop_nest(shape, layouts, block_rank, keep_order), visited
     except InvalidArgument as error:
         raise error.within(op, operand=operand) from None
+
+
+def _checked_block(function: object, op: str) -> Block:
+    if not callable(function):
+        raise WrongKind("a block is a function", op=op, got=argument_parsing.shown(function),
+                        expected="a function of a view of each tensor", help=f"nv.{op} calls it as block(x, y, ...)")
+    return function
 
 
 def _checked(x: object, op: str, position: int) -> Tensor:

@@ -38,7 +38,6 @@ from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
 from nervure.types.frozen import Frozen, put
 
-
 _SETTING = {
     "grad": "nv.reset_grad(x) makes it zeros; x.grad.storage holds its elements, and nv.assign(x.grad, y) sets them",
     "requires_grad": "nv.parameter(x) makes a tensor that has a gradient, and x.detach() ends derivatives"}

@@ -117,7 +117,7 @@ def loop_nest(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: i
     if block_rank == 1 and not shape:
         shape, layouts = (1,), [Layout((1,), layout.offset) for layout in layouts]
     if block_rank > len(shape):
-        raise InvalidArgument("the tensors have fewer dimensions than a block", op="loops", operand="at_least_dim",
+        raise InvalidArgument("the tensors have fewer dimensions than a block",
                               got=f"{block_rank} for the shape {tuple(shape)}", expected=f"1 to {len(shape)}",
                               help="a block of rank 1 visits single elements, of any tensors")
     split = len(shape) - block_rank

@@ -97,7 +97,8 @@ def test_facets():
     x, w = nv.make_input((2,), "x"), nv.variable((2,))
     for exists in (w, nv.make_tensor((2,)), nv.tensor([1.0]), nv.constant([1.0]), nv.proceed(w + 1), w[0], w[::-1]):
         assert exists.facet is nv.Facet.EXIST and exists.state == "stored" and nv.proceed(exists) is exists
-    for comes in (x, nv.placeholder((2,)), nv.temporary((2,)), w + 1, w[0] + 1, x[0], nv.zeros((2,)), nv.zeros((2,))[0]):
+    zeros = nv.zeros((2,))
+    for comes in (x, nv.placeholder((2,)), nv.temporary((2,)), w + 1, w[0] + 1, x[0], zeros, zeros[0]):
         assert comes.facet is nv.Facet.INPUT and comes.state != "stored"
 
 

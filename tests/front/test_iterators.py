@@ -116,13 +116,20 @@ def test_a_loop_is_a_decorator_and_an_iterable():
     (lambda x: nv.call_with_view(print, x), WrongKind, "tensors are given as a list"),
     (lambda x: nv.call_with_view(print, [np.zeros(3)]), WrongKind, "only tensors are visited"),
     (lambda x: nv.compiled_loop([x], mode="compiled"), InvalidArgument, "there is no such mode"),
+    (lambda x: nv.compiled_loop([x], kernel_size=3), InvalidArgument, "fewer dimensions than a block"),
+    (lambda x: nv.compiled_loop([x])(3), WrongKind, "a block is a function"),
+    (lambda x: nv.compiled_loop(3), WrongKind, "tensors is a list"),
+    (lambda x: nv.compiled_loop([x], collapse="no"), WrongKind, "collapse is a switch"),
+    (lambda x: nv.call_with_view(3, [x]), WrongKind, "a block is a function"),
+    (lambda x: nv.call_with_view(print, [x], parallel="yes"), WrongKind, "parallel is a switch"),
     (lambda x: nv.size_of(x), WrongKind, "this is no view of a block"),
     (lambda x: nv.stride_of(next(iter(nv.compiled_loop([x])))[0], 1), InvalidArgument, "no such dimension"),
 ])
 def test_what_cannot_be_visited_says_why(call, kind, message):
     """T178"""
-    with pytest.raises(kind, match=message):
+    with pytest.raises(kind, match=message) as caught:
         call(nv.make_tensor((2, 3)))
+    assert caught.value.help and caught.value.op in ("call_with_view", "compiled_loop", "size_of", "stride_of")
 
 
 # -- compiled blocks --------------------------------------------------------------------------------------------------

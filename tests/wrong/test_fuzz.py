@@ -29,7 +29,7 @@ SECONDS = 60
 
 ABSTRACT = {"Optimizer", "Rule"}
 
-MADE_BY_US = {"Computation", "AssignableTensorOp", "DType"}
+MADE_BY_US = {"Computation", "CompiledComposite", "AssignableTensorOp", "DType", "Facet"}
 """Classes whose instances users are given, but do not make."""
 
 
@@ -107,7 +107,8 @@ def calls(draw: Any, function: Callable[..., Any]) -> tuple[list[Any], dict[str,
     arguments = [draw(ANYTHING) for _ in range(count)]
     named = [entry.name for entry in parameters if entry.kind not in (entry.VAR_POSITIONAL, entry.VAR_KEYWORD)
              and entry not in positional[:count]]
-    chosen = draw(st.lists(st.sampled_from(named), unique=True, max_size=2)) if named else []
+    demanded = [entry.name for entry in parameters if entry.kind is entry.KEYWORD_ONLY and entry.default is entry.empty]
+    chosen = demanded + (draw(st.lists(st.sampled_from(named), unique=True, max_size=2)) if named else [])
     return arguments, {name: draw(ANYTHING) for name in chosen}
 
 
