@@ -16,6 +16,7 @@ call does everything it should or changes nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,12 +39,10 @@ from nervure.transformers.devices.python_program import Program
 
 if TYPE_CHECKING:
     from nervure.transformers.devices.transformer import DeviceTransformer
-    from nervure.transformers.report import CompilationReport
+    from nervure.transformers.report import CompilationReport, Step, Times
 
 Stored = np.ndarray | Elements
 """A value while a call runs: an array where a transformer made it, else a tensor of a device."""
-
-Run = Callable[[list[Stored], Bindings, Lease], Sequence[Stored]]
 
 
 class Reader(NamedTuple):
@@ -55,12 +54,41 @@ class Reader(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """A part, ready to run, with the readers of its inputs, and the values that nobody reads after it."""
+    """A part, what runs it, with the readers of its inputs, and the values that nobody reads after it."""
 
     part: Part
-    run: Run
+    work: Executable | Program
     readers: tuple[Reader, ...]
     dropped: tuple[Value, ...]
+
+    def run(self, given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
+        """What the part computes from its inputs, which are where it reads them."""
+        if isinstance(self.work, Executable):
+            return self.work(self._arguments(given, bindings))
+        return self.work.run(_elements(given), bindings, made)
+
+    def steps(self, bindings: Bindings | None) -> Sequence[Step]:
+        """What explanations show of it: what a transformer made, else its ops."""
+        from nervure.transformers.report import ops_as_steps
+        if not isinstance(self.work, Executable):
+            return ops_as_steps(self.part.function, bindings)
+        return self.work.make_report(bindings if self.work.function.symbols else {}).steps
+
+    def times(self, given: list[Stored], bindings: Bindings, repeat: int) -> Sequence[float]:
+        """The seconds of its steps, medians."""
+        if isinstance(self.work, Executable):
+            return self.work.measure(self._arguments(given, bindings), repeat).steps
+        rows: list[list[int]] = []
+        for _ in range(repeat):
+            rows.append([time.perf_counter_ns()])
+            with lease() as made:
+                self.work.run(_elements(given), bindings, made, rows[-1])
+        seconds: list[float] = (np.median(np.diff(np.array(rows, np.int64), axis=1), axis=0) * 1e-9).tolist()
+        return seconds
+
+    def _arguments(self, given: list[Stored], bindings: Bindings) -> list[np.ndarray]:
+        sizes = [np.empty((0, bindings[str(symbol)]), np.bool_) for symbol in self.part.sizes]
+        return [*map(_array, given), *sizes]
 
 
 class DeviceExecutable(Executable):
@@ -74,7 +102,7 @@ class DeviceExecutable(Executable):
         last = {value: number for number, part in enumerate(parts) for value in (*part.outputs, *part.inputs)}
         kept = set(placed.function.roots)
         self._stages = [
-            Stage(part, self._runner(part), self._readers(part),
+            Stage(part, self._work(part), self._readers(part),
                   tuple([value for value, at in last.items() if at == number and value not in kept]))
             for number, part in enumerate(parts)]
 
@@ -83,11 +111,11 @@ class DeviceExecutable(Executable):
         """The parts in the order in which they run."""
         return tuple([stage.part for stage in self._stages])
 
-    def _runner(self, part: Part) -> Run:
+    def _work(self, part: Part) -> Executable | Program:
         if isinstance(part.device, str):
-            return _native(self.transformer.native(part.device).build(part.function), part)
+            return self.transformer.native(part.device).build(part.function)
         assert isinstance(part.device, type)
-        return _in_python(Program(part.function, part.device))
+        return Program(part.function, part.device)
 
     def _readers(self, part: Part) -> tuple[Reader, ...]:
         """Who reads each input; a view of an input that has no device is read for the part's first op."""
@@ -106,9 +134,9 @@ class DeviceExecutable(Executable):
         return bindings
 
     def make_report(self, bindings: Bindings | None) -> CompilationReport:
-        """The ops of each part as steps that name its device."""
-        from nervure.transformers.report import CompilationReport, ops_as_steps
-        listed = [(step, part.device) for part in self.parts for step in ops_as_steps(part.function, bindings)]
+        """The steps of each part, which name its device."""
+        from nervure.transformers.report import CompilationReport
+        listed = [(step, stage.part.device) for stage in self._stages for step in stage.steps(bindings)]
         steps = [replace(step, number=number, name=f"{step.name} on {_spelled(device)}")
                  for number, (step, device) in enumerate(listed)]
         return CompilationReport(self.function.name, self.transformer.name, tuple((bindings or {}).items()),
@@ -116,12 +144,32 @@ class DeviceExecutable(Executable):
 
     def run(self, specialised: Bindings, arguments: Sequence[np.ndarray],
             states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
+        return self._run(specialised, arguments, states)
+
+    def time_steps(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+                   repeat: int) -> Times:
+        """The times of steps, and of calls with what moves between devices."""
+        from nervure.transformers.report import Times
+        steps: list[float] = []
+        self._run(bindings, arguments, states, lambda stage, given: steps.extend(stage.times(given, bindings, repeat)))
+        together = []
+        for _ in range(repeat):
+            start = time.perf_counter_ns()
+            self._run(bindings, arguments, states)
+            together.append(time.perf_counter_ns() - start)
+        return Times(tuple(steps), float(np.median(together)) * 1e-9)
+
+    def _run(self, bindings: Bindings, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray],
+             look: Callable[[Stage, list[Stored]], object] | None = None) -> Sequence[np.ndarray]:
+        """The values of results and updates; ``look`` is shown each stage with what it is given."""
         held: dict[Value, Stored] = _given_values(self.function, arguments, states)
         with lease() as made:
             for stage in self._stages:
                 given = [self._brought(value, held[value], reader, made)
                          for value, reader in zip(stage.part.inputs, stage.readers, strict=True)]
-                held.update(zip(stage.part.outputs, stage.run(given, specialised, made), strict=True))
+                if look is not None:
+                    look(stage, given)
+                held.update(zip(stage.part.outputs, stage.run(given, bindings, made), strict=True))
                 for value in stage.dropped:
                     del held[value]
             return [_outlasting(held[value]) for value in self.function.roots]
@@ -153,22 +201,9 @@ def _given_values(function: Function, arguments: Sequence[np.ndarray],
     return known
 
 
-def _native(executable: Executable, part: Part) -> Run:
-    """A part that a transformer runs."""
-    names = [str(symbol) for symbol in part.sizes]
-
-    def run(given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
-        sizes = [np.empty((0, bindings[name]), np.bool_) for name in names]
-        return executable([*map(_array, given), *sizes])
-    return run
-
-
-def _in_python(program: Program) -> Run:
-    """A part on a device that is written in Python."""
-    def run(given: list[Stored], bindings: Bindings, made: Lease) -> Sequence[Stored]:
-        tensors = [entry for entry in given if isinstance(entry, Elements)]
-        return program.run(tensors, bindings, made)
-    return run
+def _elements(given: list[Stored]) -> list[Elements]:
+    """What a part in Python is given."""
+    return [entry for entry in given if isinstance(entry, Elements)]
 
 
 def _array(stored: Stored) -> np.ndarray:

@@ -42,9 +42,12 @@ class Pool:
         return sum([dtype.itemsize * count * len(waiting) for (_, dtype, count), waiting in self._free.items()])
 
     def take(self, device: type[Device], dtype: DType, shape: Numbers) -> Elements | None:
-        """A tensor of anything over storage of that size; None where there is none."""
+        """A tensor of anything over storage of that size; None where there is none, and longer storage will take the
+        place of the longest that is shorter.
+        """
         waiting = self._free.get((device, dtype, math.prod(shape)))
         if not waiting:
+            self._let_go_for(device, dtype, math.prod(shape))
             return None
         tensor = waiting.pop()
         return over(device, tensor.storage, tensor.count, row_major_type(dtype, shape))
@@ -52,6 +55,12 @@ class Pool:
     def give(self, tensor: Elements) -> None:
         """Takes a tensor that nobody reads any more."""
         self._free.setdefault((device_of(tensor), tensor.type.dtype, tensor.count), []).append(tensor)
+
+    def _let_go_for(self, device: type[Device], dtype: DType, count: int) -> None:
+        shorter = [key[2] for key, waiting in self._free.items()
+                   if waiting and key[:2] == (device, dtype) and key[2] < count]
+        if shorter:
+            self._free[device, dtype, max(shorter)].pop().finalizer()
 
     def close(self) -> None:
         """Lets go of everything."""

@@ -21,6 +21,7 @@ Views move no element where strides can say them. Everything else is what ``nv.i
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,7 +30,7 @@ from nervure.errors import InternalError, NervureError
 from nervure.ir.device import Device, implementation_of
 from nervure.ir.function import Function
 from nervure.ir.kinds import View
-from nervure.ir.leaves import Constant, Full, Parameter
+from nervure.ir.leaves import Constant, Full, Leaf, Parameter
 from nervure.ir.op import Op, Value
 from nervure.ir.ordered_locks import Visit, visiting
 from nervure.transformers.binding import Bindings
@@ -50,8 +51,11 @@ class Program:
     def __init__(self, function: Function, device: type[Device]) -> None:
         self._function, self._device = function, device
 
-    def run(self, arguments: Sequence[Elements], bindings: Bindings, made: Lease) -> list[Elements]:
-        """The function's results; the storage that they lie in belongs to the lease, or to an argument."""
+    def run(self, arguments: Sequence[Elements], bindings: Bindings, made: Lease,
+            ticks: list[int] | None = None) -> list[Elements]:
+        """The function's results; the storage that they lie in belongs to the lease, or to an argument. ``ticks`` gets
+        the nanosecond at which each op but the leaves was done.
+        """
         function = self._function
         given = function.parameters[:len(arguments)]  # those after them only tell sizes
         known: dict[Value, Elements] = dict(zip([op.output for op in given], arguments, strict=True))
@@ -67,6 +71,8 @@ class Program:
                 error.add_note(f"while running {op!r} on {self._device.__name__}, built at {op.location}")
                 raise
             known.update(zip(op.outputs, results, strict=True))
+            if ticks is not None and not isinstance(op, Leaf):
+                ticks.append(time.perf_counter_ns())
         return [known[value] for value in function.results]
 
     def _results(self, op: Op, operands: Sequence[Elements], bindings: Bindings, made: Lease) -> Sequence[Elements]:

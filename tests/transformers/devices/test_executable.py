@@ -303,8 +303,29 @@ def test_explanations_name_the_device_of_each_step():
     with nv.devices(Arrays, nv.CPUTensor):
         y = nv.exp(x + x)
     report = nv.computation(y, x).executable.report()
-    assert [(step.number, step.name) for step in report.steps] == [(0, "Add on Arrays"), (1, "Exp on cpu")]
-    assert "Exp on cpu" in str(nv.explain(nv.computation(y, x)))
+    assert [(step.number, step.name) for step in report.steps] == [(0, "Add on Arrays"),
+                                                                      (1, "pointwise on cpu")]
+    assert "step 1: kernel pointwise on cpu" in str(nv.explain(nv.computation(y, x)))
+    assert "vector" in nv.explain(nv.computation(y, x)).kernels[0].text
+
+
+def test_the_steps_of_devices_are_timed():
+    """T77, T138: kernels, ops in Python, and calls with what moves between them; nothing is changed."""
+    x, w = nv.placeholder("N=n"), nv.variable((), 1.0)
+    with nv.devices(Arrays, nv.NumPyTensor):
+        y = nv.sin(nv.exp(x + x) * w)
+        step = nv.computation([y, nv.assign(w, w + 1)], x)
+    found = nv.explain(step, np.ones(3, np.float32), repeat=3)
+    assert [step.name.split(" on ")[1] for step in found.steps][0] == "Arrays" and len(found.steps) > 2
+    assert all(step.seconds > 0 for step in found.steps) and found.seconds > 0 and w.item() == 1.0
+
+
+def test_what_is_computed_on_devices_is_profiled(capsys):
+    """T138"""
+    with nv.devices(Arrays, nv.CPUTensor):
+        found = nv.proceed_time(nv.exp(nv.tensor([1.0, 2.0]) + 1))
+    assert "Add on Arrays" in capsys.readouterr().out and found.device is Arrays
+    np.testing.assert_allclose(found.numpy(), np.exp([2, 3]), rtol=1e-6)
 
 
 def test_an_allocator_that_gives_nothing_is_told():

@@ -65,7 +65,9 @@ def test_a_call_that_fails_lets_go_too():
 
 
 def test_a_pool_keeps_storage_until_it_ends():
-    """T84: the second call of a size makes nothing; another size does; at the end all goes, once."""
+    """T84: the second call of a size makes nothing; a longer one takes the place of the first; at the end all goes,
+    once.
+    """
     run = step()
     with nv.memory_pool() as pool:
         first = run(np.full(3, 2.0, np.float32))
@@ -73,7 +75,10 @@ def test_a_pool_keeps_storage_until_it_ends():
         second = run(np.full(3, 3.0, np.float32))
         assert len(of_calls(Freed.made)) == made and of_calls(Freed.freed) == [] and pool.bytes > made * 12
         run(np.ones(5, np.float32))
-        assert len(of_calls(Freed.made)) == 2 * made
+        assert len(of_calls(Freed.made)) == 2 * made and len(of_calls(Freed.freed)) == made
+        run(np.ones(3, np.float32))
+        run(np.ones(5, np.float32))
+        assert len(of_calls(Freed.made)) == 3 * made and len(of_calls(Freed.freed)) == made
     np.testing.assert_allclose(first, np.exp(4) * np.full(3, 2.0), rtol=1e-6)
     np.testing.assert_allclose(second, np.exp(6) * np.full(3, 3.0), rtol=1e-6)
     assert of_calls(Freed.freed) == of_calls(Freed.made) and pool.bytes == 0
