@@ -32,12 +32,14 @@ from nervure.errors import (
 from nervure.function_file import load_function, save_function
 from nervure.ir.function import Function
 from nervure.ir.parser import parse_function
+from nervure.ir.printer import print_function
 from nervure.ir.structural import equal
 from nervure.ir.variable import Variable
 from nervure.tensor_file import DIGEST, read_tensors, write_tensors
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import dim
 from nervure.types.dtype import all_dtypes, as_dtype, complex64, float32, int4
+from nervure.types.layout import dense
 from tests.ir.functions import EXAMPLES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -78,6 +80,19 @@ def saved(tmp_path) -> Path:
 
 
 # -- what comes back -----------------------------------------------------------------------------------------------
+
+
+def test_layouts_of_variables_come_back(tmp_path):
+    """T29: the text says them, the file has the elements in row-major order."""
+    layout, value = dense((2, 3, 4), (1, 2, 0)), bits(float32, (2, 3, 4))
+    w = Variable(BasicTensorDescription(float32, (2, 3, 4), layout=layout), value, name="w")
+    save_function(tmp_path / "f", Function([ops.ReadVariable(variable=w)], []))
+    function, state = load_function(tmp_path / "f")
+    (read, loaded), = state.items()
+    assert read.type == w.type and loaded.tobytes() == value.tobytes()
+    assert "variable $w: f32[2, 3, 4] order (1, 2, 0)\n" in print_function(function)
+    assert not equal(function, Function([ops.ReadVariable(variable=Variable(BasicTensorDescription(
+        float32, (2, 3, 4)), name="w"))], []))
 
 
 def test_a_function_and_its_state_come_back(saved):

@@ -58,7 +58,7 @@ from nervure.types.dtype import (
 )
 from nervure.types.foreign import as_numpy, is_array
 from nervure.types.frozen import put
-from nervure.types.layout import Layout, column_major, order_of
+from nervure.types.layout import Layout, column_major, dense, order_of
 from nervure.types.shape import Shape, check_room
 
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
@@ -377,11 +377,12 @@ def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
     if not isinstance(layout, Layout):
         raise WrongKind("this is no layout", operand="layout", got=f"{layout!r:.60}", expected="a Layout, 'C' or 'F'",
                         help="x.description.layout is that of another tensor")
-    if layout.rank != len(shape) or order_of(layout, shape) is None:
+    order = order_of(layout, shape) if layout.rank == len(shape) else None
+    if order is None:
         raise InvalidArgument("a place has memory without gaps", operand="layout", got=layout,
                               expected=f"the elements of {shape} side by side, in any order of the axes",
                               help="'C' and 'F' are such layouts")
-    return layout
+    return dense(shape, order)
 
 
 def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:

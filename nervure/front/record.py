@@ -18,7 +18,6 @@ from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.input_memory import InputMemory
 from nervure.ir.op import Value
-from nervure.types.layout import order_of
 
 
 class Record:
@@ -65,12 +64,8 @@ def known_record(x: object) -> Record | None:
 
 def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
     """The axes of a place from the one that moves slowest through its memory."""
-    layout, as_counted = None if place.variable is None else place.variable.type.layout, tuple(range(place.ndim))
-    if layout is None:
-        return as_counted
-    if layout.is_contiguous(place.shape, "column"):
-        return as_counted[::-1]
-    return order_of(layout, place.shape) or as_counted
+    order = None if place.variable is None else place.variable.type.order
+    return tuple(range(place.ndim)) if order is None else order
 
 
 def input_memory(place: AssignableTensorOp) -> InputMemory:

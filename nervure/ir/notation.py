@@ -27,6 +27,7 @@ from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.index_map import IndexMap
+from nervure.types.layout import dense
 
 Number = bool | int | float | complex
 Item = TypeVar("Item")
@@ -105,12 +106,13 @@ _DTYPE = token(r"[a-z]\w*")
 
 
 def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Writer) -> str:
-    """``f32[2, N]``, with labels ``f32[N=32, H=128]``."""
+    """``f32[2, N]``, with labels ``f32[N=32, H=128]``; ``f32[2, N] order (1, 0)`` in memory that is not row-major."""
     entries = [str(x) if isinstance(x, int) else writer.dim(x) for x in type.shape]
     if labels is not None:
         entries = [entry if label is None else f"{name_text(label)}={entry}"
                    for entry, label in zip(entries, labels, strict=True)]
-    return f"{type.dtype.short}[{', '.join(entries)}]"
+    order = "" if type.order is None else f" order {type.order}"
+    return f"{type.dtype.short}[{', '.join(entries)}]{order}"
 
 
 def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
@@ -126,10 +128,21 @@ def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, L
         if not line.accept(","):
             line.expect("]")
             break
+    order = _parse_order(line) if line.accept("order") else None
     try:
-        return BasicTensorDescription(dtype, shape), tuple(labels) if any(x is not None for x in labels) else None
+        type = BasicTensorDescription(dtype, shape, layout=None if order is None else dense(shape, order))
     except NervureError as error:
         raise line.wrapped(error) from error
+    return type, tuple(labels) if any(x is not None for x in labels) else None
+
+
+def _parse_order(line: Scanner) -> list[int]:
+    line.expect("(")
+    order = [line.integer("a dimension")]
+    while line.accept(","):
+        order.append(line.integer("a dimension"))
+    line.expect(")")
+    return order
 
 
 def parse_dtype(line: Scanner, reader: Reader) -> DType:

@@ -15,7 +15,9 @@ function f(%a: f32[2, 3], %0: f32[2, 3]) {
 }
 
 ``%`` marks values, ``$`` variables, ``@`` what stands elsewhere: functions that an op holds, which precede the one that
-uses them, and arrays that are kept beside the text. A name is the op's label, made unique; the rest is numbered.
+uses them, and arrays that are kept beside the text. A name is the op's label, made unique; the rest is numbered. The
+memory of a variable that is not row-major has an order, as in ``variable $w: f32[2, 3] order (1, 0) trainable``: its
+dimensions from the one that moves slowest.
 """
 
 from __future__ import annotations

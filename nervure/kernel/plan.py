@@ -31,7 +31,8 @@ from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
 from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
-from nervure.memory.storage import Storage, StorageKind
+from nervure.memory.storage import Storage, StorageKind, layout_of
+from nervure.types.description import BasicTensorDescription
 
 
 class KernelStep(NamedTuple):
@@ -217,7 +218,7 @@ def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndar
     """The arrays of constants; they, arguments and variables have their memory."""
     for number, parameter in enumerate(function.parameters):
         memory.places[parameter.value] = _storage(StorageKind.ARGUMENT, parameter.value, number)
-    variables = {variable: _storage(StorageKind.VARIABLE, variable.type, number)
+    variables = {variable: _storage(StorageKind.VARIABLE, variable.type, number, variable.type)
                  for number, variable in enumerate(function.variables)}
     constants: list[np.ndarray] = []
     for op in function.operations:
@@ -229,17 +230,18 @@ def _place_leaves(function: Function, memory: BufferAssignment) -> tuple[np.ndar
     return tuple(constants)
 
 
-def _storage(kind: StorageKind, held: Any, number: int) -> Storage:
-    """BufferAssignment for what has a type."""
-    return Storage(kind, held.dtype, held.shape, number)
+def _storage(kind: StorageKind, held: Any, number: int, kept: BasicTensorDescription | None = None) -> Storage:
+    """BufferAssignment for what has a type; as a description asks for, if it has memory that is kept."""
+    return Storage(kind, held.dtype, held.shape, number, None if kept is None else layout_of(kept))
 
 
 def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignment) -> list[Storage]:
     """The memory of roots: computed values lie there from the start, what is copied gets there by a step."""
     copied = {step.root for step in clusters if isinstance(step, Copy)}
+    kept = [*[None] * len(function.results), *[variable.type for variable, _ in function.updates]]
     roots = []
     for number, root in enumerate(function.roots):
-        storage = memory.roots[number] = _storage(StorageKind.ROOT, root, number)
+        storage = memory.roots[number] = _storage(StorageKind.ROOT, root, number, kept[number])
         roots.append(storage)
         if number not in copied:
             memory.places[dense_base(root)] = storage

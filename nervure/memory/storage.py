@@ -13,13 +13,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType
-from nervure.types.layout import Layout
+from nervure.types.layout import Layout, dense
 from nervure.types.shape import Shape
 
 UNSTOPPED = 20_000_000
 """Nanoseconds that a kernel may take which writes where a variable lies: no interrupt ends the call meanwhile."""
+
+
+def layout_of(kept: BasicTensorDescription) -> Layout | None:
+    """The layout of memory that is kept as a description asks for; None where it is row-major.
+
+    >>> layout_of(BasicTensorDescription("float32", (2, 3), layout=dense((2, 3), (1, 0)))).strides
+    (1, 2)
+    """
+    return None if kept.order is None else dense(kept.shape, kept.order)
 
 
 class StorageKind(StrEnum):

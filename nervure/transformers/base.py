@@ -32,6 +32,7 @@ from nervure.transformers.cells import Cell, Cells, store_together
 from nervure.transformers.executable import Executable
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import as_dtype
+from nervure.types.ordered_arrays import in_order
 
 __all__ = ["Executable", "Transformer"]
 
@@ -136,7 +137,7 @@ class Transformer(Identity, ABC):
 
     def _store(self, values: Mapping[Variable, np.ndarray], op: str) -> None:
         cells = self.cells.of(list(values), warn=False)
-        copies = [np.array(value, order="C", copy=True) for value in values.values()]
+        copies = [in_order(value, cell.order, copy=True) for cell, value in zip(cells, values.values(), strict=True)]
         holding(cells, lambda: store_together(cells, copies), changed=cells, op=op)
 
     def _cell(self, variable: object, warn: bool = True) -> Cell:

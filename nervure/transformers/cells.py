@@ -29,7 +29,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
-from nervure.types.layout import order_of
+from nervure.types.ordered_arrays import in_order
 
 
 class Cell:
@@ -42,16 +42,17 @@ class Cell:
 
     An array that was *lent* is the exception: who has it reads and writes the value itself. As long as somebody has
     it, or a view of it, new values are written into it, and each call takes its value for a new version. ``lent`` is
-    not 0 then, which native code reads: such calls are not for it. Nor are calls for an array that is not row-major, as
-    the layout of a variable may ask for: they read a row-major copy.
+    not 0 then, which native code reads: such calls are not for it. The array lies in memory in the ``order`` that the
+    layout of the variable asks for.
     """
 
-    __slots__ = ("type", "name", "array", "stamp", "derived", "lock", "lent")
+    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
         self.type, self.name, self.lock = variable.type, variable.name, OrderedLock()
-        self.array: np.ndarray = self.laid_out(variable.initial_value())
+        self.order = variable.type.order
+        self.array: np.ndarray = in_order(variable.initial_value(), self.order)
         self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
@@ -73,7 +74,7 @@ class Cell:
             raise ShapeMismatch("the value has another shape than the variable", op="set", operand=self.name,
                                 got=array.shape, expected=self.type.shape,
                                 help="reshape or broadcast it to the variable's shape")
-        copy = np.array(array, order="C", copy=True)
+        copy = in_order(array, self.order, copy=True)
         holding([self], lambda: self.store(copy), changed=[self], op="set")
 
     def store(self, array: np.ndarray) -> None:
@@ -81,16 +82,6 @@ class Cell:
         ``lock``.
         """
         store_together([self], [array])
-
-
-    def laid_out(self, array: np.ndarray) -> np.ndarray:
-        """A value in memory as the variable's layout asks for; as it is where that asks for nothing."""
-        layout = self.type.layout
-        order = None if layout is None else order_of(layout, array.shape)
-        if order is None or array.transpose(order).flags.c_contiguous:
-            return array
-        back = [order.index(d) for d in range(array.ndim)]
-        return np.array(array.transpose(order), order="C", copy=True).transpose(back).copy(order="K")
 
     # -- the array itself, lent to somebody --------------------------------------------------------------------
 
@@ -161,7 +152,7 @@ _ALONE = _references_of_one()
 
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
-    pairs = [(cell, cell.laid_out(array)) for cell, array in zip(cells, arrays, strict=True)]
+    pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
     written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
     fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
     replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between

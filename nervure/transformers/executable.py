@@ -38,6 +38,7 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.memory_estimate import check_fits, numbers
 from nervure.types.description import BasicTensorDescription
+from nervure.types.ordered_arrays import Order, in_order, is_in_order
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -66,6 +67,7 @@ class Executable(Identity, ABC):
         self.function, self.transformer = function, transformer
         self._binder = Binder(function)
         self._variables = function.variables
+        self._orders = [*[None] * len(function.results), *[variable.type.order for variable, _ in function.updates]]
         self._cells: dict[Variable, Cell] | None = None
         self._lock = threading.RLock()
         self._known: OrderedDict[tuple[tuple[str, int], ...], object] = OrderedDict()
@@ -205,18 +207,18 @@ class Executable(Identity, ABC):
             return specialised
 
     def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
-        """The values as C-contiguous arrays with memory of their own; a copy only of what somebody else
-        holds.
+        """The values as arrays with memory of their own, row-major or as their variable keeps it; a copy only of what
+        somebody else holds.
         """
         owned = []
-        for value, declared in zip(values, self.function.roots, strict=True):
+        for value, declared, order in zip(values, self.function.roots, self._orders, strict=True):
             array = np.asarray(value)
             dtype, shape = declared.type.dtype, numbers(declared.type.shape, bindings)
             if array.dtype != dtype.numpy or array.shape != shape:
                 raise InternalError(f"{self.transformer.name} made {array.dtype} {array.shape} of {declared!r} at "
                                     f"{declared.op.location}, where {dtype.name} {shape} is due")
-            if id(array) in taken or not _is_own(array):
-                array = np.array(array, order="C", copy=True)
+            if id(array) in taken or not _is_own(array, order):
+                array = in_order(array, order, copy=True)
             taken.add(id(array))
             owned.append(array)
         return owned
@@ -294,10 +296,10 @@ class Executable(Identity, ABC):
                         "pass an array that is no broadcast or window of another one", "an element for each index")
 
 
-def _is_own(array: np.ndarray) -> bool:
-    """Whether an array is C-contiguous and holds memory that is not another array's."""
+def _is_own(array: np.ndarray, order: Order) -> bool:
+    """Whether an array is in this order and holds memory that is not another array's."""
     flags = array.flags
-    return bool(array.base is None and flags.c_contiguous and flags.owndata and flags.writeable)
+    return array.base is None and flags.owndata and flags.writeable and is_in_order(array, order)
 
 
 def _kind(value: object) -> str:

@@ -177,17 +177,20 @@ def dense(shape: Sequence[DimLike], order: Iterable[int]) -> Layout:
 
 
 def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None:
-    """The order in which ``dense`` gives these places to a shape of numbers; None where there are gaps, steps
-    backwards or an offset, and where strides are symbols.
+    """The order in which ``dense`` gives these places to a shape; None where there are gaps, steps backwards or an
+    offset, and where strides are symbols that are neither row-major nor column-major.
 
     >>> order_of(column_major((2, 3)), (2, 3)), order_of(Layout((4, 1)), (2, 3))
     ((1, 0), None)
     """
-    strides = [stride for stride in layout.strides if type(stride) is int]
-    if len(strides) < layout.rank or layout.offset != 0:
+    if layout.offset != 0:
         return None
-    order = sorted(range(layout.rank), key=lambda d: -strides[d])
-    return tuple(order) if layout.walks_like(dense(shape, order), shape) else None
+    counted = range(layout.rank)
+    strides = [stride for stride in layout.strides if type(stride) is int]
+    orders: list[Sequence[int]] = [counted, counted[::-1]]
+    if len(strides) == layout.rank:
+        orders.append(sorted(counted, key=lambda d: -strides[d]))
+    return next((tuple(order) for order in orders if layout.walks_like(dense(shape, order), shape)), None)
 
 
 def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...], ...]:

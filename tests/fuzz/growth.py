@@ -24,6 +24,7 @@ from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.types.dim import Dim, DimLike, evaluate
 from nervure.types.dtype import DType
+from nervure.types.layout import dense
 from tests.conformance.tolerance import ROUNDED
 
 LENGTHS = (0, 1, 1, 2, 2, 3, 3, 5, 5, 7, 8, 9, 16, 17, 33, 64, 65, 100, 257)
@@ -115,9 +116,10 @@ class Growth:
         return self.parameters[-1].value
 
     def variable(self, dtype: DType, shape: Sequence[int]) -> Value:
-        """The value of a new variable."""
+        """The value of a new variable, in memory of some order."""
         name = f"v{len([value for value in self.values if isinstance(value.op, ops.ReadVariable)])}"
-        variable = Variable(nv.BasicTensorDescription(dtype, tuple(shape)), initial=1, name=name)
+        layout = dense(shape, self.random.sample(range(len(shape)), len(shape)))
+        variable = Variable(nv.BasicTensorDescription(dtype, tuple(shape), layout=layout), initial=1, name=name)
         return self._known(ops.ReadVariable(variable).output, True, 0)
 
     def _known(self, value: Value, is_exact: bool, heat: int) -> Value:

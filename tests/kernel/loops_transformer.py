@@ -26,6 +26,8 @@ from nervure.transformers.interpreter.evaluate import supports
 from nervure.transformers.interpreter.scalar import NumPyScalars
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import evaluate
+from nervure.types.layout import order_of
+from nervure.types.ordered_arrays import Order, in_order
 
 
 class LoopsExecutable(Executable):
@@ -54,14 +56,14 @@ class LoopsExecutable(Executable):
                 for storage, result in zip(step.outputs, results, strict=True):
                     arrays[storage] = np.reshape(np.asarray(result, order="C"), numbers(storage.shape, specialised))
             else:
-                self._run_kernel(step, [array(storage) for storage in step.lowered.storages], specialised)
+                memory = [_flat(array(storage), storage) for storage in step.lowered.storages]
+                self._run_kernel(step, memory, specialised)
         return [array(root) for root in self.plan.roots]
 
-    def _run_kernel(self, step: KernelStep, arrays: list[np.ndarray], bindings: Bindings) -> None:
+    def _run_kernel(self, step: KernelStep, memory: list[np.ndarray], bindings: Bindings) -> None:
         kernel = step.lowered.kernel
         names = [buffer.name for buffer in kernel.buffers if buffer.role != "scratch"]
-        flat = dict(zip(names, [array.reshape(-1) for array in arrays], strict=True))
-        failures = interpret(kernel, flat, bindings, NumPyScalars())
+        failures = interpret(kernel, dict(zip(names, memory, strict=True)), bindings, NumPyScalars())
         if failures:
             raise IndexError(f"{step.lowered.failures}: {failures}")
 
@@ -72,10 +74,21 @@ class LoopsExecutable(Executable):
         if storage.kind is StorageKind.CONSTANT:
             return np.asarray(self.plan.constants[storage.number], order="C")
         if storage.kind is StorageKind.VARIABLE:
-            state = np.asarray(states[self._variables[storage.number]], order="C")
-            return state.copy() if storage in self.plan.in_place.values() else state
-        shape = [evaluate(length, bindings) for length in numbers(storage.allocated, bindings)]
-        return np.zeros(shape, storage.dtype.numpy)
+            state = states[self._variables[storage.number]]
+            return in_order(state, _order(storage), copy=storage in self.plan.in_place.values())
+        shape = tuple([evaluate(length, bindings) for length in numbers(storage.allocated, bindings)])
+        return in_order(np.zeros(shape, storage.dtype.numpy), _order(storage))
+
+
+def _order(storage: Storage) -> Order:
+    """The order in which memory that is kept has its dimensions."""
+    return None if storage.layout is None else order_of(storage.layout, storage.shape)
+
+
+def _flat(array: np.ndarray, storage: Storage) -> np.ndarray:
+    """The elements as they lie."""
+    order = _order(storage)
+    return (array if order is None else array.transpose(order)).reshape(-1)
 
 
 class Loops(Transformer):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combiners
-from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through
+from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through, without_ones
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
@@ -90,7 +90,8 @@ def place_in(storage: Storage, point: Point, shape: Shape) -> DimLike:
     """Where memory has the element of a tensor of this shape, which may be another one of as many elements than its."""
     if storage.layout is None:
         return position(point, shape)
-    below = point if shape == storage.shape else Flat(position(point, shape))
+    same = None if isinstance(point, Flat) else without_ones(point, shape, storage.shape)
+    below = point if shape == storage.shape else same or Flat(position(point, shape))
     return storage.layout.place(through(below, storage.shape))
 
 

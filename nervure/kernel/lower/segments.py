@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from nervure.errors import InternalError
 from nervure.ir.op import Value
 from nervure.kernel.analysis import OpKind, segments_of
-from nervure.kernel.coordinates import Coordinates, compose, position
+from nervure.kernel.coordinates import Coordinates, compose
 from nervure.kernel.ir import Buffer, Literal, Scalar
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
@@ -24,6 +24,7 @@ from nervure.kernel.lower.kernel_builder import (
     loops_over,
     lower_store,
     nested,
+    place_in,
 )
 from nervure.types.dim import product
 from nervure.types.view.complex import Piece
@@ -61,9 +62,9 @@ def _store_parts(step: Loops, builder: KernelBuilder, value: Value, buffer: Buff
 
 def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
     """One kernel, which writes a value where a root wants it."""
-    value, point = step.value, here(step.value.shape)
-    return [lower_store(memory, "copy", value.op, {}, value.shape, memory.roots[step.root],
-                        position(point, value.shape), lambda builder: builder.elements.of(value, point))]
+    value, point, target = step.value, here(step.value.shape), memory.roots[step.root]
+    return [lower_store(memory, "copy", value.op, {}, value.shape, target, place_in(target, point, value.shape),
+                        lambda builder: builder.elements.of(value, point))]
 
 
 # -- views of several parts ----------------------------------------------------------------------------------------

@@ -105,10 +105,7 @@ class CpuExecutable(Executable):
             return self._checked(arguments, states)
         program, in_place = specialised
         results = program.make_results()
-        # What is written in place is written in a copy: others may hold the array that the variable has now.
-        written = self._loaded.written(in_place)
-        variables = [np.array(states[variable], order="C", copy=True) if number in written
-                     else plain(states[variable]) for number, variable in enumerate(self._variables)]
+        variables = self._loaded.placed([states[variable] for variable in self._variables], in_place)
         status = program.run([plain(array) for array in arguments], results, variables)
         if status.code:
             self._fail(status, arguments, states)

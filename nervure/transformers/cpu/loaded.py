@@ -31,6 +31,7 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, byte_size
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import compile_dim
+from nervure.types.ordered_arrays import in_order
 
 Panels = Mapping[int, runtime.Panel]
 """Panels by the numbers of the storages that they are the memory of."""
@@ -142,6 +143,14 @@ class LoadedFunction:
 
     # -- arrays ------------------------------------------------------------------------------------------
 
+    def placed(self, states: Sequence[np.ndarray], in_place: InPlace) -> list[np.ndarray]:
+        """The values of the variables as kernels expect them in memory. What is written in place is a copy: others may
+        hold the array that the variable has now.
+        """
+        written = self.written(in_place)
+        return [in_order(state, variable.type.order, number in written)
+                for number, (state, variable) in enumerate(zip(states, self._function.variables, strict=True))]
+
     def _arguments(self, bindings: Bindings) -> list[runtime.Array]:
         types = [parameter.value.type for parameter in self._function.parameters]
         return [runtime.Array(type.dtype.numpy, numbers(type.shape, bindings)) for type in types]
@@ -150,13 +159,16 @@ class LoadedFunction:
         """The arrays that a call makes: the caller's results, then the new values that variables take."""
         function, variables = self._function, self._function.variables
         takers = [*[-1] * len(function.results), *[variables.index(variable) for variable, _ in function.updates]]
+        orders = [None if taker < 0 else variables[taker].type.order for taker in takers]
         roots = [self.compiled.storages[root] for root in self._results(in_place)]
-        return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings), takers[root.number]) for root in roots]
+        return [runtime.Array(root.dtype.numpy, numbers(root.shape, bindings), takers[root.number],
+                              orders[root.number]) for root in roots]
 
     def _variables(self, in_place: InPlace) -> list[runtime.Array]:
         written = self.written(in_place)
         types = [variable.type for variable in self._function.variables]
-        return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), number if number in written else -1)
+        takers = [number if number in written else -1 for number in range(len(types))]
+        return [runtime.Array(type.dtype.numpy, numbers(type.shape, {}), takers[number], type.order)
                 for number, type in enumerate(types)]
 
 
@@ -190,5 +202,4 @@ def kernel_code(compiled: CompiledFunction, kernel: CompiledKernel, library: Lib
 
 def plain(array: np.ndarray) -> np.ndarray:
     """The array itself if it lies in memory as kernels expect, else a copy that does."""
-    flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", copy=True)
+    return in_order(array, None)

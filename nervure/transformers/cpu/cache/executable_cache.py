@@ -24,7 +24,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Constant
 from nervure.ir.printer import nested_functions
 from nervure.ir.structural import fingerprint
-from nervure.memory.storage import Storage, StorageKind
+from nervure.memory.storage import Storage, StorageKind, layout_of
 from nervure.transformers.binding import Binder
 from nervure.transformers.cpu.cache.code_cache import CodeCache, make_key, user_cache
 from nervure.transformers.cpu.cache.codec import decode, dims_in, encode
@@ -47,6 +47,7 @@ from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 from nervure.types.dim import symbols
 from nervure.types.dtype import DType, as_dtype
+from nervure.types.layout import Layout
 from nervure.types.shape import Shape
 
 if TYPE_CHECKING:
@@ -182,19 +183,29 @@ def _belongs(compiled: CompiledFunction, function: Function, constants: Sequence
             and all([_is_declared(storage, declared) for storage in compiled.storages]))
 
 
-def _is_declared(storage: Storage, declared: Mapping[tuple[StorageKind, int], tuple[DType, Shape]]) -> bool:
+class _Declared(NamedTuple):
+    """What a function says of memory: element type, shape and layout."""
+
+    dtype: DType
+    shape: Shape
+    layout: Layout | None = None
+
+
+_Table = Mapping[tuple[StorageKind, int], _Declared]
+
+
+def _is_declared(storage: Storage, declared: _Table) -> bool:
     if storage.is_of_call:
         return storage.variable is None or (StorageKind.VARIABLE, storage.variable) in declared
-    return declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape)
+    return declared.get((storage.kind, storage.number)) == (storage.dtype, storage.shape, storage.layout)
 
 
-def _declared(function: Function,
-              constants: Sequence[np.ndarray]) -> dict[tuple[StorageKind, int], tuple[DType, Shape]]:
-    """The element types and shapes of all that a function names, by kind and number."""
+def _declared(function: Function, constants: Sequence[np.ndarray]) -> _Table:
+    """The memory of all that a function names, by kind and number."""
+    roots = [*[root.type for root in function.results], *[variable.type for variable, _ in function.updates]]
     types = {StorageKind.ARGUMENT: [parameter.value.type for parameter in function.parameters],
-             StorageKind.VARIABLE: [variable.type for variable in function.variables],
-             StorageKind.ROOT: [root.type for root in function.roots]}
-    declared = {(kind, number): (type.dtype, type.shape) for kind, listed in types.items()
+             StorageKind.VARIABLE: [variable.type for variable in function.variables], StorageKind.ROOT: roots}
+    declared = {(kind, number): _Declared(type.dtype, type.shape, layout_of(type)) for kind, listed in types.items()
                 for number, type in enumerate(listed)}
-    return declared | {(StorageKind.CONSTANT, number): (as_dtype(array.dtype), array.shape)
+    return declared | {(StorageKind.CONSTANT, number): _Declared(as_dtype(array.dtype), array.shape)
                        for number, array in enumerate(constants)}

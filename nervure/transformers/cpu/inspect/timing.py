@@ -62,8 +62,7 @@ def time_steps(loaded: LoadedFunction, bindings: Bindings, arguments: Sequence[n
     buffers = [_given(each, counts) for each in loaded.buffers(offsets, panels, in_place)]
     program, alone = [runtime.Program(each, buffers) for each in (loaded.steps(bindings, panels, in_place), steps)]
     written = loaded.written(in_place)
-    variables = [np.array(state, order="C", copy=True) if number in written else plain(state)
-                 for number, state in enumerate(states)]
+    variables = loaded.placed(states, in_place)
     memory = [*map(plain, arguments), *results, *variables, _aligned(arena_bytes)]
     status = program.run(memory)
     if status.code:

@@ -38,7 +38,9 @@ def read(b: Builder, array: Register, name: str, type: Type) -> Register:
 
 @hot
 def new_array(b: Builder, spec: At[Array]) -> Pointer:
-    """An array of this type and shape, not filled in; null with an exception set. The calling thread holds the GIL."""
+    """An array of this type, shape and strides, not filled in; null with an exception set. The calling thread holds the
+    GIL.
+    """
     record = python(b)
     data = take(b, spec["bytes"])
     with b.if_(data.equal(0)):
@@ -46,7 +48,7 @@ def new_array(b: Builder, spec: At[Array]) -> Pointer:
     b.call("Py_IncRef", None, spec["descr"])
     null = b.constant(PTR, 0)
     array = b.call_pointer(record["new_from_descr"], PTR, record["array_type"], spec["descr"],
-                           spec["rank"].cast("trunc", I32), spec["dims"], null, data,
+                           spec["rank"].cast("trunc", I32), spec["dims"], spec["strides"], data,
                            b.constant(I32, C_CONTIGUOUS | ALIGNED | WRITEABLE), null)
     with b.if_(array.equal(0)):
         put(b, data)

@@ -114,12 +114,13 @@ def all_fit(b: Builder, program: At[Program], arguments: Table, count: Word) -> 
 
 @hot
 def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
-    """Whether an object is a C-contiguous array of this type and shape."""
+    """Whether an object is an array of this type and shape, which lies in memory so: C-contiguous, or by strides."""
     no = b.constant(I1, False)
     with b.if_(read(b, array, "type", PTR).not_equal(python(b)["array_type"])):
         b.ret(no)
-    rank = spec["rank"]
-    wanted = C_CONTIGUOUS | ALIGNED
+    rank, own_strides = spec["rank"], spec["strides"]
+    is_row_major = own_strides.equal(0)
+    wanted = b.choose(is_row_major, lambda: b.constant(I32, C_CONTIGUOUS | ALIGNED), lambda: b.constant(I32, ALIGNED))
     is_plain = (read(b, array, "flags", I32) & wanted).equal(wanted)
     same_type = read(b, array, "descr", PTR).equal(spec["descr"])
     same_rank = read(b, array, "rank", I32).cast("zext", I64).equal(rank)
@@ -129,6 +130,11 @@ def fits(b: Builder, array: Pointer, spec: At[Array]) -> Truth:
     with b.loop(0, rank) as loop:
         with b.if_(lengths[loop.index].not_equal(expected[loop.index])):
             b.ret(no)
+    with b.if_(~is_row_major):
+        strides, due = Table(read(b, array, "strides", PTR), I64), Table(own_strides, I64)
+        with b.loop(0, rank) as loop, b.if_(lengths[loop.index].not_equal(1)):
+            with b.if_(strides[loop.index].not_equal(due[loop.index])):
+                b.ret(no)
     return b.constant(I1, True)
 
 

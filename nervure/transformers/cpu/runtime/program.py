@@ -28,6 +28,7 @@ import numpy as np
 from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.panels import Panel
 from nervure.transformers.cpu.runtime.records import Kind, Status
+from nervure.types.ordered_arrays import Order, byte_strides, empty
 
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
@@ -95,7 +96,8 @@ def panel(kept: Panel) -> Buffer:
 
 
 class Array(NamedTuple):
-    """The type and shape of an argument, a result or a variable, all C-contiguous.
+    """The type and shape of an argument, a result or a variable, and the order of its dimensions in memory, which has
+    no gaps.
 
     ``variable`` is the number of the variable that takes a result; of a variable itself, its own number if steps
     write it in place; else -1.
@@ -104,11 +106,17 @@ class Array(NamedTuple):
     dtype: np.dtype
     shape: tuple[int, ...]
     variable: int = -1
+    order: Order = None
 
     @property
     def bytes(self) -> int:
         """The bytes of its elements."""
         return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides in bytes; none of them for row-major memory."""
+        return () if self.order is None else byte_strides(self.shape, self.order, self.dtype.itemsize)
 
 
 class Program:
@@ -150,7 +158,7 @@ class Program:
     def make_results(self) -> list[np.ndarray]:
         """New arrays for the results, with memory of the pool. MemoryError if there is none."""
         if not pooled_arrays.is_known():
-            return [np.empty(entry.shape, entry.dtype) for entry in self._results]
+            return [empty(entry.shape, entry.dtype, entry.order) for entry in self._results]
         first, size = self.record.results or 0, ctypes.sizeof(records.Array)
         return [pooled_arrays.new_array(first + number * size) for number in range(len(self._results))]
 
@@ -177,7 +185,8 @@ class Program:
     def _arrays(self, entries: Sequence[Array]) -> int:
         self._kept.append(list(entries))
         return self._table([records.Array(descr=id(entry.dtype), rank=len(entry.shape), bytes=entry.bytes,
-                                          dims=self._integers(entry.shape), variable=entry.variable)
+                                          dims=self._integers(entry.shape), variable=entry.variable,
+                                          strides=self._integers(entry.strides) if entry.strides else 0)
                             for entry in entries], records.Array)
 
     def _integers(self, numbers: Sequence[int]) -> int:

@@ -85,7 +85,7 @@ class Buffer(ctypes.Structure):
 
 
 class Array(ctypes.Structure):
-    """The type and shape of an argument, a result or a variable."""
+    """The type and shape of an argument, a result or a variable, and how it lies in memory."""
 
     _fields_ = [
         ("descr", _address),           # NumPy's dtype object
@@ -94,6 +94,7 @@ class Array(ctypes.Structure):
         ("bytes", _integer),
         ("variable", _integer),        # a result: the variable that takes it; a variable: itself, if it is written
                                        # in place; else -1
+        ("strides", _address),         # in bytes, i64 each; 0 for row-major memory
     ]
 
 
