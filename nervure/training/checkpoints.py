@@ -61,7 +61,7 @@ def read(path: str) -> Checkpoint:
     table, strings = read_tensors(path)
     if _STANDING not in strings or _RANDOM not in strings:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
-                          expected="a checkpoint that trainer.fit has written",
+                          got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
                           help="nv.load_weights(module, path) loads weights alone")
     return Checkpoint(path, table, from_text(strings[_STANDING], path), _random(strings[_RANDOM], path))
 

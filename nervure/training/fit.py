@@ -57,8 +57,11 @@ class Fit:
         if plan.folder is not None:
             os.makedirs(plan.folder, exist_ok=True)
         with deferred() as self._is_pressed, Progress(standing, plan.epochs, len(plan.data), plan.shows) as progress:
-            while standing.epoch < plan.epochs and not (standing.has_ended and plan.stop is not None):
-                self._epoch(progress)
+            try:
+                while standing.epoch < plan.epochs and not (standing.has_ended and plan.stop is not None):
+                    self._epoch(progress)
+            finally:
+                self._learner.remember()
         return standing.history
 
     def _epoch(self, progress: Progress) -> None:

@@ -29,7 +29,7 @@ from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
 from nervure.state_dict import StateDict, fitting, make_state_dict
 from nervure.training import checkpoints
-from nervure.training.checkpoints import Checkpoint
+from nervure.training.checkpoints import Checkpoint, Random
 from nervure.training.programs import Goal, Programs, places_for
 from nervure.training.standing import Standing
 from nervure.transformers.base import Transformer
@@ -45,6 +45,7 @@ class Learner(Identity):
         self.goal, self.transformer = goal, transformer
         self.standing: Standing | None = None
         self.steps_taken = 0
+        self._random: Random | None = None
         self._axes = axes
         self._programs: Programs | None = None
 
@@ -120,9 +121,7 @@ class Learner(Identity):
 
     def save_checkpoint(self, path: str, standing: Standing) -> None:
         """Writes all that a training needs to go on, as it is now."""
-        low, high = self.transformer.get(SEED).tolist()
-        table = make_state_dict(self, optimizers=True).arrays()
-        checkpoints.write(path, table, standing, (low, high, int(self.transformer.get(STEP))))
+        checkpoints.write(path, make_state_dict(self, optimizers=True).arrays(), standing, self._drawn())
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Goes back to a checkpoint, all at one moment; InvalidArgument, and nothing is changed, for another model's.
@@ -138,7 +137,23 @@ class Learner(Identity):
                                   got=f"{'; '.join(found) or 'fewer tensors':.300}",
                                   expected=f"{', '.join(failed.missing) or 'what the step reads and writes':.300}",
                                   help="build the model and the optimiser as they were, or leave out resume=")
-        low, high, step = checkpoint.random
-        random: dict[Variable, np.ndarray] = {SEED: np.array([low, high], np.uint32), STEP: np.array(step, np.uint64)}
-        self.transformer.restore({**values, **random})
+        self.transformer.restore({**values, **_cells(checkpoint.random)})
         self.standing = checkpoint.standing
+
+    def remember(self) -> None:
+        """Keeps in mind where the random numbers stand, which others on the transformer may draw from."""
+        self._random = self._drawn()
+
+    def recall(self) -> None:
+        """Lets the random numbers stand where they stood at the last ``remember``."""
+        if self._random is not None:
+            self.transformer.restore(_cells(self._random))
+
+    def _drawn(self) -> Random:
+        low, high = self.transformer.get(SEED).tolist()
+        return low, high, int(self.transformer.get(STEP))
+
+
+def _cells(random: Random) -> dict[Variable, np.ndarray]:
+    """The values of the variables that random numbers follow from."""
+    return {SEED: np.array(random[:2], np.uint32), STEP: np.array(random[2], np.uint64)}

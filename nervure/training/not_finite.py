@@ -62,7 +62,7 @@ def _blamed(forward: Function, found: dict[Value, str], where: str) -> NumericEr
         if first is not None and not any([operand in found for operand in op.operands]):
             return _error(op, found[first], where)
     return NumericError("the loss is not finite, and is when it is computed op by op", op="fit", got=where,
-                        expected="finite numbers", help=HELP, location=None)
+                        expected="finite numbers", help=HELP)
 
 
 def _reached(root: Value, found: dict[Value, str]) -> set[Value]:
@@ -84,7 +84,7 @@ def _error(op: Op, got: str, where: str) -> NumericError:
                             help=f"{where}: {HELP}; its gradient at a step before was not finite")
     if isinstance(op, Parameter):
         return NumericError("the data are not finite, and so is the loss", op="fit", operand=op.name, got=got,
-                            expected="finite numbers", location=None, help=f"{where}: look at this batch")
+                            expected="finite numbers", help=f"{where}: look at this batch")
     return op.fail(NumericError, "this made the loss not finite, from finite numbers", got=got,
                    operand=f"in {scope}" if scope else None, expected="finite numbers", help=f"{where}: {HELP}")
 

@@ -126,7 +126,7 @@ def _place(array: np.ndarray, axes: AxesLike | Tensor, number: int) -> Assignabl
     if isinstance(axes, AssignableTensorOp) and axes.is_input:
         return axes
     dtype = as_dtype(array.dtype)
-    made = placeholder(axes, float32 if dtype is float64 else dtype).named(f"array_{number}")
+    made = placeholder(axes, float32 if dtype is float64 else dtype).named(f"batch_{number}")
     if not made.ndim or not isinstance(made.shape[0], Dim):
         raise InvalidArgument("the first axis is that of the examples, of any number", op="Trainer", operand="axes",
                               got=made._described(), expected="a symbol as first length",

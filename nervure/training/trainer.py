@@ -119,6 +119,7 @@ class Trainer(Learner):
             return False
         if plan.folder is None:
             _check_kind(self.standing, plan, None)
+            self.recall()
             return self.standing is not None
         found = checkpoints.newest(plan.folder)
         if found is not None:

@@ -146,3 +146,35 @@ def test_without_the_data_one_line_says_how_to_get_them(capsys, monkeypatch):
     assert main(["train", "digits"]) == 2
     assert capsys.readouterr().err == ("nervure: the digits come with scikit-learn, which is not installed: "
                                        "pip install 'nervure[train]'\n")
+
+
+def write_fashion(folder, count):
+    """A small data set in the form of Fashion-MNIST: bright rows say the class."""
+    generator = np.random.default_rng(0)
+    for part, number in (("train", count), ("t10k", 100)):
+        labels = generator.integers(0, 10, number).astype(np.uint8)
+        images = generator.integers(0, 100, (number, 28, 28)).astype(np.uint8)
+        images[np.arange(number), 2 * labels + 4] = 255
+        for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
+            lengths = b"".join([length.to_bytes(4, "big") for length in array.shape])
+            (folder / f"{part}-{kind}-ubyte").write_bytes(bytes([0, 0, 8, array.ndim]) + lengths + array.tobytes())
+
+
+def test_fashion_is_trained_from_a_folder(tmp_path, capsys):
+    """The network learns, and what is saved gives its answers."""
+    write_fashion(tmp_path, 1500)
+    out = tmp_path / "run"
+    assert main(["train", "fashion", "--data", str(tmp_path), "--out", str(out), "--epochs", "2"]) == 0
+    assert float(capsys.readouterr().out.split()[-1]) > 0.9 and (out / "fashion.safetensors").exists()
+
+
+def test_without_fashion_one_line_says_how_to_get_it(tmp_path, capsys):
+    """Status 2; a damaged file is an error of its own."""
+    assert main(["train", "fashion", "--data", str(tmp_path)]) == 2
+    assert capsys.readouterr().err == (f"nervure: Fashion-MNIST is not in {tmp_path}: apt-get install "
+                                       "dataset-fashion-mnist, or name the folder that has them: --data FOLDER\n")
+    write_fashion(tmp_path, 10)
+    images = tmp_path / "train-images-idx3-ubyte"
+    images.write_bytes(images.read_bytes()[:-1])
+    assert main(["train", "fashion", "--data", str(tmp_path), "--out", str(tmp_path)]) == 1
+    assert "the file is cut short" in capsys.readouterr().err

@@ -74,6 +74,16 @@ def test_after_control_c(whole, after, tmp_path):
     assert_same(own, whole)
 
 
+def test_where_a_trainer_stands_are_its_random_numbers(whole):
+    """T312: others may have drawn from those of the transformer in between."""
+    own = trainer()
+    own.fit(DATA, 1, DATA, **SETTINGS)
+    own.transformer.computation(nv.uniform((3,)))()
+    nv.seed(7, own.transformer)
+    own.fit(DATA, EPOCHS, DATA, resume=True, **SETTINGS)
+    assert_same(own, whole)
+
+
 def test_control_c_while_validating(whole, tmp_path):
     """T314: validation is done again."""
     validation = nv.data.Batches(*DATA, size=10, shuffled=False)

@@ -200,7 +200,7 @@ def test_data_that_are_not_finite(number):
     own = plain(nn.LinearLayer(6, 1))
     with pytest.raises(NumericError, match="the data are not finite") as caught:
         own.fit(Batches(inputs, np.ones((40, 1)), size=8, shuffled=False), 1, shows=False)
-    assert (caught.value.operand, caught.value.got) == ("array_0", f"{number} in 1 of 48 elements")
+    assert (caught.value.operand, caught.value.got) == ("batch_0", f"{number} in 1 of 48 elements")
     assert caught.value.help == "epoch 1, batch 5: look at this batch"
     assert own.standing.steps == 4
 

@@ -1,0 +1,72 @@
+"""Mistakes with trainers; as in ``cases.py``."""
+
+from __future__ import annotations
+
+import tempfile
+
+import numpy as np
+
+import nervure as nv
+from nervure import nn
+from tests.wrong.cases import fails
+
+DATA = (np.ones((4, 2), np.float32), np.ones((4, 1), np.float32))
+
+
+def trainer(module: object = None) -> nv.Trainer:
+    model = nn.LinearLayer(2, 1, weights=0.5, bias=False) if module is None else module
+    return nv.Trainer(model, nv.optim.SGD(0.1), nn.losses.mean_squared_error)
+
+
+@fails(nv.WrongKind)
+def optimiser_that_was_not_made():
+    nv.Trainer(nn.LinearLayer(2, 1), nv.optim.Adam, nn.losses.mean_squared_error)  # here
+
+
+@fails(nv.WrongKind)
+def loss_of_each_example():
+    nv.Trainer(nn.LinearLayer(2, 1), nv.optim.SGD(0.1), lambda x, y: x - y).fit(DATA, 1, shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def metric_named_loss():
+    nv.Trainer(nv.relu, nv.optim.SGD(0.1), nn.losses.cross_entropy, {"loss": nv.training.accuracy})  # here
+
+
+@fails(nv.ShapeMismatch)
+def arrays_of_different_lengths():
+    trainer().fit((DATA[0], DATA[1][1:]), 1, shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def epochs_of_nothing():
+    trainer().fit(DATA, 0, shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def training_resumed_on_other_data():
+    own = trainer()
+    own.fit(DATA, 1, shows=False)
+    own.fit(DATA, 2, size=2, resume=True, shows=False)  # here
+
+
+@fails(nv.FormatError)
+def weights_in_the_place_of_a_checkpoint():
+    path = f"{tempfile.mkdtemp()}/weights"
+    nv.save_weights(nn.LinearLayer(2, 1), path)
+    try:
+        trainer().fit(DATA, 1, resume=path, shows=False)  # here
+    except nv.FormatError as error:
+        error.operand = "a file"
+        raise
+
+
+@fails(nv.NumericError)
+def loss_that_is_not_finite():
+    scale = nv.variable((), 0.0)
+    trainer(lambda x: nv.log(x[:, :1] * scale)).fit(DATA, 1, shows=False)  # here
+
+
+@fails(nv.NumericError)
+def data_that_are_not_finite():
+    trainer().fit((DATA[0] * np.nan, DATA[1]), 1, shows=False)  # here
