@@ -72,11 +72,11 @@ class FashionNetwork(nn.Module):
 
     def __post_init__(self) -> None:
         self.patches = Patches()
-        self.first = nn.LinearLayer(16, 24, weights=he_normal(), bias=False)
-        self.first_norm = nn.BatchNorm(24)
-        self.second = nn.LinearLayer(16 * 24, 48, weights=he_normal(), bias=False)
-        self.second_norm = nn.BatchNorm(48)
-        self.hidden = nn.LinearLayer(49 * 48, 128, weights=he_normal())
+        self.first = nn.LinearLayer(16, 32, weights=he_normal(), bias=False)
+        self.first_norm = nn.BatchNorm(32)
+        self.second = nn.LinearLayer(16 * 32, 64, weights=he_normal(), bias=False)
+        self.second_norm = nn.BatchNorm(64)
+        self.hidden = nn.LinearLayer(49 * 64, 128, weights=he_normal())
         self.dropout = nn.Dropout(0.3)
         self.out = nn.LinearLayer(128, 10)
 
@@ -86,9 +86,9 @@ class FashionNetwork(nn.Module):
         x = nv.reshape((images - 0.286) / 0.353, (count, 28, 28, 1))
         x = nv.reshape(self.patches(x), (count * 14 * 14, 16))
         x = nv.relu(self.first_norm(self.first(x)))
-        x = self.patches(nv.reshape(x, (count, 14, 14, 24)))
-        x = nv.relu(self.second_norm(self.second(nv.reshape(x, (count * 7 * 7, 16 * 24)))))
-        x = nv.relu(self.hidden(nv.reshape(x, (count, 49 * 48))))
+        x = self.patches(nv.reshape(x, (count, 14, 14, 32)))
+        x = nv.relu(self.second_norm(self.second(nv.reshape(x, (count * 7 * 7, 16 * 32)))))
+        x = nv.relu(self.hidden(nv.reshape(x, (count, 49 * 64))))
         logits: nv.Tensor = self.out(self.dropout(x))
         return logits
 
