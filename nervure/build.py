@@ -22,16 +22,17 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from nervure import transformers
+from nervure import notebook, transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, placeholders_below
+from nervure.eager import hold
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import members, shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
 from nervure.front.gradients import gradient_of
-from nervure.front.record import held_value, input_memory
+from nervure.front.record import held_value
 from nervure.front.reductions import sum as sum_of
 from nervure.front.tensor import Operand, Tensor, is_operand
 from nervure.ir.function import Function
@@ -43,7 +44,7 @@ from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
-from nervure.transformers.cells import Cell
+from nervure.transformers.cells import Witness
 from nervure.transformers.devices.choice import transformer_for
 from nervure.transformers.report import table
 from nervure.types.dim import evaluate
@@ -58,24 +59,11 @@ class Optimizer(Protocol):
     def __call__(self, loss: Tensor, variables: Sequence[AssignableTensorOp] | None = None) -> Effect: ...
 
 
-class _Seen(NamedTuple):
-    """A variable as forward saw it: its version, and the elements where somebody may write them without a new one."""
-
-    version: int
-    elements: np.ndarray | None
-
-    def is_still(self, cell: Cell) -> bool:
-        """Whether the variable has the same value."""
-        if self.elements is None:
-            return cell.version == self.version
-        return self.elements.tobytes() == cell.array.tobytes()
-
-
 class _Forward(NamedTuple):
     """What a backward needs of the forward before it: arguments, and how it saw the variables."""
 
     arguments: list[object]
-    seen: list[_Seen]
+    seen: list[Witness]
 
 
 class _Backward:
@@ -102,14 +90,14 @@ class _Backward:
             updates.append((variable, Add(ReadVariable(variable), value).output if accumulate else value))
         return Function([], own.parameters, updates, own.effects, own.assumptions, own.name)
 
-    def look(self) -> list[_Seen]:
+    def look(self) -> list[Witness]:
         """The variables that it reads beside the gradients, as they are now."""
-        return [_Seen(cell.version, np.array(cell.array) if cell.lent.value else None) for cell in self._cells]
+        return [cell.witness() for cell in self._cells]
 
     def check(self, forward: _Forward) -> None:
         """InvalidArgument naming a variable that was written since that forward."""
         for cell, seen in zip(self._cells, forward.seen, strict=True):
-            if not seen.is_still(cell):
+            if not cell.is_still(seen):
                 raise InvalidArgument("a variable that the gradients need was written after forward", op="backward",
                                       operand=cell.name, got="another value", expected="the value that forward read",
                                       help="call forward again; model.step(optimizer) does both and updates at once")
@@ -254,10 +242,8 @@ class CompiledComposite(Identity):
         >>> model.forward().item()
         4.0
         """
-        number = self._number(name, "set_input")
-        place = self.inputs[name]
-        array = self._binder.read(number, place.given(value, "set_input", name))
-        input_memory(place).room(array.shape, array.dtype)[...] = array
+        place = self._input(name, "set_input")
+        hold(place, place.given(value, "set_input", name))
 
     def get_input(self, name: str) -> AssignableTensorOp:
         """The input of this name. InvalidArgument if there is none.
@@ -266,15 +252,14 @@ class CompiledComposite(Identity):
         >>> nv.build(x * 2).get_input("x") is x
         True
         """
-        self._number(name, "get_input")
-        return self.inputs[name]
+        return self._input(name, "get_input")
 
-    def _number(self, name: str, op: str) -> int:
+    def _input(self, name: str, op: str) -> AssignableTensorOp:
         if not isinstance(name, str) or name not in self.inputs:
             raise InvalidArgument(f"there is no input {name}", op=op, operand="name", got=shown(name),
                                   expected=", ".join(self._names) or "no inputs",
                                   help=did_you_mean(str(name), self._names, "print the model to see its inputs"))
-        return self._names.index(name)
+        return self.inputs[name]
 
     def _values_of(self, arguments: Sequence[object]) -> list[object]:
         """The values of all inputs in order."""
@@ -334,6 +319,22 @@ class CompiledComposite(Identity):
         rows = [(*name, f"{elements:,}", f"{size:,}") for name, (elements, size) in
                 zip([*names, ("together", "")], [*sizes, together], strict=True)]
         return table([("parameter", "type", "elements", "bytes"), *rows], right=(2, 3))
+
+    def explained(self, *arguments: object) -> tuple[Executable, list[object] | None]:
+        """What ``nv.explain`` shows: forward, and what it is run with, if there are arguments or none is missing."""
+        is_open = not arguments and any([held_value(place) is None for place in self.inputs.values()])
+        return self._forward, None if is_open else self._values_of(arguments)
+
+    def __call__(self, *arguments: object) -> np.ndarray:
+        """``forward``."""
+        return self.forward(*arguments)
+
+    def _repr_html_(self) -> str:
+        places = [*[("input", place) for place in self.inputs.values()],
+                  *[("parameter", place) for place in self.parameters]]
+        rows = [(role, place.name or "unnamed", place.type.describe(place.axes.names if place.is_named else None))
+                for role, place in places]
+        return notebook.table(("role", "name", "type") if rows else (), rows, repr(self))
 
     def __repr__(self) -> str:
         result = self._forward.function.results[0]

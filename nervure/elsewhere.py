@@ -152,12 +152,14 @@ LAYERS = {
     "nv.nn.SiLU": "Swish", "nv.nn.ReLU": "Relu", "nv.nn.GELU": "Gelu",
     "nv.nn.losses": "functional loss", "nv.nn.initialisers": "init initializers",
     "nv.nn.losses.cross_entropy": "cross_entropy CrossEntropyLoss CategoricalCrossentropy",
-    "nv.nn.losses.negative_log_likelihood": "nll_loss NLLLoss",
-    "nv.nn.losses.binary_cross_entropy": "binary_cross_entropy BCELoss BCEWithLogitsLoss BinaryCrossentropy",
-    "nv.nn.losses.mean_squared_error": "mse_loss MSELoss MeanSquaredError",
-    "nv.nn.losses.mean_absolute_error": "l1_loss L1Loss MeanAbsoluteError",
-    "nv.nn.losses.huber": "HuberLoss Huber", "nv.nn.losses.smooth_l1": "SmoothL1Loss",
-    "nv.nn.losses.kl_divergence": "kl_div KLDivLoss KLDivergence",
+    "nv.nn.losses.negative_log_likelihood": "nll nll_loss NLLLoss",
+    "nv.nn.losses.binary_cross_entropy": "binary_cross_entropy bce bce_with_logits BCELoss "
+    "BCEWithLogitsLoss BinaryCrossentropy",
+    "nv.nn.losses.mean_squared_error": "mse mse_loss MSELoss MeanSquaredError",
+    "nv.nn.losses.mean_absolute_error": "mae l1 l1_loss L1Loss MeanAbsoluteError",
+    "nv.nn.losses.huber": "huber_loss HuberLoss Huber",
+    "nv.nn.losses.smooth_l1": "smooth_l1_loss SmoothL1Loss",
+    "nv.nn.losses.kl_divergence": "kl kl_div KLDivLoss KLDivergence",
     "nv.nn.losses.poisson": "PoissonNLLLoss Poisson", "nv.nn.losses.gaussian": "GaussianNLLLoss",
     "nv.nn.losses.cosine_similarity": "CosineSimilarity", "nv.nn.losses.cosine_embedding": "CosineEmbeddingLoss",
     "nv.nn.losses.margin_ranking": "MarginRankingLoss", "nv.nn.losses.triplet_margin": "TripletMarginLoss",
@@ -290,9 +292,9 @@ def unknown_optimiser(name: str, known: Iterable[str]) -> UnknownName:
     return _unknown("nv.optim", f"there is no {name}", name, _functions, known)
 
 
-def unknown_layer(name: str, known: Iterable[str]) -> UnknownName:
-    """The error of a name that ``nv.nn`` does not have."""
-    return _unknown("nv.nn", f"there is no {name}", name, _layers, known)
+def unknown_layer(name: str, known: Iterable[str], module: str = "nv.nn") -> UnknownName:
+    """The error of a name that ``nv.nn``, or a module in it, does not have."""
+    return _unknown(module, f"there is no {name}", name, _layers, known)
 
 
 def unknown_member(thing: object, name: str) -> UnknownName:

@@ -18,7 +18,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from nervure import notebook
 from nervure.computation import Computation
@@ -31,8 +31,17 @@ from nervure.transformers.report import CompilationReport, Count, Limits, Line, 
 _FLOAT32 = 4
 
 
+@runtime_checkable
+class Model(Protocol):
+    """What reads its arguments itself, as what ``nv.build`` made."""
+
+    def explained(self, *arguments: object) -> tuple[Executable, Sequence[object] | None]:
+        """What is shown, and what it is run with; None where that is left open."""
+
+
 def explain(computation: object, *arguments: object, repeat: int = 20, **keywords: object) -> Explanation:
-    """Explains a computation, a function under ``nv.jit`` (with the arguments of a call) or an executable.
+    """Explains a computation, a function under ``nv.jit`` (with the arguments of a call), the forward part of a model
+    that ``nv.build`` made, or an executable.
 
     With arguments every size is a number, and the steps are timed: each alone, in order, medians over ``repeat`` runs
     (0: not at all). No variable is changed by that, but host calls and prints happen in every run. Without arguments
@@ -75,9 +84,12 @@ def _read(computation: object, arguments: tuple[object, ...],
             arguments = tuple(arguments[0])
         is_open = not arguments and len(computation.function.parameters) > 0
         return computation, None if is_open else arguments
+    if isinstance(computation, Model):
+        _refuse(keywords)
+        return computation.explained(*arguments)
     raise WrongKind("this cannot be explained", op="explain", got=f"{type(computation).__name__} {computation!r:.60}",
-                    expected="a computation, a jitted function or an executable",
-                    help="nv.computation(returns, *parameters) and nv.jit(function) make such")
+                    expected="a computation, a jitted function, a model or an executable",
+                    help="nv.computation(returns, *parameters), nv.build(out) and nv.jit(function) make such")
 
 
 def _refuse(keywords: dict[str, object]) -> None:

@@ -153,8 +153,14 @@ def parse_state_dict_key(key: str) -> tuple[str, ...]:
     if not is_sound:
         raise InvalidArgument("this is no key of a state dict", op="parse_state_dict_key", got=f"{key!r:.80}",
                               expected="{prefix}:{composite}.{nth}.{slot}, .{optimizer}.{type}.{slot} for optimisers",
-                              help=did_you_mean(prefix, PREFIXES, f"a prefix is one of {', '.join(PREFIXES)}"))
+                              help=_advice_on(prefix))
     return prefix, *parts
+
+
+def _advice_on(prefix: str) -> str | None:
+    if prefix in PREFIXES:
+        return 'nth is a number, and no part is empty, as in "param:linearlayer.0.bias"'
+    return did_you_mean(prefix, PREFIXES, f"a prefix is one of {', '.join(PREFIXES)}")
 
 
 def load_from_state_dict(model: object, state: StateDict, transformer: Transformer | None = None) -> NotLoaded:
@@ -327,7 +333,8 @@ def _check_unique(names: Iterable[str]) -> None:
 def _warn(places: list[AssignableTensorOp]) -> None:
     more = ", ..." if len(places) > 5 else ""
     text = ", ".join([place.name or "a variable" for place in places[:5]]) + more
-    warn_user(f"{text} sit in no module: they are kept as missing_param, by their own names")
+    verb, kept = ("sits", "it is") if len(places) == 1 else ("sit", "they are")
+    warn_user(f"{text} {verb} in no module: {kept} kept as missing_param, by name")
 
 
 def _variable(place: AssignableTensorOp) -> Variable:

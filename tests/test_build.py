@@ -188,6 +188,40 @@ def test_what_is_written_to_a_storage_is_seen():
             model.backward()
 
 
+def test_a_storage_that_is_first_asked_for_after_forward_is_seen():
+    """T127: only what is written ends a forward; several models see it."""
+    w = nv.parameter(nv.full((3,), 2.0))
+    models = [nv.build(w * w * w), nv.build(nv.exp(w) * w)]
+    for model in models:
+        model.forward()
+    memory = w.storage
+    for model in models:
+        model.backward()
+    memory[0] = 5.0
+    del memory
+    assert w.storage[0] == 5.0
+    for model in models:
+        with pytest.raises(InvalidArgument, match="was written after forward"):
+            model.backward()
+    models[0].forward()
+    models[0].backward()
+    assert w.grad.tolist() == [75.0, 12.0, 12.0]
+
+
+def test_a_model_is_called_and_explained_as_other_things_are():
+    """T121, T137: a call is forward; what nv.explain shows is forward; in a notebook it is a table."""
+    x, w = nv.placeholder("N=n, F=3").named("<x>"), nv.variable("F=3", 1.0).named("w")
+    model = nv.build(nv.sum(nv.exp(x * w), out_axes=()), inputs=("<x>",))
+    assert model(np.zeros((2, 3))) == 6.0
+    assert [step.seconds for step in nv.explain(model).steps] == [None] * len(nv.explain(model).steps)
+    timed = nv.explain(model, np.zeros((2, 3)), repeat=2)
+    assert timed.report.name == "forward" and timed.seconds > 0 and dict(timed.report.bindings) == {"n": 2}
+    shown = model._repr_html_()
+    assert "&lt;x&gt;" in shown and "<x>" not in shown and "f32[F=3]" in shown and shown.count("<tr>") == 3
+    with pytest.raises(InvalidArgument, match="no option"):
+        nv.explain(model, y=1)
+
+
 def test_an_argument_may_be_written_after_forward(transformer):
     """T128."""
     x, w = nv.placeholder("N=n").named("x"), nv.variable((), 2.0)

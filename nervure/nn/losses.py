@@ -15,10 +15,10 @@ those with names in any order; a target that lacks one is refused, since it woul
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nervure import ops
-from nervure.elsewhere import explain_keywords
+from nervure.elsewhere import explain_keywords, unknown_layer
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
 from nervure.front.alignment import reordered
@@ -490,3 +490,10 @@ __all__ = ["binary_cross_entropy", "cosine_embedding", "cosine_similarity", "cro
            "negative_log_likelihood", "poisson", "smooth_l1", "triplet_margin"]
 
 explain_keywords(globals(), __all__)
+
+if not TYPE_CHECKING:  # to a type checker what is missing is missing
+    def __getattr__(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'nervure.nn.losses' has no attribute {name!r}")
+        raise unknown_layer(name, __all__, "nv.nn.losses")
+

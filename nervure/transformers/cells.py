@@ -46,7 +46,7 @@ class Cell:
     layout of the variable asks for.
     """
 
-    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent")
+    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
@@ -55,6 +55,7 @@ class Cell:
         self.array: np.ndarray = in_order(variable.initial_value(), self.order)
         self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+        self.witnesses: WeakSet[Witness] | None = None
 
     @property
     def version(self) -> int:
@@ -118,7 +119,25 @@ class Cell:
         if self.lent.value and self.is_lent():
             self.stamp.value += 1
 
+    def witness(self) -> Witness:
+        """What tells later on whether the value is still that of this moment."""
+        made = Witness(self.version, np.array(self.array) if self.is_lent() else None)
+        if self.witnesses is None:
+            self.witnesses = WeakSet()
+        self.witnesses.add(made)
+        return made
+
+    def is_still(self, seen: Witness) -> bool:
+        """Whether the value is that of the moment when the witness was made."""
+        if seen.elements is None:
+            return self.version == seen.version
+        return seen.elements.tobytes() == self.array.tobytes()
+
     def _lend(self) -> np.ndarray:
+        if self.witnesses and not self.is_lent():
+            kept = np.array(self.array)
+            for seen in [each for each in self.witnesses if each.elements is None and each.version == self.version]:
+                seen.elements = kept
         array = self._own()
         self.lent.value = 1
         return array
@@ -132,6 +151,15 @@ class Cell:
     def _is_alone(self) -> bool:
         """Whether nobody else has the array or its memory."""
         return self.array.base is None and sys.getrefcount(self.array) <= _ALONE
+
+
+class Witness:
+    """The value that a cell had: its version, and its elements where somebody may write them without a new one."""
+
+    __slots__ = ("version", "elements", "__weakref__")
+
+    def __init__(self, version: int, elements: np.ndarray | None) -> None:
+        self.version, self.elements = version, elements
 
 
 def _references_of_one() -> int:
