@@ -330,13 +330,24 @@ def shape_problems(pattern: Pattern, type: BasicTensorDescription, known: Known,
     more = " or more" if _is_open(pattern, lengths) else ""
     places = _placed(pattern, len(shape), lengths)
     if places is None and len(shape) < needed:
-        wanted = _wanted(_placed(pattern, needed, dict(lengths)) or (), known)
-        yield Problem(f"add a broadcastable axis to {name} at position {_missing_at(wanted, shape)} (ops.Reshape, "
-                      f"ops.Broadcast): it has {len(shape)} dimensions, not {needed}{more}", True)
+        at = _missing_at(_wanted(_placed(pattern, needed, dict(lengths)) or (), known), shape)
+        flexible = f"nv.flexible({name}, {at}), or " if _is_in_run(at, pattern, lengths) else ""
+        yield Problem(f"add a broadcastable axis to {name} at position {at} ({flexible}ops.Reshape, ops.Broadcast): "
+                      f"it has {len(shape)} dimensions, not {needed}{more}", True)
     elif places is None:
-        yield Problem(f"{name} has {len(shape)} dimensions, not {needed}", True)
+        others = ": nv.flexible(x, at) of the operands before it lets them have more for ~"
+        repair = others if "~" in pattern.entries else ""
+        yield Problem(f"{name} has {len(shape)} dimensions, not {needed}{repair}", True)
     else:
         yield from _length_problems(places, type, name, known)
+
+
+def _is_in_run(position: int, pattern: Pattern, lengths: dict[str, int]) -> bool:
+    """Whether a dimension is one of those that ``~`` stands for."""
+    if "~" not in pattern.entries:
+        return False
+    start = pattern.entries.index("~")
+    return start <= position < start + lengths.get("~", 0)
 
 
 def _length_problems(places: list[Place], type: BasicTensorDescription, name: str, known: Known) -> Iterator[Problem]:

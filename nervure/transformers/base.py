@@ -84,7 +84,7 @@ class Transformer(Identity, ABC):
         for op in ready.operations:
             if not self.supports(type(op)):
                 raise op.fail(NotSupported, f"{self.name} cannot run this op", got=type(op).__name__,
-                              help="give the op a decomposition, or write it as a HostCall",
+                              help="give the op a decomposition, or a forward: @nv.implement(..., device=...)",
                               expected="ops that it supports, or that decompose into such")
         return self.make_executable(ready)
 

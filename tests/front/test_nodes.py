@@ -72,6 +72,11 @@ def test_what_does_not_fit_is_told_for_all_operands_at_once():
     assert error.help.count(";") == 1
     with pytest.raises(nv.ShapeMismatch, match="add a broadcastable axis") as caught:
         MatrixProduct(nv.ones((5, 2, 3)), nv.ones((3,)))
+    for few, many in ((nv.ones((3, 4)), nv.ones((5, 2, 3))), (nv.ones((5, 3, 4)), nv.ones((2, 3)))):
+        with pytest.raises(nv.ShapeMismatch) as caught:
+            MatrixProduct(many, few)
+        assert "nv.flexible(" in caught.value.help  # which repairs it, where the axis may be added in front
+    assert MatrixProduct(nv.flexible(nv.ones((2, 3)), 0), nv.ones((5, 3, 4))).shape == (5, 2, 4)
     with pytest.raises(nv.InvalidArgument, match="wrong number of operands"):
         MatrixProduct(X)
     with pytest.raises(nv.DtypeMismatch, match="do not fit"):

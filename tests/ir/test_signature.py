@@ -166,7 +166,10 @@ def test_every_operand_that_does_not_fit_is_reported():
 
 @pytest.mark.parametrize(("text", "types", "help"), [
     ("A[~ i j] B[~ j k] -> C[~ i k]", [tensor(5, 2, 3), tensor(3, 4)],
-     "add a broadcastable axis to B at position 0 (ops.Reshape, ops.Broadcast): it has 2 dimensions, not 3"),
+     "add a broadcastable axis to B at position 0 (nv.flexible(B, 0), or ops.Reshape, ops.Broadcast): "
+     "it has 2 dimensions, not 3"),
+    ("A[~ i j] B[~ j k] -> C[~ i k]", [tensor(2, 3), tensor(5, 3, 4)],
+     "B has 3 dimensions, not 2: nv.flexible(x, at) of the operands before it lets them have more for ~"),
     ("A[i j] B[i 1 j] -> C[i]", [tensor(2, 3), tensor(2, 3)],
      "add a broadcastable axis to B at position 1 (ops.Reshape, ops.Broadcast): it has 2 dimensions, not 3"),
     ("A[~ i j] -> C[i]", [tensor(2)],

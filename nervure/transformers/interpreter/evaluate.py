@@ -48,7 +48,7 @@ def make_step(op: Op, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step
             return maker(op, inputs, outputs, bindings)
     raise op.fail(NotSupported, "the interpreter has no meaning for this op", got=type(op).__name__,
                   expected="an elementwise op, a view, a structured op or an effect",
-                  help="give the op a decomposition, or write it as a HostCall")
+                  help="give the op a decomposition, or a forward: @nv.implement(..., device=...)")
 
 
 def evaluate(op: Op, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
