@@ -261,6 +261,7 @@ KEYWORD_ADVICE = {
     "nv.variable makes what is trained; derivatives go to any tensor": "requires_grad trainable",
     _DEVICES: "device", "x.named(name) gives a tensor a label, nv.name_scope(name) all that is made inside": "name",
     "the result is a new tensor; nv.assign writes variables": "out inplace",
+    "the graph stays, and may be differentiated again": "retain_graph create_graph keep_graph",
     "beta1= and beta2= are given apart": "betas", "nv.mean and nv.sum reduce": "reduction",
     "scale=False and shift=False leave them out": "affine elementwise_affine",
 }

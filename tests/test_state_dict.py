@@ -153,7 +153,8 @@ def test_keys_are_parsed():
             nv.from_state_dict({wrong: np.zeros(1)})
     with pytest.raises(WrongKind):
         nv.parse_state_dict_key(3)
-    assert "param" in pytest.raises(InvalidArgument, nv.parse_state_dict_key, "parm:a.0.b").value.help
+    for wrong, told in (("parm:a.0.b", "did you mean param?"), ("param:a.b.c", "nth is a number")):
+        assert told in pytest.raises(InvalidArgument, nv.parse_state_dict_key, wrong).value.help
 
 
 def test_a_state_dict_shows_its_keys_in_a_column():

@@ -17,6 +17,7 @@ from typing import Any
 
 from numpy import ndarray, ufunc
 
+from nervure.elsewhere import explains_keywords
 from nervure.errors import WrongKind
 from nervure.front import (
     accessors,
@@ -187,7 +188,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "T": property(views.transposed),
     "mT": property(views.matrix_transposed),
     "at": property(indexing.At),
-    "backward": backward,
+    "backward": explains_keywords(backward),
     "detach": gradients.detach,
     "mref": mref,
     "numel": accessors.numel,

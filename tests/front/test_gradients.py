@@ -78,6 +78,9 @@ def test_backward_needs_a_scalar():
     assert nv.sum(nv.ones((2,))).backward() is None
     with nv.no_grad(), pytest.raises(InvalidArgument, match="inside of nv.no_grad"):
         nv.sum(w).backward()
+    with pytest.raises(WrongKind, match="there is no argument retain_graph") as caught:
+        nv.sum(w).backward(retain_graph=True)
+    assert "the graph stays" in caught.value.help
     with pytest.raises(WrongKind, match="accumulate is a switch"):
         nv.sum(w).backward(accumulate="no")
 
