@@ -36,6 +36,8 @@ from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import placed_operands
 from nervure.transformers.devices.choice import transformer_for
+from nervure.types.axes import Axes, make_axes
+from nervure.types.description import BasicTensorDescription, TensorDescription
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -110,6 +112,27 @@ class Computation(Identity, Generic[Result]):
     def optimised(self) -> Function:
         """The function after all passes; where an executable was found in a cache, they run when this is asked."""
         return self.executable.optimised
+
+    @property
+    def parameter_descriptions(self) -> tuple[TensorDescription, ...]:
+        """What calls take: element types, axes, and the layout in which compiled code reads an array where it lies.
+        Calls do not write arguments.
+
+        >>> x = nv.placeholder("N=n, C=3")
+        >>> taken, = nv.computation(nv.sum(x), x).parameter_descriptions
+        >>> taken, taken.layout.strides, taken.read_only
+        (f32[N=n, C=3] at strides (3, 1), (3, 1), True)
+        """
+        return tuple([_over(parameter.axes, description) for parameter, description in zip(
+            self.parameters, self.executable.parameter_descriptions, strict=True)])
+
+    @property
+    def result_descriptions(self) -> tuple[TensorDescription, ...]:
+        """What calls return, effects left out: element types, axes, and the layout of the new arrays, which are the
+        caller's to write.
+        """
+        return tuple([_over(_axes_of(value), description) for value, description in zip(
+            self.function.results, self.executable.result_descriptions, strict=True)])
 
     def __call__(self, *arguments: object, feed_dict: Mapping[Any, object] | None = None, **named: object) -> Result:
         if named or feed_dict is not None:
@@ -206,6 +229,19 @@ class Computation(Identity, Generic[Result]):
         updated = ", ".join([variable.name or "a variable" for variable, _ in self.function.updates])
         return (f"<computation on {self.transformer.name}: ({shorten(taken, 200)}) -> ({shorten(given, 200)})"
                 f"{shorten(f', updates {updated}', 80) if updated else ''}>")
+
+
+def _over(axes: Axes, described: BasicTensorDescription) -> TensorDescription:
+    """A description whose dimensions are these axes."""
+    return TensorDescription(described.dtype, axes, described.read_only, described.layout)
+
+
+def _axes_of(value: Value) -> Axes:
+    """The axes that the labels of a value name; anonymous ones where it has none."""
+    names = [label for label in value.labels or () if label is not None]
+    if len(set(names)) < len(value.type.shape):
+        return make_axes(value.type.shape)
+    return make_axes(dict(zip(names, value.type.shape, strict=True)))
 
 
 _NOTHING = object()

@@ -38,6 +38,7 @@ from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.memory_estimate import check_fits, numbers
 from nervure.types.description import BasicTensorDescription
+from nervure.types.layout import row_major
 from nervure.types.ordered_arrays import Order, in_order, is_in_order
 
 if TYPE_CHECKING:
@@ -83,6 +84,18 @@ class Executable(Identity, ABC):
     def optimised(self) -> Function:
         """The function whose ops it runs: with the parameters, results and updates of ``function``."""
         return self.function
+
+    @property
+    def parameter_descriptions(self) -> tuple[BasicTensorDescription, ...]:
+        """What calls take, which they do not write. An array in this layout is read where it lies; others are, or are
+        copied, as the backend likes.
+        """
+        return tuple([_in_memory(op.value.type, True) for op in self.function.parameters])
+
+    @property
+    def result_descriptions(self) -> tuple[BasicTensorDescription, ...]:
+        """What calls return: new arrays of the caller's own."""
+        return tuple([_in_memory(value.type, False) for value in self.function.results])
 
     def check_fits(self, bindings: Bindings) -> None:
         """InvalidArgument if a call needs more memory than there is."""
@@ -294,6 +307,11 @@ class Executable(Identity, ABC):
         if _overlaps_itself(target):
             raise wrong(InvalidArgument, f"{name} shares memory with itself", f"strides of {target.strides} bytes",
                         "pass an array that is no broadcast or window of another one", "an element for each index")
+
+
+def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDescription:
+    """The description of an array without gaps."""
+    return type.with_(layout=row_major(type.shape), read_only=read_only)
 
 
 def _is_own(array: np.ndarray, order: Order) -> bool:

@@ -385,3 +385,18 @@ def test_seed_starts_anew():
             nv.seed(wrong)
     with pytest.raises(TypeError):
         nv.seed(1.5)
+
+
+def test_what_calls_take_and_return_is_described(transformer):
+    """T30: axes and strides, symbolic ones too; effects return nothing."""
+    n = nv.dim("n")
+    x, y, w = nv.placeholder({"N": n, "C": 3}), nv.placeholder((n, 2)), nv.variable("C=3", layout="C")
+    step = transformer.computation([x * w, nv.assign(w, w + 1), y.T, nv.sum(x, out_axes=())], x, y)
+    taken, given = step.parameter_descriptions, step.result_descriptions
+    assert [str(entry) for entry in taken] == ["f32[N=n, C=3]", "f32[n, 2]"]
+    assert [str(entry) for entry in given] == ["f32[N=n, C=3]", "f32[2, n]", "f32[]"]
+    assert [entry.layout.strides for entry in (*taken, *given)] == [(3, 1), (2, 1), (3, 1), (n, 1), ()]
+    assert all([entry.read_only for entry in taken]) and not any([entry.read_only for entry in given])
+    assert [entry.basic for entry in given] == list(step.executable.result_descriptions)
+    results = step(np.ones((4, 3), np.float32), np.ones((4, 2), np.float32))
+    assert all([array.flags.c_contiguous and array.flags.writeable for array in results if array is not None])
