@@ -19,24 +19,26 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import Supports, decompose
 from nervure.passes.fold import Evaluate
 from nervure.passes.lower_argmax import lower_argmax
+from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.manager import Pass, Record, run
 from nervure.passes.permuted_products import permuted_products
 from nervure.passes.rewrite import Rewriter
 
 
 def standard(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
-             records: list[Record] | None = None, more: Sequence[Pass] = ()) -> Function:
+             records: list[Record] | None = None, more: Sequence[Pass] = (), last: Sequence[Pass] = ()) -> Function:
     """What every function goes through before it is compiled.
 
     ``evaluate`` computes constants (see :mod:`nervure.passes.fold`; without it none are), ``supports`` says which
     classes of composites the backend keeps, ``records`` is extended by what each pass did, ``more`` are passes of the
-    backend's own.
+    backend's own, ``last`` those of them whose results are not simplified.
     """
     passes = [
         Pass("decompose", partial(decompose, supports=supports)),
         *more,
         Pass("common_subexpressions", common_subexpressions),
         Pass("simplify", simplification(evaluate)),
+        *last,
         Pass("common_subexpressions", common_subexpressions),
         Pass("permuted_products", permuted_products),
         Pass("dead_code", dead_code),
@@ -47,8 +49,11 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
            records: list[Record] | None = None) -> Function:
-    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads."""
-    return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)])
+    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads, and products
+    in tiles.
+    """
+    return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
+                    [Pass("lower_convolutions", lower_convolutions)])
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

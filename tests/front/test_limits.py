@@ -110,14 +110,6 @@ def test_other_machines_are_refused_by_name(monkeypatch):
         target._host.__wrapped__()
 
 
-def test_convolutions_are_host_steps():
-    """Q12: ``explain`` shows them."""
-    x, filters = nv.placeholder((2, 3, 8, 8)), nv.placeholder((4, 3, 3, 3))
-    with nv.transformers.make_transformer("cpu") as transformer:
-        text = str(nv.explain(transformer.computation(nv.convolution(nv.exp(x), filters), x, filters)))
-    assert "host" in text
-
-
 def test_where_the_sources_were_left():
     """Q13, Q14, Q15: unequal axes of one class do not broadcast, a plain dot contracts, anonymous axes are NumPy's."""
     five, three = (nv.constant(np.ones(length), axes=[nv.axis("H", length)]) for length in (5, 3))

@@ -26,6 +26,7 @@ from nervure.passes.dead_code import dead_code
 from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
 from nervure.passes.lower_argmax import lower_argmax
+from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.permuted_products import permuted_products
 from nervure.passes.pipelines import minimal, native, standard
 from nervure.transformers.interpreter.evaluate import evaluate
@@ -105,6 +106,12 @@ def places() -> Function:
     return Function([ops.ArgMax(x, [1, 2]), ops.ArgMin(k, [0]), ops.Max(x, [1, 2])], [x, k], name="places")
 
 
+def windows() -> Function:
+    x, f = nv.Parameter(nv.float32, (nv.dim("N", min=1), 2, 5, 6)), nv.Parameter(nv.float32, (4, 2, 3, 3))
+    slid = ops.Convolution(x, f, (1, 2), paddings=[(1, 1), (1, 1)])
+    return Function([slid, *slid.vjp(slid.output, x.output, f.output)], [x, f], name="windows")
+
+
 def heads() -> Function:
     x, y = nv.Parameter(nv.float32, (5, 2, 3)), nv.Parameter(nv.float32, (5, 3, 4))
     products = [ops.Contract(x, y, (0, 1, 2), (0, 2, 3), (0, 1, 3)) for _ in range(2)]
@@ -120,6 +127,7 @@ GOLDEN = {
     "canonical_views": (views, canonical_views),
     "dead_code": (idle, dead_code),
     "lower_argmax": (places, lower_argmax),
+    "lower_convolutions": (windows, lower_convolutions),
     "permuted_products": (heads, permuted_products),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
@@ -154,7 +162,8 @@ def test_the_list_can_be_read():
     assert names[:3] == ["decompose", "common_subexpressions", "simplify"] and names[-1] == "dead_code"
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
-    assert [record.name for record in own] == ["decompose", "lower_argmax", *names[1:]]
+    assert [record.name for record in own] == [
+        "decompose", "lower_argmax", *names[1:3], "lower_convolutions", *names[3:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

@@ -57,8 +57,9 @@ class CpuTransformer(Transformer):
         return executable
 
     def make_executable(self, function: Function) -> Executable:
+        from nervure.passes.lower_convolutions import lower_convolutions
         from nervure.transformers.cpu.compile.compilation import compile_function
-        compilation = compile_function(function, self.target)
+        compilation = compile_function(lower_convolutions(function), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 
     def close(self) -> None:

@@ -1,0 +1,133 @@
+"""Convolutions as products: nothing of them is left to Python, values and bits are those of the definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import ops
+from nervure.ir.function import Function
+from nervure.passes.lower_convolutions import lower_convolutions
+from tests.conformance.samples import samples_of, types_of
+from tests.conformance.sampling import concrete, generic
+from tests.conformance.test_ops import generator
+from tests.passes.agreement import assert_agree, classes
+
+FORMS = ("Convolution", "ConvolutionDataGradient", "ConvolutionFilterGradient", "ConvolutionTranspose")
+CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((3, 5, 9), (4, 5, 3), {"paddings": [(2, 1)]}),
+    ((2, 6, 8, 7), (4, 3, 3, 2), {"strides": (2, 3), "dilations": (1, 2), "paddings": [(1, 2), (2, 0)], "groups": 2}),
+    ((2, 4, 7, 7), (4, 1, 3, 3), {"paddings": [(1, 1), (1, 1)], "groups": 4}),
+    ((1, 2, 5, 4, 6), (3, 2, 2, 1, 3), {"strides": (1, 2, 2), "paddings": [(0, 1), (-1, 0), (1, 1)]}),
+    ((2, 24, 6, 6), (3, 24, 5, 5), {"paddings": [(2, 2), (2, 2)]}),  # a block of points ends within a window position
+]
+"""Data, filters, attributes."""
+
+
+def functions(x: Any, f: Any, attributes: dict[str, Any]) -> list[tuple[Function, tuple[Any, Any]]]:
+    """A convolution of such shapes and both gradients, each with the shapes of its operands."""
+    data, filters = nv.Parameter(nv.float32, x), nv.Parameter(nv.float32, f)
+    slid = ops.Convolution(data, filters, **attributes)
+    result = nv.Parameter(nv.float32, slid.shape)
+    back = ops.ConvolutionDataGradient(result, filters, **attributes, lengths=x[2:])
+    turned = ops.ConvolutionFilterGradient(data, result, **attributes, lengths=f[2:])
+    return [(Function([slid], [data, filters]), (x, f)), (Function([back], [result, filters]), (slid.shape, f)),
+            (Function([turned], [data, result]), (x, slid.shape))]
+
+
+def drawn(*shapes: Any) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_no_convolution_is_left_to_python(name, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise AssertionError("a step of Python")
+
+    monkeypatch.setattr("nervure.transformers.cpu.compile.host.host_program", refuse)
+    for dtype in types_of(name)[::3]:
+        for number, sample in enumerate(samples_of(name, dtype)):
+            case = concrete(sample, generic(sample), generator(name, number))
+            with nv.transformers.make_transformer("cpu") as transformer:
+                got, = transformer.compile(case.function)(case.arguments)
+            assert got.shape == case.function.results[0].shape
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_results_are_those_of_the_definition(case):
+    for before, shapes in functions(*case):
+        after = lower_convolutions(before)
+        assert not set(FORMS).intersection(classes(after))
+        assert [value.type for value in after.results] == [value.type for value in before.results]
+        with nv.transformers.make_transformer("cpu") as transformer:
+            arrays = drawn(*shapes)
+            got, = transformer.compile(before)(arrays)
+        expected, = nv.transformers.make_transformer("interpreter").compile(before)(arrays)
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_lowered_function_says_the_same():
+    before, shapes = functions(*CASES[1])[0]
+    assert_agree(before, lower_convolutions(before), [np.round(array * 8) for array in drawn(*shapes)])
+
+
+def windows(x: np.ndarray, window: int, padding: int) -> np.ndarray:
+    """(N, C, positions, places) of data with two lengths."""
+    padded = np.pad(x, [(0, 0), (0, 0), (padding, padding), (padding, padding)])
+    seen = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))
+    n, c, height, width = seen.shape[:4]
+    return seen.transpose(0, 1, 4, 5, 2, 3).reshape(n, c, window * window, height * width)
+
+
+def contracted(x: np.ndarray, y: np.ndarray, *indices: tuple[int, ...]) -> np.ndarray:
+    parameters = [nv.Parameter(nv.float32, array.shape) for array in (x, y)]
+    with nv.transformers.make_transformer("cpu") as transformer:
+        return transformer.compile(Function([ops.Contract(*parameters, *indices)], parameters))([x, y])[0]
+
+
+def test_bits_are_those_of_a_contraction():
+    """O67: windows written out, position by position, the channels of each in order; a gradient's batch and places."""
+    x, f, r = drawn((3, 24, 9, 9), (8, 24, 5, 5), (3, 8, 9, 9))
+    case = functions(x.shape, f.shape, {"paddings": [(2, 2), (2, 2)]})
+    with nv.transformers.make_transformer("cpu") as transformer:
+        forward, data, filters = [transformer.compile(function)(arrays)[0] for (function, _), arrays
+                                  in zip(case, ([x, f], [r, f], [x, r]), strict=True)]
+    flat = f.reshape(8, 24, 25)
+    expected = contracted(flat, windows(x, 5, 2), (1, 4, 3), (0, 4, 3, 2), (0, 1, 2))
+    assert forward.tobytes() == expected.tobytes()
+    expected = contracted(flat[..., ::-1].copy(), windows(r, 5, 2), (4, 1, 3), (0, 4, 3, 2), (0, 1, 2))
+    assert data.tobytes() == expected.tobytes()
+    expected = contracted(r.reshape(3, 8, 81), windows(x, 5, 2), (3, 0, 4), (3, 1, 2, 4), (0, 1, 2))
+    assert filters.tobytes() == expected.tobytes()
+
+
+def test_bits_do_not_depend_on_what_is_known_nor_on_the_batch_nor_on_threads():
+    """O67: lengths that a call brings, one image of several, one thread."""
+    shape, f, attributes = (4, 6, 10, 11), (5, 6, 3, 3), {"strides": (1, 2), "paddings": [(1, 1), (0, 2)]}
+    n, h, w = nv.dim("n", min=1), nv.dim("h", min=3), nv.dim("w", min=3)
+    x, filters = drawn(shape, f)
+    with nv.transformers.make_transformer("cpu") as transformer:
+        known = transformer.compile(functions(shape, f, attributes)[0][0])([x, filters])[0]
+        brought = transformer.compile(functions((n, 6, h, w), f, attributes)[0][0])
+        assert brought([x, filters])[0].tobytes() == known.tobytes()
+        assert brought([x[2:3], filters])[0].tobytes() == known[2:3].tobytes()
+        with nv.flags.overriding(threads=1):
+            assert brought([x, filters])[0].tobytes() == known.tobytes()
+
+
+def test_what_is_not_finite_in_a_filter():
+    """Q12: between strides, and around what came out, zeros are multiplied."""
+    function, (_, f) = functions((1, 1, 6), (1, 1, 2), {"strides": (2,)})[1]
+    with nv.transformers.make_transformer("cpu") as transformer:
+        got, = transformer.compile(function)([np.ones((1, 1, 3), np.float32), np.float32([[[np.inf, 1]]])])
+    assert np.isinf(got[0, 0, ::2]).all() and np.isnan(got[0, 0, 1::2]).all()
+
+
+def test_functions_without_convolutions_stay():
+    x = nv.Parameter(nv.float32, (5,))
+    function = Function([ops.Max(x, [0])], [x])
+    assert lower_convolutions(function) is function
