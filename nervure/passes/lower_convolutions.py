@@ -14,24 +14,24 @@ Parameter (16, 3, 5, 5)
 Reshape (1, 16, 3, 5, 5)
 Permute (1, 16, 5, 5, 3)
 Pad (1, 16, 5, 5, 3)
-Pad (8, 3, 36, 36)
-Reshape (8, 3, 1, 1296)
-Reshape (8, 1, 3, 1, 1296)
-IndexView (8, 1, 5, 5, 3, 1148)
-Contract (8, 1, 16, 1148)
-Reshape (8, 16, 1148)
-IndexView (8, 16, 32, 32)
+Pad (8, 3, 37, 36)
+Reshape (8, 3, 1, 1332)
+Reshape (8, 1, 3, 1, 1332)
+IndexView (8, 1, 5, 5, 3, 1152)
+Contract (8, 1, 16, 1152)
+Reshape (8, 16, 1152)
+Reshape (8, 16, 32, 36)
+Slice (8, 16, 32, 32)
 
-Places are counted along memory where lengths are known, through the zeros between two rows, too: so long stretches of it
-are columns of one product. What comes out there is left out. With strides, every phase of a stride has its own place in
-memory first. The gradient for the data is a convolution of what came out, with the filters turned; strides are zeros in
-between, whose products with a filter that is not finite are NaN.
+Places are counted along memory, through the zeros between two rows, too: so long stretches of it are columns of one
+product. What comes out there is left out. With strides, every phase of a stride has its own place in memory first. The
+gradient for the data is a convolution of what came out, with the filters turned; strides are zeros in between, whose
+products with a filter that is not finite are NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from nervure.ir.function import Function
 from nervure.ir.op import Value
@@ -44,21 +44,21 @@ from nervure.ops.convolution import (
     Geometry,
 )
 from nervure.ops.update import IndexView
-from nervure.ops.views import Pad, Permute, Reshape, Reverse
+from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
 
 Lengths = Sequence[DimLike]
-Coordinates = Sequence[DimLike]
 
 
 def lower_convolutions(function: Function) -> Function:
     """The function without convolutions."""
     if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
         return function
-    rows = [(Convolution, _of_result), (ConvolutionDataGradient, _of_data), (ConvolutionFilterGradient, _of_filters)]
-    return Rewriter("lower_convolutions", [Local("lower_convolutions", [kind], rule) for kind, rule in rows])(function)
+    return Rewriter("lower_convolutions", [
+        Local("result", [Convolution], _of_result), Local("data", [ConvolutionDataGradient], _of_data),
+        Local("filters", [ConvolutionFilterGradient], _of_filters)])(function)
 
 
 def _of_result(op: Convolution) -> Value:
@@ -84,106 +84,98 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
     x, r = op.operands
     shape, groups = op.outputs[0].shape, op.groups
-    apart = (groups, *shape[2:], shape[1])
-    seen = _rows_of_windows(_by_group(_padded(x, op.paddings), groups, 1), op.geometry, apart, r.shape[2:])
-    rows = range(seen.rank - r.rank + 1)
-    points, column = range(rows.stop, seen.rank), seen.rank
-    product = Contract(seen, _by_group(r, groups, 1), (*rows, *points), (points[0], 0, column, *points[1:]),
-                       (*rows, column))
-    filters = product.outputs[0].shape[-1]
-    whole = Reshape(product, (*apart, filters)).output
-    windows = range(1, len(apart) - 1)
-    return _joined(Permute(whole, (0, len(apart), len(apart) - 1, *windows)).output, 0)
+    stretches = _Stretches(x, op.geometry, shape[2:], r.shape[2:])
+    seen = stretches.in_rows()
+    apart = [(0, length - place) for length, place in zip(stretches.lengths[1:], r.shape[3:], strict=True)]
+    wide = _padded(r, [(0, 0), *apart])
+    columns = _by_group(Reshape(wide, (*r.shape[:2], stretches.count)).output, groups, 1)
+    *rows, batch, place = range(seen.rank)
+    column = seen.rank
+    product = Contract(seen, columns, (*rows, batch, place), (batch, 0, column, place), (*rows, column))
+    whole = Reshape(product, (groups, *shape[2:], shape[1], product.outputs[0].shape[-1])).output
+    *windows, channel, filter = range(1, whole.rank)
+    return _joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
 
 
 def _convolved(x: Value, f: Value, geometry: Geometry, places: Lengths) -> Value:
     """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places."""
-    groups, windows = geometry.groups, f.shape[2:]
-    is_known = all([isinstance(length, int) and length > 0 for length in (*places, *windows)])
-    filters = _by_group(f, groups, 0)
+    filters = _by_group(f, geometry.groups, 0)
     filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
-    if not all([length == 1 for length in windows]) and f.shape[1] != 1:
+    if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
         filters = _in_memory(filters)
-    seen, pitches = (_stretches if is_known else _places)(x, f.shape, geometry, places)
-    along = range(3, 3 + seen.rank - 3 - len(windows))
-    points = range(along.stop, along.stop + len(windows) + 1)
-    product = Contract(filters, seen, (1, 2, *points), (0, 1, *points, *along), (0, 1, 2, *along))
+    stretches = _Stretches(x, geometry, f.shape[2:], places)
+    points = range(4, 3 + filters.rank - 1)
+    product = Contract(filters, stretches.in_columns(), (1, 2, *points), (0, 1, *points, 3), (0, 1, 2, 3))
     result = _joined(product.output, 1)
-    return result if not pitches else _left_out(result, places, pitches)
+    if all([length == place for length, place in zip(stretches.lengths[1:], places[1:], strict=True)]):
+        return Reshape(result, (*result.shape[:2], *places)).output
+    wide = Reshape(result, (*result.shape[:2], places[0], *stretches.lengths[1:]))
+    return Slice(wide, [(0, length, 1) for length in (*result.shape[:2], *places)]).output
 
 
-def _places(x: Value, filters: Lengths, geometry: Geometry, places: Lengths) -> tuple[Value, Lengths]:
-    """Data as windows show them: (N, groups, window positions, C, places)."""
-    data = _by_group(_padded(x, geometry.paddings), geometry.groups, 1)
-    n, g, *windows, c = indices(3 + len(places))
-    along = indices(3 + 2 * len(places))[3 + len(places):]
-    shape = (*data.shape[:2], *filters[2:], data.shape[2], *places)
-    return IndexView(data, IndexMap(shape, (n, g, c, *_positions(geometry, windows, along)))).output, ()
+class _Stretches:
+    """Padded data as windows show them, with places counted along memory: ``count`` of them in each image and channel.
 
-
-def _stretches(x: Value, filters: Lengths, geometry: Geometry, places: Lengths) -> tuple[Value, Lengths]:
-    """The same with places counted along memory, one phase of the strides after the other: (N, groups, window
-    positions, C, places); and how far it is from one place to the next in each dimension.
+    ``lengths`` are those of the data in memory, in places: from one row of places to the next it is as far as from one
+    row of data to the next. In front of them come the phases of the strides.
     """
-    windows = [length for length in filters[2:] if isinstance(length, int)]
-    steps = list(zip(geometry.strides, geometry.dilations, windows, strict=True))
-    reaches = [(window - 1) * dilation // stride for stride, dilation, window in steps]
-    lengths = [place + reach for place, reach in zip(places, reaches, strict=True)]
-    data, phases = _in_phases(x, geometry, lengths, [stride if window > 1 else 1 for stride, _, window in steps])
-    data = Reshape(data, (*data.shape[:2], prod(phases), product(lengths))).output
-    data = _by_group(data, geometry.groups, 1)
-    n, g, *offsets, c, q = indices(4 + len(windows))
-    pitches = [product(lengths[d + 1:]) for d in range(len(lengths))]
-    phase: DimLike = 0
-    start: DimLike = q
-    for d, (stride, dilation, _) in enumerate(steps):
-        phase = phase * phases[d] + offsets[d] * dilation % phases[d]
-        start = start + offsets[d] * dilation // stride * pitches[d]
-    count = sum([(place - 1) * pitch for place, pitch in zip(places, pitches, strict=True)]) + 1
-    shape = (*data.shape[:2], *windows, data.shape[2], count)
-    return IndexView(data, IndexMap(shape, (n, g, c, phase, start))).output, pitches
 
+    def __init__(self, x: Value, geometry: Geometry, windows: Lengths, places: Lengths) -> None:
+        self._windows = windows
+        self._steps = list(zip(geometry.strides, geometry.dilations, windows, strict=True))
+        self._phases = [1 if window == 1 else stride for stride, _, window in self._steps]
+        reaches = [(window - 1) * dilation // stride for stride, dilation, window in self._steps]
+        self.lengths = [place + reach for place, reach in zip(places, reaches, strict=True)]
+        if any([reach != 0 for reach in reaches[1:]]):
+            self.lengths[0] += 1  # the last places of the last row, which nobody wants, go beyond it
+        self.count = places[0] * product(self.lengths[1:])
+        self._data = _by_group(self._in_memory(x, geometry), geometry.groups, 1)
 
-def _rows_of_windows(data: Value, geometry: Geometry, apart: Lengths, places: Lengths) -> Value:
-    """Data (N, groups, C, lengths) as windows show them: (groups, window positions and C, N, places). The rows are one
-    dimension where their number is known.
-    """
-    groups, *windows, channels = apart
-    is_one = all([isinstance(length, int) and length > 0 for length in (*windows, channels)])
-    rows = [product(apart[1:])] if is_one else apart[1:]
-    shape = (groups, *rows, data.shape[0], *places)
-    symbols = indices(len(shape))
-    g, n, along = symbols[0], symbols[1 + len(rows)], symbols[2 + len(rows):]
-    *offsets, c = _unravelled(symbols[1], apart[1:]) if is_one else symbols[1:1 + len(rows)]
-    return IndexView(data, IndexMap(shape, (n, g, c, *_positions(geometry, offsets, along)))).output
+    def in_columns(self) -> Value:
+        """(N, groups, window positions, C, places)."""
+        n, g, *offsets, c, place = indices(4 + len(self._windows))
+        groups, channels = self._data.shape[1:3]
+        shape = (self._data.shape[0], groups, *self._windows, channels, self.count)
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
+
+    def in_rows(self) -> Value:
+        """(groups, window positions and C, N, places). The rows are one dimension where their number is known."""
+        batch, groups, channels = self._data.shape[:3]
+        apart = (*self._windows, channels)
+        is_known = all([isinstance(length, int) and length > 0 for length in apart])
+        rows = [product(apart)] if is_known else apart
+        g, *row, n, place = indices(3 + len(rows))
+        *offsets, c = _unravelled(row[0], apart) if is_known else row
+        shape = (groups, *rows, batch, self.count)
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
+
+    def _position(self, offsets: Lengths, place: DimLike) -> tuple[DimLike, DimLike]:
+        """The phase, and the position in memory, of a window position at a place."""
+        phase: DimLike = 0
+        for d, (stride, dilation, _) in enumerate(self._steps):
+            if self._phases[d] != 1:
+                phase = phase * stride + offsets[d] * dilation % stride
+            place = place + offsets[d] * dilation // stride * product(self.lengths[d + 1:])
+        return phase, place
+
+    def _in_memory(self, x: Value, geometry: Geometry) -> Value:
+        """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
+        around = [(before, length * stride - before - own) for (before, _), length, stride, own
+                  in zip(geometry.paddings, self.lengths, geometry.strides, x.shape[2:], strict=True)]
+        data = _padded(x, around)
+        if any([stride != 1 for stride in geometry.strides]):
+            n, c, *rest = indices(2 + 2 * len(self.lengths))
+            phases, places = rest[:len(self.lengths)], rest[len(self.lengths):]
+            coordinates = [place * stride + phase for place, stride, phase
+                           in zip(places, geometry.strides, phases, strict=True)]
+            shape = (*x.shape[:2], *self._phases, *self.lengths)
+            data = _in_memory(IndexView(data, IndexMap(shape, (n, c, *coordinates))).output)
+        return Reshape(data, (*x.shape[:2], product(self._phases), product(self.lengths))).output
 
 
 def _unravelled(number: DimLike, lengths: Lengths) -> list[DimLike]:
     """The coordinates of the element of this number, in row-major order."""
-    found: list[DimLike] = []
-    for d, length in enumerate(lengths):
-        found.append(number // product(lengths[d + 1:]) % length)
-    return found
-
-
-def _positions(geometry: Geometry, offsets: Coordinates, places: Coordinates) -> list[DimLike]:
-    """Where padded data are that windows show."""
-    return [place * stride + offset * dilation for place, stride, offset, dilation
-            in zip(places, geometry.strides, offsets, geometry.dilations, strict=True)]
-
-
-def _in_phases(x: Value, geometry: Geometry, lengths: Lengths, phases: Sequence[int]) -> tuple[Value, Sequence[int]]:
-    """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
-    around = [(before, length * stride - before - own) for (before, _), length, stride, own
-              in zip(geometry.paddings, lengths, geometry.strides, x.shape[2:], strict=True)]
-    data = _padded(x, around)
-    if all([stride == 1 for stride in geometry.strides]):
-        return data, phases
-    n, c, *rest = indices(2 + 2 * len(phases))
-    number, place = rest[:len(phases)], rest[len(phases):]
-    coordinates = [at * stride + phase for at, stride, phase in zip(place, geometry.strides, number, strict=True)]
-    view = IndexView(data, IndexMap((*x.shape[:2], *phases, *lengths), (n, c, *coordinates)))
-    return _in_memory(view.output), phases
+    return [number // product(lengths[d + 1:]) % length for d, length in enumerate(lengths)]
 
 
 def _padded(x: Value, paddings: Sequence[tuple[DimLike, DimLike]]) -> Value:
@@ -215,13 +207,3 @@ def _by_group(x: Value, groups: int, axis: int) -> Value:
 def _joined(x: Value, axis: int) -> Value:
     """A dimension and the next one as one."""
     return Reshape(x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2:])).output
-
-
-def _left_out(x: Value, places: Lengths, pitches: Lengths) -> Value:
-    """What was counted along memory (N, K, places) without what lies between the rows."""
-    shape = (*x.shape[:2], *places)
-    if x.shape[2] == product(places):
-        return Reshape(x, shape).output
-    n, k, *along = indices(len(shape))
-    place = sum([index * pitch for index, pitch in zip(along, pitches, strict=True)])
-    return IndexView(x, IndexMap(shape, (n, k, place))).output

@@ -134,8 +134,8 @@ def pool(operand: Operand, cls: type) -> np.ndarray:
         with np.errstate(all="ignore"):
             size = np.abs(special.astype(np.complex128 if operand.dtype.is_complex else np.float64))
         special = special[~(np.isfinite(size) & (size > 1000)) & ~((size < 1e-6) & (size > 0))]
-    if cls.__name__ in ("ConvolutionDataGradient", "ConvolutionTranspose"):
-        special = special[np.isfinite(special.astype(np.float64))]  # zeros may meet filters: Q12
+    if cls.__name__ in ("ConvolutionDataGradient", "ConvolutionFilterGradient", "ConvolutionTranspose"):
+        special = special[np.isfinite(special.astype(np.float64))]  # zeros may meet it: Q12
     return special
 
 

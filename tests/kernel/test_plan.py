@@ -8,7 +8,7 @@ import pytest
 import nervure as nv
 from nervure.kernel.plan import HostStep, make_plan
 from nervure.memory.storage import StorageKind
-from nervure.passes.pipelines import native, standard
+from nervure.passes.pipelines import native
 from tests.conformance.samples import NAMES, samples_of, types_of
 from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator

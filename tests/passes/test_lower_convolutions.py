@@ -101,7 +101,9 @@ def test_bits_are_those_of_a_contraction():
     assert forward.tobytes() == expected.tobytes()
     expected = contracted(flat[..., ::-1].copy(), windows(r, 5, 2), (4, 1, 3), (0, 4, 3, 2), (0, 1, 2))
     assert data.tobytes() == expected.tobytes()
-    expected = contracted(r.reshape(3, 8, 81), windows(x, 5, 2), (3, 0, 4), (3, 1, 2, 4), (0, 1, 2))
+    wide, seen = [np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, 4)])
+                  for array in (r, windows(x, 5, 2).reshape(3, 24, 25, 9, 9))]
+    expected = contracted(wide.reshape(3, 8, 117), seen.reshape(3, 24, 25, 117), (3, 0, 4), (3, 1, 2, 4), (0, 1, 2))
     assert filters.tobytes() == expected.tobytes()
 
 

@@ -291,7 +291,7 @@ class _Blocks:
             number, moved[loop.index] = number // loop.extent, number % loop.extent
         block = start, dim_min(CONTRACT_BLOCK, self._points - start)
         place = load.address.substitute({**moved, self._point: start + self._point.dim})
-        runs = in_runs(self._packed, self._point, self._points, self._run)
+        runs = in_runs(self._packed, self._point, self._run)
         along = column.index, dim_min(self._width, column.extent - strip * self._width)
         pack = self._packing(self._packed, runs, Load(load.result, panel, place), block, along, moved)
         tasks = product([*[loop.extent for loop in self._own_batch()], strips, blocks])
@@ -346,7 +346,7 @@ class _Blocks:
             (load,), _ = fresh_copy(side.statements, (), {**moved, self._point: start + self._point.dim})
             assert isinstance(load, Load)
             return load, ()
-        runs = in_runs(side, self._point, self._points, self._run)
+        runs = in_runs(side, self._point, self._run)
         may_be_in_order = panel is self._left_panel or self._may_be_across() and self._left_panel is None
         must_be_in_order = self._is_of_bytes and panel is self._left_panel
         if must_be_in_order or may_be_in_order and (runs.side if runs else side).follows(self._point, along[0]):
@@ -364,10 +364,17 @@ class _Blocks:
         if runs is None:
             moved = {**moved, self._point: start + self._point.dim}
             return self._copying(side, load, points, along, moved)
-        moved = {**moved, self._run: start // runs.length + self._run.dim}
-        place = load.address.substitute({self._point: self._run.dim * runs.length + self._point.dim})
-        copying = self._copying(runs.side, replace(load, address=place), runs.length, along, moved)
-        return (For(self._run, points // runs.length, copying),)
+        first, length = start // runs.length, runs.length
+        number, after = first + self._run.dim, start + points
+        if runs.fill(self._points):
+            count, begin, end = points // length, number * length, (number + 1) * length
+        else:
+            count = (after + (length - 1)) // length - first
+            begin, end = dim_max(start, number * length), dim_min(after, (number + 1) * length)
+        moved = {**moved, self._run: number, self._point: begin - number * length + self._point.dim}
+        place = load.address.substitute({self._point: begin - start + self._point.dim})
+        copying = self._copying(runs.side, replace(load, address=place), end - begin, along, moved)
+        return (For(self._run, count, copying),)
 
     def _copying(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
                  moved: Mapping[LoopIndex, DimLike]) -> Body:

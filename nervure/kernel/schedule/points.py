@@ -2,7 +2,8 @@
 
 A contraction over several indices is one over their points in order. A side that walks on from one index to the next
 does not see the difference; another one, like a side whose points a reshape has renumbered, has divisions in its
-places. Where all of them divide by one number, its points come in runs of that length, in each of which it is affine.
+places. Where all of them divide by one number, or multiples of it, its points come in runs of that length, in each of
+which it is affine.
 
 >>> from nervure.kernel.ir import For, Load, walk
 >>> from nervure.kernel.parser import parse_kernel
@@ -20,7 +21,7 @@ places. Where all of them divide by one number, its points come in runs of that 
 >>> [(load.address.base, load.address.steps) for load in contract.body]
 [(%3 % 4 + 20*(%3//4), ((%0, 4),)), (0, ((%1, 1), (%3, 4)))]
 >>> point = contract.indices[0][0]
->>> runs = in_runs(Side(contract.body[:1], contract.left), point, 12, LoopIndex(4))
+>>> runs = in_runs(Side(contract.body[:1], contract.left), point, LoopIndex(4))
 >>> runs.length, runs.side.statements[0].address.steps
 (4, ((%0, 4), (%3, 1), (%4, 20)))
 """
@@ -62,33 +63,42 @@ class Runs(NamedTuple):
 
     side: Side
     number: LoopIndex
-    length: int
+    length: DimLike
+
+    def fill(self, points: DimLike) -> bool:
+        """Whether blocks of so many points in all surely consist of whole runs."""
+        if not isinstance(points, int) or not isinstance(self.length, int) or points % self.length:
+            return False
+        return points <= CONTRACT_BLOCK or CONTRACT_BLOCK % self.length == 0
 
 
-def in_runs(side: Side, point: LoopIndex, points: DimLike, number: LoopIndex) -> Runs | None:
-    """A side in runs, if it divides its points by one number of which there are whole ones in a block."""
+def in_runs(side: Side, point: LoopIndex, number: LoopIndex) -> Runs | None:
+    """A side in runs, if it divides its points by one number, or by multiples of it."""
     divisors = {length for entry in side.statements if isinstance(entry, Access)
                 for length in _divisors(entry.address.base, point)}
-    length = divisors.pop() if len(divisors) == 1 else None
-    if not isinstance(length, int) or not isinstance(points, int) or points % length:
+    known = [length for length in divisors if isinstance(length, int)]
+    if not divisors or len(known) < len(divisors) and len(divisors) > 1:
         return None
-    if points > CONTRACT_BLOCK and CONTRACT_BLOCK % length:
-        return None
+    length = min(known) if known else divisors.pop()
     place = number.dim * length + point.dim
     statements = [_affine(entry.substitute({point: place}), point, number, length) for entry in side.statements]
+    if any([isinstance(entry, Access) and point.occurs_in(entry.address.base) for entry in statements]):
+        return None
     return Runs(Side(tuple(statements), side.value), number, length)
 
 
-def _divisors(base: DimLike, point: LoopIndex) -> set[DimLike | None]:
-    """What the point is divided by; None if it occurs in another way."""
-    factors = [factor for _, each in index_terms(base) for factor in each
-               if any([point.occurs_in(x) for x in factor.operands]) or factor.name == point.name]
-    divisions = (Kind.FLOOR_DIVIDE, Kind.REMAINDER)
-    return {factor.operands[1] if factor.kind in divisions and factor.operands[0] == point.dim else None
-            for factor in factors}
+def _divisors(x: DimLike, point: LoopIndex) -> set[DimLike]:
+    """What the point is divided by anywhere in an expression."""
+    found: set[DimLike] = set()
+    for factor in [factor for _, factors in index_terms(x) for factor in factors]:
+        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER) and factor.operands[0] == point.dim:
+            found.add(factor.operands[1])
+        else:
+            found.update(*[_divisors(operand, point) for operand in factor.operands])
+    return found
 
 
-def _affine(entry: Statement, point: LoopIndex, number: LoopIndex, length: int) -> Statement:
+def _affine(entry: Statement, point: LoopIndex, number: LoopIndex, length: DimLike) -> Statement:
     if not isinstance(entry, Access):
         return entry
     found = address(entry.address.base, [point, number], {point.name: (0, length - 1)})
