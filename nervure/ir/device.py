@@ -114,11 +114,11 @@ class ArrayStorage(Device, is_device=False):
         return np.empty(count, dtype.numpy) if initial_element is None else np.full(count, initial_element, dtype.numpy)
 
     def vref(self, i: int) -> Element:
-        found: Element = self.storage.reshape(-1)[i].item()
+        found: Element = self.storage.ravel(order="K")[i].item()
         return found
 
     def set_vref(self, i: int, value: Element) -> None:
-        self.storage.reshape(-1)[i] = value
+        self.storage.ravel(order="K")[i] = value  # a view, as storage has no gaps
 
 
 def _unwritten(tensor: Device, hook: str, parameters: str) -> NotSupported:

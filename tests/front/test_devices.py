@@ -167,6 +167,17 @@ def test_storage_is_what_the_device_allocates():
         _ = nv.make_tensor((2,), device=Lists).storage
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_hooks_count_elements_as_they_lie(order):
+    """T71, T28: in the order of the storage, whatever that is; of inputs, too."""
+    for x in (nv.make_tensor((2, 3), order=order), nv.make_input((2, 3), "x", order=order)):
+        for i in range(6):
+            x.set_vref(i, float(i))
+        assert [x.vref(i) for i in range(6)] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+        assert x.tolist() == np.arange(6).reshape(2, 3, order=order).tolist()
+        assert nv.mref(x, 1, 2) == x.vref(x.offset + x.strides[0] + 2 * x.strides[1]) == 5.0
+
+
 def test_a_class_with_slots_cannot_join_what_tensors_are():
     """T70: what a tensor holds is its storage."""
     with pytest.raises(nv.WrongKind, match="a device has no slots of its own"):
