@@ -24,7 +24,7 @@ import numpy as np
 
 from nervure import notebook, transformers
 from nervure.autodiff.derivative import deriv
-from nervure.computation import build_function, placeholders_below
+from nervure.computation import build_function, given_below
 from nervure.eager import hold
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
@@ -429,9 +429,12 @@ def _cut(out: Tensor, places: Sequence[AssignableTensorOp], wanted: Sequence[Ass
 
 
 def _inputs_of(out: Tensor) -> dict[str, AssignableTensorOp]:
-    """The inputs below a tensor, by name; those without a name are called by their numbers, from 1."""
+    """The inputs below a tensor, temporaries that hold a value among them, by name; those without a name are called by
+    their numbers, from 1.
+    """
     found: dict[str, AssignableTensorOp] = {}
-    for position, place in enumerate(placeholders_below([out])):
+    given = [place for place in given_below([out]) if place.is_input or held_value(place) is not None]
+    for position, place in enumerate(given):
         name = place.name or str(position + 1)
         if name in found:
             raise InvalidArgument(f"two inputs are named {name}", op="build", operand="out", got=repr(place),

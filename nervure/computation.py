@@ -399,10 +399,10 @@ def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Seque
 
 def placeholders_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Every placeholder that returns are computed from, in the order of the graph."""
-    return [place for place in _given_below(returns) if place.is_input]
+    return [place for place in given_below(returns) if place.is_input]
 
 
-def _given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
+def given_below(returns: Sequence[Return]) -> list[AssignableTensorOp]:
     """Every placeholder and temporary that returns are computed from, in the order of the graph."""
     roots = [entry.value for entry in returns if entry is not None]
     found = [op.variable for op in postorder(roots, None, placed_operands) if type(op) is ReadVariable]
@@ -424,7 +424,7 @@ def run(returns: Sequence[Return]) -> list[np.ndarray]:
 
     InvalidArgument for a placeholder that holds none.
     """
-    held = {place: held_value(place) for place in _given_below(returns)}
+    held = {place: held_value(place) for place in given_below(returns)}
     for place, value in held.items():
         if value is None and place.is_input:
             raise InvalidArgument("a placeholder has no value of its own", op="evaluate", operand=place.name,

@@ -244,7 +244,8 @@ def _storage_of_device(place: AssignableTensorOp) -> object:
     cell, record = _cell(place), record_of(place)
     if record.storage is not None and record.storage[1] is cell.array:
         return record.storage[0]
-    array = cell.get()
+    order = memory_order(place)
+    array = cell.get().transpose(order)
     made = filled(allocated(place.device, place.dtype, array.shape), array)
     flat = offered(made)
     if flat is None or not flat.flags.writeable:
@@ -252,7 +253,7 @@ def _storage_of_device(place: AssignableTensorOp) -> object:
                            operand=place.name, got=f"{type(made.storage).__name__} of {place.device.__name__}",
                            expected="storage with the buffer protocol, such as array.array or a NumPy array",
                            help="x.numpy() gives the elements, nv.assign and x.set_mref set them")
-    cell.adopt(flat.reshape(array.shape))
+    cell.adopt(flat.reshape(array.shape).transpose([order.index(d) for d in range(array.ndim)]))
     record.storage = made.storage, cell.array
     return made.storage
 

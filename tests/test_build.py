@@ -208,6 +208,18 @@ def test_a_storage_that_is_first_asked_for_after_forward_is_seen():
     assert w.grad.tolist() == [75.0, 12.0, 12.0]
 
 
+def test_a_temporary_that_holds_a_value_is_an_input():
+    """T122: without a name it is called by the one that it got; one that the program assigns is none."""
+    kept, scratch, w = nv.make_input((2,), None), nv.make_input((2,), None), nv.parameter(nv.ones((2,)))
+    kept.storage[:] = 3.0
+    model = nv.build(nv.sequential([nv.assign(scratch, kept * 2), nv.sum(scratch * w, out_axes=())]))
+    assert model.forward() == 12.0 and list(model.inputs) == [kept.name]
+    model.backward()
+    assert w.grad.tolist() == [6.0, 6.0]
+    model.set_input(kept.name, [1.0, 2.0])
+    assert model.forward() == 6.0 and kept.storage.tolist() == [1.0, 2.0]
+
+
 def test_a_model_is_called_and_explained_as_other_things_are():
     """T121, T137: a call is forward; what nv.explain shows is forward; in a notebook it is a table."""
     x, w = nv.placeholder("N=n, F=3").named("<x>"), nv.variable("F=3", 1.0).named("w")

@@ -167,6 +167,18 @@ def test_storage_is_what_the_device_allocates():
         _ = nv.make_tensor((2,), device=Lists).storage
 
 
+def test_storage_of_a_device_lies_in_the_order_that_was_asked_for():
+    """T92, T28: strides say where its elements are; what is written there is read."""
+    x = nv.make_tensor((2, 3), order="F", device=Arrays)
+    nv.evaluate(nv.assign(x, np.arange(6, dtype=np.float32).reshape(2, 3)))
+    assert x.storage.tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0] and x.strides == (1, 2)
+    x.storage[x.strides[0]] = 9.0
+    assert nv.mref(x, 1, 0) == 9.0 and (x + 1).tolist() == [[1.0, 2.0, 3.0], [10.0, 5.0, 6.0]]
+    storage = x.storage
+    nv.evaluate(nv.assign(x, x * 2))
+    assert storage.tolist() == [0.0, 18.0, 2.0, 8.0, 4.0, 10.0]
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_hooks_count_elements_as_they_lie(order):
     """T71, T28: in the order of the storage, whatever that is; of inputs, too."""
