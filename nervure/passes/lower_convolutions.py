@@ -25,15 +25,17 @@ Slice (8, 16, 32, 32)
 
 Places are counted along memory, through the zeros between two rows, too: so long stretches of it are columns of one
 product. What comes out there is left out. With strides, every phase of a stride has its own place in memory first. The
-gradient for the data is a convolution of what came out, with the filters turned; strides are zeros in between, whose
-products with a filter that is not finite are NaN.
+gradient for the data is a convolution of what came out, with the filters turned, one for each phase of the strides;
+where dilations meet strides there are zeros in between, whose products with a filter that is not finite are NaN.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from nervure.ir.function import Function
+from nervure.ir.leaves import Full
 from nervure.ir.op import Value
 from nervure.ops.contraction import Contract
 from nervure.ops.convolution import (
@@ -44,7 +46,7 @@ from nervure.ops.convolution import (
     Geometry,
 )
 from nervure.ops.update import IndexView
-from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
+from nervure.ops.views import Concatenate, Pad, Permute, Reshape, Reverse, Slice
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
@@ -67,17 +69,64 @@ def _of_result(op: Convolution) -> Value:
 
 
 def _of_data(op: ConvolutionDataGradient) -> Value:
-    """Filters that are turned go over what came out, with zeros between its places and around them."""
+    """Filters that are turned go over what came out: for each phase of the strides the positions that meet a place."""
     r, f = op.operands
-    strides, dilations, paddings, groups = op.geometry
-    turned = _by_group(f, groups, 0)
+    has_phases = any([stride != 1 for stride in op.strides]) and all([dilation == 1 for dilation in op.dilations])
+    is_known = all([isinstance(window, int) for window in f.shape[2:]]) and all(
+        [isinstance(before, int) for before, _ in op.paddings])
+    if has_phases and is_known:
+        return _by_phases(r, f, op.geometry, op.lengths)
+    around = [(before, length + before - stride * places) for (before, _), length, stride, places
+              in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
+    return _turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
+
+
+def _turned(r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLike, DimLike]],
+            lengths: Lengths) -> Value:
+    """What turned filters give of places a step of 1 apart; ``around`` are the lengths that data have before the first
+    of them left out, and what they have more than these and the places.
+    """
+    turned = _by_group(f, geometry.groups, 0)
     turned = Permute(turned, (0, 2, 1, *range(3, turned.rank))).output
     turned = Reverse(_joined(turned, 0), range(2, f.rank)).output
-    reaches = [dilation * (window - 1) for dilation, window in zip(dilations, f.shape[2:], strict=True)]
-    around = [(reach - before, length + before - stride * places) for reach, (before, _), length, stride, places
-              in zip(reaches, paddings, op.lengths, strides, r.shape[2:], strict=True)]
-    unit = Geometry((1,) * len(strides), dilations, tuple(around), groups)
-    return _convolved(_spread(r, strides), turned, unit, op.lengths)
+    paddings = [((window - 1) * dilation - before, after) for (before, after), window, dilation
+                in zip(around, f.shape[2:], geometry.dilations, strict=True)]
+    unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
+    return _convolved(r, turned, unit, lengths)
+
+
+def _by_phases(r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
+    """The same, one phase of the strides after the other, and their elements put between each other."""
+    skipped = [max(-(before // stride), 0) if isinstance(before, int) else 0
+               for (before, _), stride in zip(geometry.paddings, geometry.strides, strict=True)]
+    starts = [before + skip * stride for (before, _), skip, stride
+              in zip(geometry.paddings, skipped, geometry.strides, strict=True)]
+    counts = [(length + start + (stride - 1)) // stride for length, start, stride
+              in zip(lengths, starts, geometry.strides, strict=True)]
+    around = [(-skip, count - skip - places) for skip, count, places in zip(skipped, counts, r.shape[2:], strict=True)]
+    every = itertools.product(*[range(stride) for stride in geometry.strides])
+    parts = [_phase(r, f, geometry, phases, around, counts) for phases in every]
+    stacked = Concatenate(*[Reshape(part, (*part.shape[:2], 1, *counts)) for part in parts], axis=2).output
+    apart = Reshape(stacked, (*stacked.shape[:2], *geometry.strides, *counts)).output
+    spatial = len(counts)
+    order = [axis for d in range(spatial) for axis in (2 + spatial + d, 2 + d)]
+    wide = [count * stride for count, stride in zip(counts, geometry.strides, strict=True)]
+    whole = Reshape(Permute(apart, (0, 1, *order)), (*apart.shape[:2], *wide))
+    kept = [(start, length, 1) for start, length in zip(starts, lengths, strict=True)]
+    return Slice(whole, [(0, whole.shape[0], 1), (0, whole.shape[1], 1), *kept]).output
+
+
+def _phase(r: Value, f: Value, geometry: Geometry, phases: tuple[int, ...],
+           around: Sequence[tuple[DimLike, DimLike]], counts: Lengths) -> Value:
+    """What the positions of one phase give."""
+    windows = [window for window in f.shape[2:] if isinstance(window, int)]
+    extents = [max((window - phase + (stride - 1)) // stride, 0) for phase, window, stride
+               in zip(phases, windows, geometry.strides, strict=True)]
+    if 0 in extents:
+        return Full(0, r.dtype, (r.shape[0], f.shape[1] * geometry.groups, *counts)).output
+    slices = [(phase, extent, stride) for phase, extent, stride in zip(phases, extents, geometry.strides, strict=True)]
+    part = Slice(f, [(0, f.shape[0], 1), (0, f.shape[1], 1), *slices]).output
+    return _turned(r, part, geometry, around, counts)
 
 
 def _of_filters(op: ConvolutionFilterGradient) -> Value:
