@@ -8,6 +8,7 @@ import pytest
 
 from nervure.kernel.ir import Kernel, walk
 from nervure.kernel.machine import GENERIC
+from nervure.kernel.parser import parse_kernel
 from nervure.kernel.schedule import LOOP_ORDER, REWRITES, VECTORISATION, schedule_kernel, vectorise_kernel
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
@@ -68,3 +69,19 @@ def test_large_results_are_stored_past_the_caches():
 def test_every_rewrite_has_its_examples():
     files = {path.stem for path in (GOLDEN / "kernel/schedule").iterdir()}
     assert files == {name_of(rewrite) for rewrite in (*REWRITES, with_streaming_stores)}
+
+
+def test_loops_over_column_major_memory_change_places():
+    """No tiles are needed where everything goes along memory in one loop."""
+    kernel = parse_kernel("""
+kernel pointwise(in x: f32[6000], in y: f32[100], out z: f32[6000]):
+  for i < 100 parallel:
+    for j < 60 vector:
+      v0 = x[i + 100*j]
+      v1 = y[i]
+      v2 = add(v0, v1)
+      z[i + 100*j] = v2
+""")
+    loop, = schedule_kernel(kernel, GENERIC).body
+    inner, = loop.body
+    assert (loop.extent, loop.parallel, loop.vector, inner.extent, inner.vector) == (60, True, False, 100, True)

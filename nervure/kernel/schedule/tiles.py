@@ -3,6 +3,7 @@
 Where one operand lies across the result, each element of a row of the result is in a line of its own, and the next row
 needs the same lines again. A whole row would need more of them than there is room for; where the operand's rows are a
 power of two apart, much sooner than one would think. Where other loops stand between, the next row comes even later.
+Where all operands and the result lie across, as column-major memory does, the two loops change places.
 
 >>> from nervure.kernel.machine import GENERIC
 >>> from nervure.kernel.parser import parse_kernel
@@ -46,6 +47,8 @@ def _tiled(nest: Nest) -> For | None:
     if rows is None or not along[rows.index] or not nest.is_free:
         return None
     others = [loop for loop in outer if loop is not rows]
+    if len(across) == along[rows.index] and not any([is_row(access, columns.index) for access in accesses(nest.body)]):
+        return nested([*others, replace(columns, vector=False), replace(rows, vector=True)], nest.body)
     least = LEAST_TILED_COLUMNS if rows is outer[-1] else TILE_COLUMNS
     if isinstance(columns.extent, int) and columns.extent < least:
         return None if rows is outer[-1] else nested([*others, rows, columns], nest.body)
