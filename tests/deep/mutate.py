@@ -12,6 +12,7 @@ kills is listed, and the run fails if too few are killed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import os
 import queue
@@ -21,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +37,7 @@ SAMPLE = 300
 # A mutant may loop while it allocates; the limit keeps the machine alive. KiB of address space, for `ulimit -v`.
 MEMORY = 16 * 1024 * 1024
 NO_TESTS = 5  # pytest's exit status
+IDLE, POLL = 60.0, 2.0  # seconds: a run without processor time for so long hangs; how often that is looked at
 WAITING = 6  # a stage may take so many times its processor time: other programs run, too, and a mutant may sleep
 
 
@@ -88,13 +91,33 @@ def passes(root: Path, arguments: list[str], timeout: float) -> bool:
     process = subprocess.Popen(["sh", "-c", command, sys.executable, *arguments], cwd=root, env=environment,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        return process.wait(WAITING * timeout) in (0, NO_TESTS)
-    except subprocess.TimeoutExpired:
-        return False
+        return ended(process, WAITING * timeout) in (0, NO_TESTS)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def ended(process: subprocess.Popen[bytes], timeout: float) -> int | None:
+    """The exit status of a run; None if it does not end in time, or waits for ever: it uses no processor time."""
+    end, used, changed = time.monotonic() + timeout, -1, time.monotonic()
+    while time.monotonic() < end and time.monotonic() < changed + IDLE:
+        try:
+            return process.wait(POLL)
+        except subprocess.TimeoutExpired:
+            now = processor_ticks(process.pid)
+            used, changed = now, changed if now == used else time.monotonic()
+    return None
+
+
+def processor_ticks(session: int) -> int:
+    """The processor time that the processes of a session have used by now, in ticks of the system's clock."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            total += sum(map(int, fields[11:13])) if int(fields[3]) == session else 0
+    return total
 
 
 def copy_checkout(target: Path) -> Path:

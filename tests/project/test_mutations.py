@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.deep.mutate import draw, stages, summary
+from tests.deep.mutate import draw, ended, stages, summary
 from tests.deep.mutations import MUTATORS, find_mutants
 from tests.project.source import ROOT, python_files
 
@@ -94,3 +96,18 @@ def test_the_summary_counts(checkout):
     places = draw(checkout, 4, seed=0)
     lines = list(summary(places, [False, True, False, False], lambda place: "all"))
     assert lines[1].split() == ["all", "4", "3", "1", "75"]
+
+
+@pytest.mark.parametrize(("program", "status"), [
+    ("import time; time.sleep(30)", None),
+    ("import time; end = time.process_time() + 1\nwhile time.process_time() < end: pass\nraise SystemExit(3)", 3)])
+def test_a_run_that_uses_no_processor_time_hangs(program, status, monkeypatch):
+    """And is ended, long before its limit; one that works is waited for."""
+    monkeypatch.setattr("tests.deep.mutate.IDLE", 3.0)
+    monkeypatch.setattr("tests.deep.mutate.POLL", 0.1)
+    process = subprocess.Popen([sys.executable, "-c", program], start_new_session=True)
+    try:
+        assert ended(process, 1000) == status
+    finally:
+        process.kill()
+        process.wait()
