@@ -8,7 +8,9 @@ import importlib.util
 import os
 import random
 import shutil
+import signal
 import tempfile
+import threading
 from types import ModuleType
 
 import numpy as np
@@ -24,6 +26,10 @@ _kept = tempfile.mkdtemp(prefix="nervure-tests-")
 atexit.register(shutil.rmtree, _kept, ignore_errors=True)
 os.environ["NERVURE_CACHE_DIRECTORY"] = os.path.join(_kept, "cache")
 os.environ["NERVURE_CACHE_EXECUTABLES"] = "0"
+
+# A shell that runs the tests in the background lets them, and what they start, ignore Ctrl-C.
+if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example takes as long as it takes: a deadline or a health check that measures time would fail on a busy machine.
 UNTIMED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
