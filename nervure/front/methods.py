@@ -147,6 +147,7 @@ def set_mref(x: Tensor, *index_and_value: complex) -> None:
     upward().set_mref(x, *index_and_value)
 
 
+@explains_keywords
 def backward(x: Tensor, accumulate: bool = False) -> None:
     """Writes the derivatives of a scalar to the ``grad`` of all parameters below it, or adds them (``accumulate``)."""
     upward().backward(x, accumulate)
@@ -188,7 +189,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     "T": property(views.transposed),
     "mT": property(views.matrix_transposed),
     "at": property(indexing.At),
-    "backward": explains_keywords(backward),
+    "backward": backward,
     "detach": gradients.detach,
     "mref": mref,
     "numel": accessors.numel,

@@ -62,7 +62,7 @@ def test_no_part_can_be_set_or_deleted(name):
         if part in SETTABLE.get(name, ()):
             continue
         before = slots(thing)
-        with pytest.raises(Immutable, match=f"{part} cannot be set: .* are immutable") as caught:
+        with pytest.raises(Immutable, match=f"{part} cannot be set") as caught:
             setattr(thing, part, 5)
         assert isinstance(caught.value, AttributeError) and isinstance(caught.value, NervureError)
         assert caught.value.help and caught.value.operand == part and caught.value.location.file == __file__
