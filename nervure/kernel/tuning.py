@@ -118,6 +118,9 @@ TASK_PRODUCTS = 1 << 28
 MEETING_BYTES = 4096
 """Bytes from one line of memory to the next that has the same place in a first cache."""
 
+LEAST_PACKED_POINTS = 65
+"""Points from which on what has to be computed is packed for a single row, too: fewer are done in registers."""
+
 PANEL_ROWS = 96
 """Rows of the left side that are packed together: 192 KiB with the points of a block."""
 

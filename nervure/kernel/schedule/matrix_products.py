@@ -72,6 +72,7 @@ from nervure.kernel.tuning import (
     DIRECT_ROWS,
     EPILOGUE_BYTES,
     KEPT_SHARE,
+    LEAST_PACKED_POINTS,
     LEAST_PRODUCTS,
     LEAST_ROWS,
     LONG_ROW_COLUMNS,
@@ -119,6 +120,9 @@ def _blocks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer] = ()) 
     left, right = sides
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
+    point, points = contract.indices[0]
+    if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
+        return None  # it would be packed for one row: depthwise windows
     return _Blocks(Nest(nest.loops, rest), contract, left, right, rows[-1] if rows else None, machine.threads, lasting)
 
 
