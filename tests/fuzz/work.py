@@ -38,6 +38,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.kernel.plan import KernelStep, Plan, make_plan
+from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.pipelines import standard
 from nervure.types.dim import evaluate, index
 from nervure.types.shape import Shape
@@ -56,7 +57,7 @@ def optimised(function: Function) -> Function:
 
 def check_work(case: Case) -> None:
     """Kernels compute at most twice what is needed, and their text grows with the function."""
-    function = optimised(case.function)
+    function = lower_convolutions(optimised(case.function))
     plan = make_plan(function)
     for binding in case.bindings:
         wanted, got = needed(function, binding), done(plan, binding)
