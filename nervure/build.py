@@ -31,10 +31,10 @@ from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import members, shown, truth
 from nervure.front.creation import AssignableTensorOp, as_tensor, variables_below
 from nervure.front.effects import Effect
-from nervure.front.gradients import gradient_of
+from nervure.front.gradients import checked_update, gradient_of
 from nervure.front.record import held_value
 from nervure.front.reductions import sum as sum_of
-from nervure.front.tensor import Operand, Tensor, is_operand
+from nervure.front.tensor import Operand, Tensor, described_type, is_operand
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
@@ -214,12 +214,7 @@ class CompiledComposite(Identity):
                             expected="what gives an effect when it is called with a loss",
                             help="nv.optim.Adam(1e-3) makes one")
         loss = self.out if self.out.ndim == 0 else sum_of(self.out, out_axes=())
-        effect = optimizer(loss, self.parameters)
-        if not isinstance(effect, Effect):
-            raise WrongKind("the optimiser gives no effect", op="step", operand="optimizer", got=shown(effect),
-                            expected="an effect, such as nv.doall([...]) of assignments",
-                            help="nv.optim.Adam(1e-3) is one that does")
-        return effect
+        return checked_update(optimizer(loss, self.parameters), "step")
 
     def _without_backward(self) -> InvalidArgument:
         if not self.out.dtype.is_float:
@@ -314,8 +309,7 @@ class CompiledComposite(Identity):
         """
         sizes = [(evaluate(entry.type.size, {}), evaluate(entry.type.nbytes, {})) for entry in self.parameters]
         together = sum([elements for elements, _ in sizes]), sum([size for _, size in sizes])
-        names = [(entry.name or "unnamed", entry.type.describe(entry.axes.names if entry.is_named else None))
-                 for entry in self.parameters]
+        names = [(entry.name or "unnamed", described_type(entry)) for entry in self.parameters]
         rows = [(*name, f"{elements:,}", f"{size:,}") for name, (elements, size) in
                 zip([*names, ("together", "")], [*sizes, together], strict=True)]
         return table([("parameter", "type", "elements", "bytes"), *rows], right=(2, 3))
@@ -332,8 +326,7 @@ class CompiledComposite(Identity):
     def _repr_html_(self) -> str:
         places = [*[("input", place) for place in self.inputs.values()],
                   *[("parameter", place) for place in self.parameters]]
-        rows = [(role, place.name or "unnamed", place.type.describe(place.axes.names if place.is_named else None))
-                for role, place in places]
+        rows = [(role, place.name or "unnamed", described_type(place)) for role, place in places]
         return notebook.table(("role", "name", "type") if rows else (), rows, repr(self))
 
     def __repr__(self) -> str:

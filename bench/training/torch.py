@@ -15,7 +15,7 @@ from bench.contenders.torch import programs, read, without_gradients
 from bench.models.attention import Attention
 from bench.models.gpt import Gpt
 from bench.models.mlp import LAYERS, Mlp
-from bench.steps import BATCH, STEPS, Epoch, FirstStep, Forward, Memory
+from bench.steps import STEPS, Epoch, FirstStep, Forward, Memory, batches
 
 
 def mlp(model, p, x):
@@ -95,7 +95,7 @@ def epoch(compile_loss=False, compile_update=False, **options):
 
     def prepared(program, inputs):
         step, data, _, _ = prepare(program, inputs)
-        pairs = [[entry[start:start + BATCH] for entry in data] for start in range(0, len(data[0]), BATCH)]
+        pairs = list(batches(data))
         return Prepared(lambda: [step(*pair).detach() for pair in pairs],
                         read=lambda losses: [np.array([float(loss) for loss in losses], np.float32)])
     return prepared

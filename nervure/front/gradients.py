@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from nervure.elsewhere import explain_keywords
 from nervure.errors import WrongKind, warn_user
+from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, make_place, variables_below
 from nervure.front.effects import Effect
 from nervure.front.elementwise import stop_gradient
@@ -28,6 +29,15 @@ class Updater(Protocol):
 
     def update(self, parameter: AssignableTensorOp, gradient: AssignableTensorOp, /) -> Effect:
         """What changes a parameter by its gradient."""
+
+
+def checked_update(effect: object, op: str) -> Effect:
+    """What an optimiser gave for a loss; WrongKind unless it is an effect."""
+    if not isinstance(effect, Effect):
+        raise WrongKind("the optimiser gives no effect", op=op, operand="optimizer", got=shown(effect),
+                        expected="an effect, such as nv.doall([...]) of assignments",
+                        help="nv.optim.Adam(1e-3) is one that does")
+    return effect
 
 
 def requires_grad(x: Tensor) -> bool:

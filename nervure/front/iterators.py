@@ -210,8 +210,7 @@ def _checked_view(view: object, op: str, dimension: int) -> BlockView:
 
 def _run(function: Block, nest: LoopNest, parallel: bool) -> None:
     if not parallel:
-        for views in nest.blocks():
-            function(*views)
+        _visit(function, nest)
         return
     parts = nest.parts(len(os.sched_getaffinity(0)))
     with ThreadPoolExecutor(max_workers=max(1, len(parts)), thread_name_prefix="nervure-block") as pool:
@@ -221,6 +220,10 @@ def _run(function: Block, nest: LoopNest, parallel: bool) -> None:
 
 def _run_part(function: Block, nest: LoopNest) -> None:
     _state.is_shared = True
+    _visit(function, nest)
+
+
+def _visit(function: Block, nest: LoopNest) -> None:
     for views in nest.blocks():
         function(*views)
 

@@ -255,9 +255,8 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
 
     def _described(self, *words: str) -> str:
         """Type, axes, some words and the label, as ``repr`` shows them."""
-        names = self.axes.names if self.is_named else None
         label = repr(self.name) if self.name else ""
-        return " ".join(filter(None, [self.type.describe(names), *words, label]))
+        return " ".join(filter(None, [described_type(self), *words, label]))
 
     # -- what there is not -------------------------------------------------------------------------
 
@@ -320,6 +319,11 @@ def known_elements(op: Op) -> str:
         return ""
     text = np.array2string(op.array, precision=4, threshold=8, edgeitems=2 if op.array.ndim < 3 else 1)
     return shorten(text, 72, placeholder=" ...")
+
+
+def described_type(x: Tensor) -> str:
+    """Element type, shape and names of axes, as printed: ``f32[H=2, W=3]``."""
+    return x.type.describe(x.axes.names if x.is_named else None)
 
 
 def checked_name(name: object) -> str:

@@ -36,7 +36,7 @@ from nervure.errors import InvalidArgument, NotSupported, WrongKind
 from nervure.front.argument_parsing import truth
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.front.record import record_of
-from nervure.front.tensor import Tensor
+from nervure.front.tensor import Tensor, described_type
 from nervure.ir.provenance import name_scope
 from nervure.nn import fields
 from nervure.nn.calls import Call, caller, noted, noting
@@ -301,8 +301,7 @@ def _texts(name: str, value: object) -> list[str]:
 def _shown(name: str, value: object) -> str:
     """A field as the text of its module shows it."""
     if isinstance(value, AssignableTensorOp):
-        names = value.axes.names if value.is_named else None
-        return f"{name}={value.type.describe(names)}"
+        return f"{name}={described_type(value)}"
     return f"{name}: {value!r}" if isinstance(value, Module) else f"{name}={value!r:.200}"
 
 
@@ -312,7 +311,7 @@ def _line(call: Call, names: dict[Module, str]) -> Line:
     assert isinstance(module, Module)
     results = [entry for entry in _flat(call.result) if isinstance(entry, Tensor)]
     inputs = [entry for entry in call.arguments if isinstance(entry, Tensor)]
-    types = ", ".join([entry.type.describe(entry.axes.names if entry.is_named else None) for entry in results])
+    types = ", ".join([described_type(entry) for entry in results])
     size: DimLike = 0
     for entry in results:
         size = size + product(entry.shape) * entry.dtype.itemsize

@@ -28,6 +28,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.front.effects import Effect
+from nervure.front.gradients import checked_update
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
@@ -99,12 +100,7 @@ class Programs(Identity):
         return [_scalar(measure(outputs, self.targets), name) for name, measure in named.items()]
 
     def _update(self, loss: Tensor) -> Effect:
-        effect = self.goal.optimizer(loss)
-        if not isinstance(effect, Effect):
-            raise WrongKind("the optimiser gives no effect", op="Trainer", operand="optimizer", got=shown(effect),
-                            expected="an effect, such as nv.doall([...]) of assignments",
-                            help="nv.optim.Adam(1e-3) is one that does")
-        return effect
+        return checked_update(self.goal.optimizer(loss), "Trainer")
 
 
 def places_for(batch: Batch, axes: Iterable[AxesLike | Tensor] | None) -> list[AssignableTensorOp]:

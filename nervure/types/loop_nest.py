@@ -126,7 +126,7 @@ def loop_nest(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: i
     free = len(shape) if block_rank == 1 else split
     order = [*_by_locality(shape[:free], layouts), *range(free, len(shape))]
     shape, layouts = [shape[d] for d in order], [_moved(layout, order) for layout in layouts]
-    return _collapsed(shape, layouts, free, block_rank)
+    return _collapsed(shape, layouts, block_rank)
 
 
 def _moved(layout: Layout, order: Sequence[int]) -> Layout:
@@ -143,8 +143,8 @@ def _by_locality(shape: Sequence[DimLike], layouts: Sequence[Layout]) -> list[in
     return sorted(moving, key=lambda d: -steps[d]) if is_known else moving
 
 
-def _collapsed(shape: Sequence[DimLike], layouts: Sequence[Layout], free: int, block_rank: int) -> LoopNest:
-    """The nest of dimensions in their final order, of which those before ``len(shape) - block`` are collapsed."""
+def _collapsed(shape: Sequence[DimLike], layouts: Sequence[Layout], block_rank: int) -> LoopNest:
+    """The nest of dimensions in their final order: those outside of blocks are collapsed, all for single elements."""
     kept = 0 if block_rank == 1 else block_rank
     outer = shape[:len(shape) - kept]
     heads = [Layout(layout.strides[:len(outer)], layout.offset) for layout in layouts]

@@ -40,6 +40,7 @@ THINGS = {
 SETTABLE = {"op": {"name"}, "parameter": {"name"}, "value": {"labels"}, "variable": {"name", "handle", "record"},
             **dict.fromkeys(("tensor", "place", "constant"), {"storage"}),
             "axis": {"length"}, "flattened axis": {"length"}}
+SET_ELSEWHERE = {"grad": "nv.reset_grad(x)", "requires_grad": "nv.parameter(x)"}
 
 
 def parts(thing: object) -> list[str]:
@@ -64,6 +65,10 @@ def test_no_part_can_be_set_or_deleted(name):
         before = slots(thing)
         with pytest.raises(Immutable, match=f"{part} cannot be set") as caught:
             setattr(thing, part, 5)
+        if part in SET_ELSEWHERE and isinstance(thing, nv.Tensor):
+            assert SET_ELSEWHERE[part] in caught.value.help
+        else:
+            assert "are immutable" in str(caught.value)
         assert isinstance(caught.value, AttributeError) and isinstance(caught.value, NervureError)
         assert caught.value.help and caught.value.operand == part and caught.value.location.file == __file__
         with pytest.raises(AttributeError):
