@@ -25,12 +25,15 @@ from typing import Any
 
 import numpy as np
 
+import bench.convolutions
+import bench.images
 import bench.patterns
 import bench.products
 import bench.steps  # noqa: F401  # their problems are listed
 from bench.contenders import Prepared, Programs
 from bench.problems import PROBLEMS, Problem
 
+FOLDERS = "training", "networks"  # which have further programs of a framework
 WARM_UP = 3          # calls before those that count
 SAMPLE = 1e-3        # seconds: shorter calls are timed several at a time, so that the clock does not count
 IDLE_TIMES = 5       # goes of the figure "idle" in a round
@@ -41,8 +44,9 @@ IDLE_FROM, IDLE_TO = 1e-3, 50e-3
 def programs_of(framework: str) -> Programs:
     """The programs of a framework; ImportError if it is not installed."""
     programs: Programs = importlib.import_module(f"bench.contenders.{framework}").programs
-    if importlib.util.find_spec(f"bench.training.{framework}"):
-        importlib.import_module(f"bench.training.{framework}")
+    for folder in FOLDERS:
+        if importlib.util.find_spec(f"bench.{folder}.{framework}"):
+            importlib.import_module(f"bench.{folder}.{framework}")
     return programs
 
 

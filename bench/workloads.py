@@ -12,6 +12,8 @@ import datetime
 import sys
 from pathlib import Path
 
+import bench.convolutions
+import bench.images
 import bench.patterns
 import bench.products
 import bench.steps  # noqa: F401  # their problems are listed

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-FRAMEWORKS = ("nervure", "numpy", "numexpr", "torch", "jax")
+FRAMEWORKS = ("nervure", "numpy", "numexpr", "torch", "jax", "onnxruntime", "openvino")
 OURS = "nervure"
 
 

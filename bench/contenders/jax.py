@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from bench.contenders import Prepared, Programs, made
+from bench.convolutions import CONVOLUTIONS
+from bench.models.nodes import Conv
 from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
@@ -239,3 +242,47 @@ def bytes_in_int32(x, w):
 @programs("bytes", converted=jitted)
 def converted_bytes(x, w):
     return jnp.matmul(x.astype(jnp.int32), w.astype(jnp.int32))
+
+
+def convolution_of(node: Conv, order: str):
+    numbers, padding = (order, "OIHW" if order == "NCHW" else "HWIO", order), [(node.padding, node.padding)] * 2
+
+    def result(x, w):
+        return jax.lax.conv_general_dilated(x, w, (1, 1), padding, dimension_numbers=numbers,
+                                            feature_group_count=node.groups)
+    return result
+
+
+def gradients_of(function):
+    def gradients(x, w, dy):
+        return jax.vjp(function, x, w)[1](dy)
+    return gradients
+
+
+def innermost(program, inputs):
+    """A setting: images and filters have their channels innermost in memory."""
+    x, w, *rest = inputs
+    call, arguments, _, _ = jitted(program, [x.transpose(0, 2, 3, 1), w.transpose(2, 3, 1, 0),
+                                             *[entry.transpose(0, 2, 3, 1) for entry in rest]])
+
+    def read(returned):
+        y, *others = returned if isinstance(returned, tuple) else (returned,)
+        return [np.asarray(y).transpose(0, 3, 1, 2), *[np.asarray(entry).transpose(3, 2, 0, 1) for entry in others]]
+    return Prepared(call, arguments, read)
+
+
+for name, entry in CONVOLUTIONS.items():
+    for order, setting in ("NCHW", jitted), ("NHWC", innermost):
+        function = convolution_of(entry.node, order)
+        programs(name, **{order.lower(): setting})(function)
+        programs(f"{name}_gradients", **{order.lower(): setting})(gradients_of(function))
+
+
+@programs("residual_block", jit=jitted)
+def residual_block(x, w, gamma, beta, dy):
+    def forward(x, w, gamma, beta):
+        y = jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
+        z = standardized(y, 1, 0, (0, 2, 3)) * gamma[:, None, None] + beta[:, None, None]
+        return jax.nn.relu(z + x)
+    y, pull = jax.vjp(forward, x, w, gamma, beta)
+    return y, *pull(dy)

@@ -6,6 +6,8 @@ import importlib
 
 import nervure as nv
 from bench.contenders import Prepared, Programs, made
+from bench.convolutions import CONVOLUTIONS
+from bench.models.nodes import Conv
 from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
@@ -215,3 +217,28 @@ def matmul_sliced(x, w):
 def bytes_in_int32(x, w):
     weights, place = nv.variable(w.shape, w, dtype=nv.int8), nv.placeholder(x.shape, dtype=nv.uint8)
     return Prepared(nv.computation(nv.matmul(place, weights, dtype=nv.int32), place), [x])
+
+
+def convolution_of(node: Conv):
+    def result(x, w):
+        return nv.convolution(x, w, padding=node.padding, groups=node.groups)
+    return result
+
+
+def gradients_of(node: Conv):
+    convolution = convolution_of(node)
+
+    def gradients(x, w, dy):
+        return nv.deriv(convolution(x, w), [x, w], error=dy)
+    return gradients
+
+
+for name, entry in CONVOLUTIONS.items():
+    programs(name, computation=compiled, variable=kept)(convolution_of(entry.node))
+    programs(f"{name}_gradients", deriv=compiled)(gradients_of(entry.node))
+
+
+@programs("residual_block", deriv=compiled)
+def residual_block(x, w, gamma, beta, dy):
+    y = nv.relu(nv.batch_norm(nv.convolution(x, w, padding=1), scale=gamma, shift=beta) + x)
+    return [y, *nv.deriv(y, [x, w, gamma, beta], error=dy)]

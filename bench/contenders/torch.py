@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from ml_dtypes import bfloat16
 
 from bench.contenders import Prepared, Programs, made
+from bench.convolutions import CONVOLUTIONS
+from bench.models.nodes import Conv
 from bench.patterns import GROUPS, HIDDEN, SIDE, past
 from bench.products import PRODUCTS, Product
 
@@ -147,11 +149,11 @@ def layer_norm_gradient_compiled(*inputs):
     return Prepared(backward, (x, mean, scale, gamma, dy), read)
 
 
-def trained(forward):
+def trained(forward, ordered=tensors):
     """A setting: forward and backward pass with autograd."""
     def prepare(program, inputs):
-        x, gamma, beta, dy = tensors(inputs)
-        wanted = [entry.requires_grad_() for entry in (x, gamma, beta)]
+        *given, dy = ordered(inputs)
+        wanted = [entry.requires_grad_() for entry in given]
         made_forward = forward(program)
 
         def call():
@@ -161,8 +163,15 @@ def trained(forward):
     return prepare
 
 
-@programs("batch_norm", eager=trained(lambda program: program),
-          compile=trained(lambda program: torch.compile(program, dynamic=False)))
+def directly(program):
+    return program
+
+
+def by_compiler(program):
+    return torch.compile(program, dynamic=False)
+
+
+@programs("batch_norm", eager=trained(directly), compile=trained(by_compiler))
 def batch_norm(x, gamma, beta):
     return F.relu(F.batch_norm(x, None, None, gamma, beta, training=True, eps=1e-5))
 
@@ -368,3 +377,44 @@ def bytes_to_float(x, w):
         return torch.ops.onednn.qlinear_pointwise(x, 1.0, 0, packed, scales, zeros, None, 1.0, 0, torch.float32,
                                                   "none", [], "")
     return Prepared(call, [x], lambda y: [y.numpy()])
+
+
+def channels_last(inputs):
+    """Copies whose images and filters have their channels innermost in memory."""
+    return [entry.contiguous(memory_format=torch.channels_last) if entry.ndim == 4 else entry
+            for entry in tensors(inputs)]
+
+
+def last(prepare):
+    """A setting with channels last."""
+    def prepared(program, inputs):
+        call, arguments, *rest = prepare(program, inputs)
+        return Prepared(call, channels_last([entry.numpy() for entry in arguments]), *rest)
+    return prepared
+
+
+def convolution_of(node: Conv):
+    def result(x, w):
+        return F.conv2d(x, w, None, node.stride, node.padding, 1, node.groups)
+    return result
+
+
+def gradients_of(node: Conv):
+    kernel, padding = torch.ops.aten.convolution_backward, [node.padding] * 2
+
+    def gradients(x, w, dy):
+        return kernel(dy, x, w, None, [1, 1], padding, [1, 1], False, [0, 0], node.groups, [True, True, False])[:2]
+    return gradients
+
+
+for name, entry in CONVOLUTIONS.items():
+    ways = {**PLAIN, "eager_last": last(eager), "compile_last": last(compiled)}
+    programs(name, **ways)(convolution_of(entry.node))
+    programs(f"{name}_gradients", **ways)(gradients_of(entry.node))
+
+
+@programs("residual_block", eager=trained(directly), eager_last=trained(directly, channels_last),
+          compile=trained(by_compiler), compile_last=trained(by_compiler, channels_last))
+def residual_block(x, w, gamma, beta):
+    y = F.batch_norm(F.conv2d(x, w, padding=1), None, None, gamma, beta, training=True, eps=1e-5)
+    return F.relu(y + x)

@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bench.models import layers
-from bench.models.layers import Parameters
+from bench.models.layers import Parameters, Update
 
 
 class Rule(NamedTuple):
@@ -28,12 +28,27 @@ class Rule(NamedTuple):
     epsilon: float = 1e-8
     decay: float = 0.0
 
+    def update(self) -> Update:
+        """In NumPy."""
+        return layers.adam(*self)
+
+
+class Descent(NamedTuple):
+    """The numbers of gradient descent with momentum."""
+
+    rate: float = 0.01
+    momentum: float = 0.9
+
+    def update(self) -> Update:
+        """In NumPy."""
+        return layers.descent(*self)
+
 
 @dataclass
 class Model:
     """Sizes are fields; ``batch`` is one of them."""
 
-    rule: ClassVar[Rule] = Rule()
+    rule: ClassVar[Rule | Descent] = Rule()
     loss: ClassVar[Callable[..., layers.Layer]] = staticmethod(layers.cross_entropy)
     batch: int = 1
 
@@ -61,7 +76,7 @@ class Model:
 
     def training(self, parameters: Parameters) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
         """A step in NumPy, in the element type of the parameters, which it updates; it gives the loss of a batch."""
-        update, network = layers.adam(*self.rule), self.network()
+        update, network = self.rule.update(), self.network()
 
         def step(inputs: np.ndarray, target: np.ndarray) -> np.ndarray:
             gradients: Parameters = {}

@@ -21,6 +21,7 @@ Layer = tuple[np.ndarray, Pull]
 Parameters = dict[str, np.ndarray]
 Back = Callable[[Any, Parameters], Any]
 Step = Callable[[Parameters, np.ndarray], tuple[np.ndarray, Back]]
+Update = Callable[[Parameters, Parameters], None]
 
 EPSILON = 1e-5  # of layer norms
 ROOT = np.float32(np.sqrt(2 / np.pi))
@@ -173,7 +174,7 @@ def squared_difference(y: np.ndarray, target: np.ndarray) -> Layer:
     return np.mean(difference * difference), lambda dy: (difference * (2 * dy / y.size),)
 
 
-def adam(rate: float, epsilon: float, decay: float) -> Callable[[Parameters, Parameters], None]:
+def adam(rate: float, epsilon: float, decay: float) -> Update:
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in place: ``step(parameters, gradients)``."""
     moments: dict[str, list[np.ndarray]] = {}
     count = iter(range(1, 1 << 62))
@@ -189,4 +190,15 @@ def adam(rate: float, epsilon: float, decay: float) -> Callable[[Parameters, Par
             square += 0.001 * (gradient * gradient - square)
             parameters[name] *= 1 - rate * decay
             parameters[name] -= size * mean / (np.sqrt(square) * root + epsilon)
+    return step
+
+
+def descent(rate: float, momentum: float) -> Update:
+    """Gradient descent whose steps keep ``momentum`` of the one before, in place."""
+    moments: Parameters = {}
+
+    def step(parameters: Parameters, gradients: Parameters) -> None:
+        for name, gradient in gradients.items():
+            moments[name] = momentum * moments.get(name, 0) + gradient
+            parameters[name] -= rate * moments[name]
     return step

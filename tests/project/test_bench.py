@@ -10,17 +10,20 @@ import sys
 import numpy as np
 import pytest
 
+import nervure as nv
 from bench import report, rounds
 from bench.__main__ import BENCHMARKS, main, table
 from bench.contenders import FRAMEWORKS, Prepared, from_definition
+from bench.models.images import Digits, ResNet, UNet
 from bench.problems import PROBLEMS, Bar
 from bench.rounds import Failure, Result, Settings
-from bench.worker import Worker, call_time, idle_time, programs_of
+from bench.worker import FOLDERS, Worker, call_time, idle_time, programs_of
 from bench.workloads import chosen_problems
 from tests.project.source import ROOT, parse, python_files
 
-NO_PEERS = ["contenders", "machine", "models.attention", "models.base", "models.gpt", "models.layers", "models.mlp",
-            "patterns", "problems", "report", "rounds", "steps", "workloads"]
+NO_PEERS = ["contenders", "convolutions", "images", "machine", "models.attention", "models.base", "models.gpt",
+            "models.image_layers", "models.images", "models.layers", "models.mlp", "models.nodes", "patterns",
+            "problems", "report", "rounds", "steps", "workloads"]
 OURS = programs_of("nervure")
 SMALL = {"gelu": 1e-4, "sum_squares": 1e-4, "adam": 1e-4, "idle": 1e-4}
 
@@ -43,7 +46,7 @@ def test_an_unknown_name_gets_help():
 def test_every_benchmark_has_its_module():
     for name in BENCHMARKS:
         assert (ROOT / "bench" / f"{name}.py").exists(), name
-    for folder in ("contenders", "training"):
+    for folder in ("contenders", *FOLDERS):
         assert {path.stem for path in (ROOT / "bench" / folder).glob("[!_]*.py")} <= set(FRAMEWORKS)
 
 
@@ -67,6 +70,24 @@ def test_every_problem_has_a_program_of_ours():
 def test_our_programs_are_right(problem, setting):
     worker = Worker(problem, f"nervure.{setting}", SMALL.get(problem, 0.02))
     assert worker.check() == {"mistake": None}
+
+
+@pytest.mark.parametrize("problem", ["resnet", "resnet_step", "unet", "unet_step", "digits"])
+def test_networks_of_images_are_right_on_the_interpreter(problem):
+    with nv.flags.overriding(transformer="interpreter"):
+        assert Worker(problem, "nervure.arguments", 0.02).check() == {"mistake": None}
+
+
+@pytest.mark.parametrize("model", [Digits(batch=2), ResNet(side=32, width=2, blocks=1),
+                                   UNet(side=16, width=2, levels=3)])
+def test_a_graph_of_onnx_gives_what_the_tree_does(model):
+    pytest.importorskip("onnx")
+    from onnx.reference import ReferenceEvaluator
+
+    from bench.models.onnx_graph import onnx_model
+    found = ReferenceEvaluator(onnx_model(model)).run(None, {"images": model.data()[0]})[0]
+    right = model.results()
+    np.testing.assert_allclose(found, right, rtol=0, atol=1e-4 * np.abs(right).max())
 
 
 def test_what_is_wrong_is_found():
