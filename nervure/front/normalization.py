@@ -24,7 +24,7 @@ from nervure.front.apply import common_dtype, converted_to, is_weak
 from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, safelog
-from nervure.front.op_functions import add, multiply, rsqrt, square, subtract
+from nervure.front.op_functions import add, multiply, negative, rsqrt, square, subtract
 from nervure.front.promotion import floating
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.reductions import sum as sum_over
@@ -150,9 +150,11 @@ def batch_norm(x: Operand, scale: Operand | None = None, shift: Operand | None =
                               expected="mean_of and variance_of, or none",
                               help="without them those of x itself are taken")
     centre, width, scale, shift = [None if entry is None else _over_channels(own, kept, entry) for entry in given]
-    result = (_standardized(own, kept, epsilon) if centre is None or width is None
-              else multiply(subtract(own, centre), rsqrt(add(width, epsilon))))
-    return convert(_scaled(result, scale, shift), dtype)
+    if centre is None or width is None:
+        return convert(_scaled(_standardized(own, kept, epsilon), scale, shift), dtype)
+    factor = _scaled(rsqrt(add(width, epsilon)), scale, None)
+    moved = multiply(centre, factor)
+    return convert(add(multiply(own, factor), negative(moved) if shift is None else subtract(shift, moved)), dtype)
 
 
 def _normalized(name: str, core: Callable[..., Op], x: Operand, axes: AxesLike | None, axis: AxesLike | None) -> Tensor:

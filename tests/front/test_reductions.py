@@ -322,6 +322,19 @@ def test_normalisation():
     nv.testing.check_grads(lambda x: nv.layer_norm(x, H), [X], rtol=1e-4, atol=1e-5)
 
 
+def test_batch_norm_with_given_statistics_is_one_product_and_one_sum_at_each_element():
+    """A177."""
+    x, given = nv.placeholder("N=2, C=5, H=4, W=4"), [nv.variable("C=5", value) for value in (0.5, 2.0, 1.0, -1.0)]
+    mean, variance, scale, shift = given
+    y = nv.batch_norm(x, scale, shift, mean, variance)
+    computed = [type(op).__name__ for op in nv.computation(y, x).optimised.operations
+                if op.operands and op.outputs[0].shape == x.shape]
+    assert [name for name in computed if name != "Broadcast"] == ["Multiply", "Add"]
+    image = np.arange(160, dtype=np.float32).reshape(2, 5, 4, 4)
+    expected = (image - 0.5) / np.sqrt(2 + 1e-5) - 1
+    np.testing.assert_allclose(nv.computation(y, x)(image), expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("function", [
     lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t),
     lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t, usebits=True, out_axes=()),
