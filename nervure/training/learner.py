@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -38,13 +39,13 @@ from nervure.types.axes import AxesLike
 
 class Learner(Identity):
     """A goal, and what it is learnt with. ``standing`` is where the last training stands, None before the first;
-    ``steps_taken`` counts the steps of this process.
+    ``steps_taken`` counts the steps of this process, ``seconds_computing`` those that calls of its programs took.
     """
 
     def __init__(self, goal: Goal, axes: Iterable[AxesLike | Tensor] | None, transformer: Transformer) -> None:
         self.goal, self.transformer = goal, transformer
         self.standing: Standing | None = None
-        self.steps_taken = 0
+        self.steps_taken, self.seconds_computing = 0, 0.0
         self._random: Random | None = None
         self._axes = axes
         self._programs: Programs | None = None
@@ -71,9 +72,9 @@ class Learner(Identity):
 
     def learn(self, batch: Batch) -> dict[str, float]:
         """One step; loss and metrics before it. NumericError, and nothing is changed, where the loss is not finite."""
-        values = self.programs_for(batch).step(*batch)
+        values = self._computed(self.programs_for(batch).step, batch)
         self.steps_taken += 1
-        return self._named(values)
+        return values
 
     @property
     def module(self) -> Module:
@@ -82,7 +83,7 @@ class Learner(Identity):
 
     def measure(self, batch: Batch) -> dict[str, float]:
         """Loss and metrics of a batch."""
-        return self._named(self.programs_for(batch).evaluation(*batch))
+        return self._computed(self.programs_for(batch).evaluation, batch)
 
     def means(self, data: Data, pause: Callable[[], None] = lambda: None) -> dict[str, float]:
         """Loss and metrics over all data, each batch by its number of examples; ``pause`` runs after each."""
@@ -92,7 +93,10 @@ class Learner(Identity):
             pause()
         return total.means()
 
-    def _named(self, values: tuple[np.ndarray, ...]) -> dict[str, float]:
+    def _computed(self, program: Computation[tuple[np.ndarray, ...]], batch: Batch) -> dict[str, float]:
+        started = time.perf_counter()
+        values = program(*batch)
+        self.seconds_computing += time.perf_counter() - started
         return dict(zip(["loss", *self.goal.metrics], map(float, values), strict=True))
 
     # -- state -----------------------------------------------------------------------------------------

@@ -28,7 +28,9 @@ def test_training_prints_saves_and_plots(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines[:2]] == ["epoch 1/2", "epoch 2/2"]
     best = re.escape(nv.transformers.default().name)
-    assert re.fullmatch(rf"[\d.]+ steps per second on {best}, peak memory \d+ MB", lines[2])
+    speed = re.fullmatch(rf"[\d.]+ steps per second on {best}, (\d+)% of the time arithmetic; "
+                         r"compiled in [\d.]+ s, peak memory \d+ MB", lines[2])
+    assert speed and 0 < int(speed[1]) <= 100
     assert lines[3].startswith("saved, reloaded and checked: ")
     found = re.fullmatch(r"test accuracy: (0\.\d{4})", lines[-1])
     assert found and float(found[1]) > 0.8
