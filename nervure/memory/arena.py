@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 LINE = 64
@@ -22,21 +24,49 @@ class Interval(NamedTuple):
 
 
 def pack(intervals: Sequence[Interval]) -> tuple[list[int], int]:
-    """The offset of each value, and the size of the block: the largest first, each at the lowest place that is free
-    for all of its life.
+    """The offset of each value, and the size of the block.
+
+    Values are placed one by one, at the lowest place that is free for all of their life: first those that are alive
+    when most is (greedy by breadth, Pisarchyk and Lee 2020), of these the long-lived or the large ones, or the large
+    ones first. The order that takes the least is taken; no order can take less than what is alive at once.
     """
+    sizes = [-(-entry.bytes // LINE) * LINE for entry in intervals]
+    alive = _alive(intervals, sizes)
+    breadths = [max(alive[entry.first:entry.last + 1]) for entry in intervals]
+    keys = (lambda n: (-breadths[n], intervals[n].first - intervals[n].last), lambda n: (-breadths[n], -sizes[n]),
+            lambda n: -sizes[n])
+    best = None
+    for key in keys:
+        found = _placed(intervals, sizes, sorted(range(len(intervals)), key=key))
+        if best is None or found[1] < best[1]:
+            best = found
+        if best[1] == max(alive, default=0):
+            break
+    assert best is not None
+    return best
+
+
+def _alive(intervals: Sequence[Interval], sizes: Sequence[int]) -> list[int]:
+    """How many bytes are alive in each step."""
+    changes = [0] * (max([entry.last for entry in intervals], default=-1) + 2)
+    for entry, size in zip(intervals, sizes, strict=True):
+        changes[entry.first] += size
+        changes[entry.last + 1] -= size
+    return list(accumulate(changes))
+
+
+def _placed(intervals: Sequence[Interval], sizes: Sequence[int], order: Sequence[int]) -> tuple[list[int], int]:
+    """The offsets and the size of the block, when values are placed in an order."""
     offsets = [0] * len(intervals)
-    placed: list[tuple[int, int, Interval]] = []
-    total = 0
-    for number in sorted(range(len(intervals)), key=lambda number: -intervals[number].bytes):
-        entry = intervals[number]
-        size = -(-entry.bytes // LINE) * LINE
+    taken: list[tuple[int, int, int, int]] = []  # where it starts and ends, the first and the last step, by places
+    for number in order:
+        first, last, _ = intervals[number]
         offset = 0
-        for start, end, other in placed:
-            if other.first <= entry.last and entry.first <= other.last and start < offset + size and offset < end:
+        for start, end, other_first, other_last in taken:
+            if start >= offset + sizes[number]:
+                break
+            if other_first <= last and first <= other_last and end > offset:
                 offset = end
         offsets[number] = offset
-        placed.append((offset, offset + size, entry))
-        placed.sort(key=lambda place: place[:2])
-        total = max(total, offset + size)
-    return offsets, total
+        insort(taken, (offset, offset + sizes[number], first, last))
+    return offsets, max([end for _, end, _, _ in taken], default=0)
