@@ -87,14 +87,18 @@ class _NoisySteps(StepList):
 
 
 def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Whether the large factors of a product alone are infinite and the small ones alone 0: the order decides."""
+    """Whether the large factors of a product alone are infinite, or the small ones alone too small for all digits, and
+    the others bring it back: the order decides.
+    """
     dtype = as_dtype(x.dtype)
     if not (dtype.is_float or dtype.is_complex):
         return np.zeros((), bool)
     info = ml_dtypes.finfo(as_dtype(f"float{dtype.bits // 2}").numpy if dtype.is_complex else dtype.numpy)
     exponents = np.log2(np.abs(x.astype(np.complex128 if dtype.is_complex else np.float64)))
     large, small = [np.sum(part, axis=axes) for part in (np.maximum(exponents, 0), np.minimum(exponents, 0))]
-    return (large > info.maxexp - 1) & (small < info.minexp - info.nmant + 1)
+    whole = large + small
+    return ((large > info.maxexp - 1) & (whole < info.maxexp + 1)) | (
+        (small < info.minexp + 1) & (whole > info.minexp - info.nmant - 1))
 
 
 def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0,

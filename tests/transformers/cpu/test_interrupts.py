@@ -117,6 +117,22 @@ def test_an_interrupt_ends_a_long_product_and_changes_nothing():
     """)
 
 
+def test_an_interrupt_ends_a_step_of_long_convolutions_and_changes_nothing():
+    check("""
+    images = nv.placeholder((32, 128, 112, 112))
+    filters = nv.variable((256, 128, 3, 3), 0.001)
+    wide = nv.convolution(images, filters, padding=1)
+    loss = nv.sum(wide * wide, out_axes=())
+    step = cpu.computation([loss, nv.assign(filters, filters - nv.deriv(loss, filters)), nv.assign(count, count + 1)],
+                           images)
+    ones = np.ones((32, 128, 112, 112), np.float32)
+    before = cpu.get(filters)
+    lateness = late(lambda: step(ones), 1.0)
+    assert lateness < 5, lateness
+    assert cpu.get(count) == 0 and (cpu.get(filters) == before).all()
+    """)
+
+
 def test_what_is_written_in_place_is_written_to_the_end():
     check("""
     w = nv.variable("I=4000000", 0.5)
