@@ -92,11 +92,15 @@ class _Digits(NamedTuple):
 
 
 def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> _Digits | None:
-    """A division as one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` where 0 <= j < 4."""
+    """A division as one of fewer digits: ``(4*i + j) // 12`` is ``i // 3`` where 0 <= j < 4;
+    ``(n*i + j) // (3*n)`` is where 0 <= j < n.
+    """
     size = divisor.content()
     if size < 0:
         return None
     units = [divisor.exact(size)]
+    if len(divisor.terms) == 1:
+        units += [constant(size), *[of_atom(atom) for monomial in divisor.terms for atom in monomial]]
     if divisor.constant is not None:
         sizes = {gcd(size, c) for m, c in dividend.terms.items() if m}
         units = [constant(unit) for unit in sorted(sizes, reverse=True)]
@@ -104,6 +108,8 @@ def _without_low_digits(dividend: Polynomial, divisor: Polynomial, ranges: Range
         times = divisor.divide(unit)[0]
         high, low = _parts(dividend, unit)
         if 1 in (unit.constant, times.constant) or not high.terms or _small_quotient(low, unit, ranges) != 0:
+            continue
+        if not is_nonnegative(times - 1, ranges):
             continue
         return _Digits(high, low, unit, times)
     return None
