@@ -2,7 +2,8 @@
 
 A *product* is a loop over rows, around one over columns, around a contraction of two elements whose result is stored:
 floats, or bytes that are widened to int32. A *transpose* is a loop over rows, around one over columns, that copies
-columns which follow each other to rows of which the elements do.
+columns which follow each other to rows of which the elements do. The sides of a product may lie anywhere: then three
+tables say how far it is to each row of the left one, to each point of it, and to each point of the right one.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> kernel = parse_kernel('''
@@ -23,11 +24,13 @@ columns which follow each other to rows of which the elements do.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Access,
+    Address,
     Apply,
     Body,
     Buffer,
@@ -38,11 +41,12 @@ from nervure.kernel.ir import (
     Scalar,
     Statement,
     Store,
+    Variable,
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
 from nervure.types.dim import DimLike, index_symbols, symbols
-from nervure.types.dtype import DType, float32, float64, int8, int32, uint8
+from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
 FEW_ROWS = 8
 """The most rows of a product whose right side may lie across memory."""
@@ -56,8 +60,16 @@ BYTES: tuple[DType, ...] = (uint8, int8)
 """What there are products of that add up in int32, and transposes."""
 
 
+class Tables(NamedTuple):
+    """Loads of the tables that say where rows of the left side lie, points of it, and points of the right side."""
+
+    rows: Load
+    left: Load
+    right: Load
+
+
 class Product(NamedTuple):
-    """The parts of a matrix product."""
+    """The parts of a matrix product. With ``tables`` its sides have no steps from row to row or point to point."""
 
     row: LoopIndex
     rows: DimLike
@@ -68,6 +80,7 @@ class Product(NamedTuple):
     left: Load
     right: Load
     store: Store
+    tables: Tables | None = None
 
     @property
     def types(self) -> tuple[DType, ...]:
@@ -93,8 +106,9 @@ class Product(NamedTuple):
         return self.right.address.step(self.column) != 1
 
     def start(self, access: Access) -> Access:
-        """An access at the first row, column and point."""
-        return access.at(access.address.substitute({self.row: 0, self.column: 0, self.point: 0}))
+        """An access at the first row, column and point, without what tables say."""
+        first = access.address.substitute({self.row: 0, self.column: 0, self.point: 0})
+        return access.at(replace(first, terms=()))
 
 
 class Transpose(NamedTuple):
@@ -141,13 +155,25 @@ def product_of(loop: Statement) -> Product | None:
     if not isinstance(contract, Contract) or not isinstance(store, Store):
         return None
     point, points = contract.indices[0]
-    sides = sides_of(contract, columns.index) or ()
-    left, right = [side.element(columns.index, point) for side in sides] or (None, None)
+    found = _loads(sides_of(contract, columns.index), loop.index, columns.index, point)
     is_whole = store.value is contract.result and store.valid is None and store.combine in (None, "add")
-    if left is None or right is None or not is_whole or store.address.terms:
+    if found is None or not is_whole or store.address.terms:
         return None
-    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store)
+    left, right, tables = found
+    product = Product(loop.index, loop.extent, columns.index, columns.extent, point, points, left, right, store, tables)
     return product if _lies_along_memory(product) else None
+
+
+def _loads(sides: tuple[Side, Side] | None, row: LoopIndex, column: LoopIndex,
+           point: LoopIndex) -> tuple[Load, Load, Tables | None] | None:
+    """The loads of both sides, and of the tables that say where they are, if there are such."""
+    if sides is None:
+        return None
+    left, right = [side.element(column, point) for side in sides]
+    if left is not None and right is not None:
+        return left, right, None
+    above, below = sides[0].by_tables(row, point), sides[1].by_tables(point)
+    return (above[0], below[0], Tables(*above[1:], *below[1:])) if above and below else None
 
 
 def block_columns(points: DimLike, dtype: DType) -> int:
@@ -182,6 +208,19 @@ class Side(NamedTuple):
         """The load that it is, if it is one of a place that is affine in some indices: nothing has to be computed."""
         load = self.statements[0] if len(self.statements) == 1 else None
         return load if isinstance(load, Load) and is_affine(load, *indices) else None
+
+    def by_tables(self, *indices: LoopIndex) -> tuple[Load, ...]:
+        """The load that it is, of a place to which tables add something for each of some indices, and the loads of
+        these tables; nothing if it is none.
+        """
+        *others, last = self.statements
+        if not isinstance(last, Load) or last.valid is not None or any([last.address.mentions(x) for x in indices]):
+            return ()
+        loads = {entry.result: entry for entry in others if isinstance(entry, Load) and entry.buffer.dtype is int64}
+        tables = [loads[x] for step, x in last.address.terms if step == 1 and isinstance(x, Variable) and x in loads]
+        wanted = [(Address(0, ((index, 1),)), None) for index in indices]
+        are_all = len(tables) == len(others) == len(last.address.terms)
+        return (last, *tables) if are_all and [(x.address, x.valid) for x in tables] == wanted else ()
 
     def source(self, buffers: Collection[Buffer]) -> Buffer | None:
         """The one of some buffers that it follows from alone, for all sizes of a call."""
@@ -237,6 +276,10 @@ def _lies_along_memory(product: Product) -> bool:
     rows; and rows are affine. Of bytes the points of the left side follow each other, and those of the right one may.
     """
     left, right, store = product.left, product.right, product.store
+    if product.tables is not None:
+        return (store.address.step(product.column) == 1 and right.address.step(product.column) == 1
+                and is_affine(store, product.row, product.column) and not store.address.mentions(product.point)
+                and not product.column.occurs_in(right.address.base) and not left.address.mentions(product.column))
     is_few = product.is_of_bytes or isinstance(product.rows, int) and product.rows <= FEW_ROWS
     is_along = right.address.step(product.column) == 1 or is_few and product.point_step(right) == 1
     is_in_order = not product.is_of_bytes or product.point_step(left) == 1

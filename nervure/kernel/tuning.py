@@ -112,6 +112,9 @@ DIRECT_ROWS = 64
 DIRECT_BYTES = 1 << 20
 """Bytes of the right side of a block up to which it stays in the second cache as it lies."""
 
+PLACES_ROWS = 192
+"""Rows up to which a right side that lies in no regular way is read by tables of its places rather than packed."""
+
 TASK_PRODUCTS = 1 << 28
 """Multiply-adds of a task: 5 milliseconds of a core with vectors of 32 bytes."""
 

@@ -133,14 +133,11 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
     x, r = op.operands
     shape, groups = op.outputs[0].shape, op.groups
-    stretches = _Stretches(x, op.geometry, shape[2:], r.shape[2:])
-    seen = stretches.in_rows()
-    apart = [(0, length - place) for length, place in zip(stretches.lengths[1:], r.shape[3:], strict=True)]
-    wide = _padded(r, [(0, 0), *apart])
-    columns = _by_group(Reshape(wide, (*r.shape[:2], stretches.count)).output, groups, 1)
-    *rows, batch, place = range(seen.rank)
-    column = seen.rank
-    product = Contract(seen, columns, (*rows, batch, place), (batch, 0, column, place), (*rows, column))
+    seen = _Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
+    *rows, batch = range(seen.rank - len(op.strides))
+    places, column = range(batch + 1, seen.rank), seen.rank
+    product = Contract(seen, _by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
+                       (*rows, column))
     whole = Reshape(product, (groups, *shape[2:], shape[1], product.outputs[0].shape[-1])).output
     *windows, channel, filter = range(1, whole.rank)
     return _joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
@@ -170,7 +167,7 @@ class _Stretches:
     """
 
     def __init__(self, x: Value, geometry: Geometry, windows: Lengths, places: Lengths) -> None:
-        self._windows = windows
+        self._windows, self._places = windows, places
         self._steps = list(zip(geometry.strides, geometry.dilations, windows, strict=True))
         self._phases = [1 if window == 1 else stride for stride, _, window in self._steps]
         reaches = [(window - 1) * dilation // stride for stride, dilation, window in self._steps]
@@ -188,14 +185,20 @@ class _Stretches:
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
 
     def in_rows(self) -> Value:
-        """(groups, window positions and C, N, places). The rows are one dimension where their number is known."""
+        """(groups, window positions and C, N, places). The rows are one dimension where their number is known; of the
+        places each dimension is one.
+        """
         batch, groups, channels = self._data.shape[:3]
         apart = (*self._windows, channels)
         is_known = all([isinstance(length, int) and length > 0 for length in apart])
         rows = [product(apart)] if is_known else apart
-        g, *row, n, place = indices(3 + len(rows))
+        g, *rest = indices(2 + len(rows) + len(self._places))
+        row, n, at = rest[:len(rows)], rest[len(rows)], rest[len(rows) + 1:]
+        place: DimLike = 0
+        for d, coordinate in enumerate(at, 1):
+            place = place + coordinate * product(self.lengths[d:])
         *offsets, c = _unravelled(row[0], apart) if is_known else row
-        shape = (groups, *rows, batch, self.count)
+        shape = (groups, *rows, batch, *self._places)
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
 
     def _position(self, offsets: Lengths, place: DimLike) -> tuple[DimLike, DimLike]:

@@ -50,6 +50,7 @@ from nervure.kernel.ir import (
     Buffer,
     Contract,
     For,
+    Index,
     Kernel,
     Load,
     Loop,
@@ -59,11 +60,12 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.schedule.places import Parts, parts_of
 from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
 from nervure.kernel.simplify.dead_code import without_unused_buffers
 from nervure.kernel.tuning import (
@@ -80,11 +82,13 @@ from nervure.kernel.tuning import (
     MEETING_BYTES,
     PACKED_ROWS,
     PANEL_ROWS,
+    PLACES_ROWS,
     ROW_MULTIPLE,
     STRIP_COLUMNS,
     TASK_PRODUCTS,
 )
-from nervure.types.dim import DimLike, dim_max, dim_min, product
+from nervure.types.dim import DimLike, affine, dim_max, dim_min, product
+from nervure.types.dtype import int64
 
 
 def with_matrix_products(kernel: Kernel, machine: Machine) -> Kernel:
@@ -135,6 +139,7 @@ class _Blocks:
     _left_panel: Buffer | None
     _tile: Buffer | None
     _waiting: Buffer | None
+    _tables: list[Buffer] | None
 
     def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, rows: For | None,
                  threads: int, lasting: Collection[Buffer]) -> None:
@@ -150,26 +155,29 @@ class _Blocks:
         self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 5), 1, ())
         self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
         self._packed = right
+        self._left_parts, self._right_parts = self._parts_of_left(), self._parts_of_right()
         self.source = self._source(lasting)
         self._cut()
-        self._packed_apart = self._panel = self._left_panel = self._tile = self._waiting = None
+        self._packed_apart = self._panel = self._left_panel = self._tile = self._waiting = self._tables = None
         if self.source is not None:
             self._right, self._packed_apart = self._read_apart()
+        depth = _at_most(self._points, CONTRACT_BLOCK)
         if self._is_packed():
-            depth = _at_most(self._points, CONTRACT_BLOCK)
             self._panel = Buffer("panel", right.value.dtype, depth * self._width, "scratch")
         if self._is_left_packed():
-            depth = _at_most(self._points, CONTRACT_BLOCK)
             self._left_panel = Buffer("left_panel", left.value.dtype, depth * self._group_rows, "scratch")
         if not self._is_stored():
             self._tile = Buffer("tile", self._dtype, self._height * self._width, "scratch")
+        if self._left_parts is not None or self._right_parts is not None:
+            sizes = (("rows", self._height), ("left_points", depth), ("right_points", depth))
+            self._tables = [Buffer(name, int64, size, "scratch") for name, size in sizes]
 
     # -- decisions -------------------------------------------------------------------------------------------
 
     def _cut(self) -> None:
         """How many rows and columns a task has, how many tasks there are, and where one begins."""
         rows, columns = self._rows.extent, self._columns.extent
-        few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed()
+        few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed() and self._right_parts is None
         block = block_columns(self._points, self._dtype) // (1 if self.source is None else KEPT_SHARE)
         self._width = _at_most(columns, LONG_ROW_COLUMNS if few else self._shared_columns(block))
         across = _count(columns, self._width)
@@ -221,6 +229,8 @@ class _Blocks:
     def _is_packed(self) -> bool:
         """Whether blocks of the right side are copied to where they lie close together."""
         rows = self._rows.extent
+        if self._right_parts is not None:
+            return False
         if self._right.element(self._columns.index, self._point) is None:
             return True
         apart = self._right.step(self._point)
@@ -239,6 +249,8 @@ class _Blocks:
         """Whether the left side is computed, or lies across memory: its points so far apart that they meet in the
         cache, or of bytes at all.
         """
+        if self._left_parts is not None:
+            return False
         if self._left.element(self._rows.index, self._point) is None:
             return True
         apart = self._left.step(self._point)
@@ -253,6 +265,62 @@ class _Blocks:
         return (len(self._rest) == 1 and isinstance(store, Store) and store.value is self._contract.result
                 and store.combine is None and is_affine(store, self._rows.index, self._columns.index)
                 and store.address.step(self._columns.index) == 1)
+
+    # -- places -----------------------------------------------------------------------------------------------
+
+    def _parts_of_left(self) -> Parts | None:
+        """The places of the left side, where tables are to say what they are: its points follow each other in runs."""
+        parts = self._parts_of(self._left, self._rows.index, self._point)
+        return parts if parts is not None and self._step(parts.added[-1]) == 1 else None
+
+    def _parts_of_right(self) -> Parts | None:
+        """Those of the right side, whose columns follow each other. To more rows it is worth to pack it."""
+        rows, column = self._rows.extent, self._columns.index
+        if self._right.element(column) is None or self._right.step(column) != 1:
+            return None
+        parts = self._parts_of(self._right, self._point)
+        is_worth = isinstance(rows, int) and rows <= PLACES_ROWS
+        return parts if is_worth and parts is not None and self._step(parts.added[-1]) is not None else None
+
+    def _parts_of(self, side: Side, *indices: LoopIndex) -> Parts | None:
+        """The places of a side that is but read, where they are not affine; a few rows are worth no tables."""
+        rows, load = self._rows.extent, side.element()
+        is_few = isinstance(rows, int) and rows <= FEW_ROWS
+        if load is None or side.element(*indices) is not None or self._is_of_bytes or is_few:
+            return None
+        return parts_of(load.address, *indices)
+
+    def _step(self, place: DimLike) -> DimLike | None:
+        """How far it is from point to point in each run of them; None if there are no such runs."""
+        side = _place_of(place)
+        runs = in_runs(side, self._point, self._run)
+        (index,), name = (side if runs is None else runs.side).statements, self._point.name
+        assert isinstance(index, Index)
+        found = affine(index.expression, [name])
+        return None if found is None else found[0][name]
+
+    def _by_places(self, left: Load, right: Load, block: tuple[DimLike, DimLike], high: DimLike,
+                   moved: Mapping[LoopIndex, DimLike]) -> tuple[Body, Body]:
+        """The loads of both sides, and what stores the tables that they go by, if there are such: those of the points
+        of a block, that of rows with the first one.
+        """
+        if self._tables is None:
+            return (left, right), ()
+        row, column, point = self._rows.index, self._columns.index, self._point
+        above = _Placed(self._left_parts, left, block, moved, (row, point))
+        below = _Placed(self._right_parts, right, block, moved, (point,))
+        loads = [Load(Variable(int64), table, Address(0, ((index, 1),)))
+                 for table, index in zip(self._tables, (row, point, point), strict=True)]
+        tables: Body = ()
+        if block[0] == 0:
+            place = _place_of(substitute_indices(above.parts.added[0], above.moved))
+            tables = (For(row, high, (*place.statements, Store(loads[0].buffer, loads[0].address, place.value))),)
+        for placed, load in ((above, loads[1]), (below, loads[2])):
+            place = _place_of(placed.parts.added[-1])
+            runs = in_runs(place, point, self._run)
+            tables += self._packing(place, runs, load, placed.block, (column, 1), placed.moved)
+        first, *rest = [load.result for load in loads]
+        return (*loads[:2], above.load(first, rest[0]), loads[2], below.load(rest[1])), tables
 
     # -- a panel of all tasks ----------------------------------------------------------------------------------
 
@@ -315,7 +383,7 @@ class _Blocks:
             body.append(For(self._block, dim_max(blocks - 1, 0), more))
         if self._tile is not None:
             body.append(self._epilogue(self._tile))
-        own = (self._packed_apart, self._tile, self._panel, self._left_panel, self._waiting)
+        own = (self._packed_apart, self._tile, self._panel, self._left_panel, self._waiting, *(self._tables or ()))
         return replace(kernel, buffers=(*kernel.buffers, *[buffer for buffer in own if buffer is not None]),
                        body=(For(self._task, self._tasks, tuple(body), parallel=True),))
 
@@ -328,6 +396,7 @@ class _Blocks:
         block = start, points
         left, pack_left = self._loaded(self._left, self._left_panel, block, (self._rows.index, high), moved)
         right, pack_right = self._loaded(self._right, self._panel, block, (self._columns.index, self._wide), moved)
+        loads, tables = self._by_places(left, right, block, high, moved)
         factors, widened = [left.result, right.result], list[Apply]()
         if self._is_of_bytes:
             widened = [Apply(Variable(self._dtype), "convert", (factor,)) for factor in factors]
@@ -335,12 +404,13 @@ class _Blocks:
         elif self._contract.left is not self._left.value:
             factors.reverse()
         result = Variable(self._dtype)
-        contract = Contract(result, ((self._point, points),), (left, right, *widened), *factors)
+        contract = Contract(result, ((self._point, points),), (*loads, *widened), *factors)
         columns = self._over_columns((contract, self._store(result, combine, moved)))
         product = For(self._rows.index, high, (columns,), routine="product")
         if self._left_panel is None:
-            return (*pack_right, product)
-        return (*pack_right, For(self._group, _count(self._high, self._group_rows), (*pack_left, product)))
+            return (*pack_right, *tables, product)
+        groups = _count(self._high, self._group_rows)
+        return (*pack_right, For(self._group, groups, (*pack_left, *tables, product)))
 
     def _loaded(self, side: Side, panel: Buffer | None, block: tuple[DimLike, DimLike],
                 along: tuple[LoopIndex, DimLike], moved: Mapping[LoopIndex, DimLike]) -> tuple[Load, Body]:
@@ -424,6 +494,28 @@ class _Blocks:
     def _place(self, row: LoopIndex) -> Address:
         """An element of a scratch buffer, whose rows are as wide as a task."""
         return Address(0, ((row, self._width), (self._columns.index, 1)))
+
+
+class _Placed:
+    """A side that is read by tables: its parts, the block of points and the moved indices that they are filled for."""
+
+    def __init__(self, parts: Parts | None, load: Load, block: tuple[DimLike, DimLike],
+                 moved: Mapping[LoopIndex, DimLike], indices: tuple[LoopIndex, ...]) -> None:
+        found = parts or parts_of(load.address, *indices)
+        assert found is not None
+        self.parts, self._load = found, load
+        self.block, self.moved = (block, moved) if parts is not None else ((0, block[1]), {})
+
+    def load(self, *said: Scalar) -> Load:
+        """The load, where tables have said these."""
+        rest = self.parts.rest.substitute(self.moved)
+        return replace(self._load, address=replace(rest, terms=tuple([(1, entry) for entry in said])))
+
+
+def _place_of(place: DimLike) -> Side:
+    """A place as a side that is computed."""
+    value = Variable(int64)
+    return Side((Index(value, place),), value)
 
 
 def _parts(rows: int, most: int, limit: int, others: DimLike) -> int:

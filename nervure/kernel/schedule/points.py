@@ -32,13 +32,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.coordinates import address
-from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Contract, Statement
+from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Contract, Index, Statement
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side
 from nervure.kernel.simplify.loops import walks_on
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, affine
 from nervure.types.dim.polynomial import Kind
 from nervure.types.dim.queries import index_terms
+from nervure.types.index_map import Ranges
 
 
 def with_one_index(contract: Contract) -> Contract:
@@ -73,33 +74,48 @@ class Runs(NamedTuple):
 
 
 def in_runs(side: Side, point: LoopIndex, number: LoopIndex) -> Runs | None:
-    """A side in runs, if it divides its points by one number, or by multiples of it."""
-    divisors = {length for entry in side.statements if isinstance(entry, Access)
-                for length in _divisors(entry.address.base, point)}
-    known = [length for length in divisors if isinstance(length, int)]
-    if not divisors or len(known) < len(divisors) and len(divisors) > 1:
-        return None
-    length = min(known) if known else divisors.pop()
+    """A side in runs, the shortest that are found, if it divides its points by one number, or by multiples of it."""
+    divisors = {length for entry in side.statements if isinstance(entry, Access | Index)
+                for length in _divisors(_bent(entry), point)}
+    known = sorted([length for length in divisors if isinstance(length, int)])
+    lengths: list[DimLike] = [*known, *[length for length in divisors if not isinstance(length, int)]]
+    found = (_in_runs_of(length, side, point, number) for length in lengths)
+    return next((runs for runs in found if runs is not None), None)
+
+
+def _in_runs_of(length: DimLike, side: Side, point: LoopIndex, number: LoopIndex) -> Runs | None:
+    """A side in runs of a length, in each of which it is affine; None if it is not."""
     place = number.dim * length + point.dim
     statements = [_affine(entry.substitute({point: place}), point, number, length) for entry in side.statements]
-    if any([isinstance(entry, Access) and point.occurs_in(entry.address.base) for entry in statements]):
+    if any([isinstance(entry, Access | Index) and affine(_bent(entry), [point.name]) is None for entry in statements]):
         return None
     return Runs(Side(tuple(statements), side.value), number, length)
 
 
 def _divisors(x: DimLike, point: LoopIndex) -> set[DimLike]:
-    """What the point is divided by anywhere in an expression."""
+    """What anything of the point is divided by anywhere in an expression."""
     found: set[DimLike] = set()
     for factor in [factor for _, factors in index_terms(x) for factor in factors]:
-        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER) and factor.operands[0] == point.dim:
+        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER) and point.occurs_in(factor.operands[0]):
             found.add(factor.operands[1])
-        else:
-            found.update(*[_divisors(operand, point) for operand in factor.operands])
+        found.update(*[_divisors(operand, point) for operand in factor.operands])
     return found
 
 
+def _bent(entry: Access | Index) -> DimLike:
+    """The part of a statement that need not be affine."""
+    return entry.address.base if isinstance(entry, Access) else entry.expression
+
+
 def _affine(entry: Statement, point: LoopIndex, number: LoopIndex, length: DimLike) -> Statement:
-    if not isinstance(entry, Access):
+    if not isinstance(entry, Access | Index):
         return entry
-    found = address(entry.address.base, [point, number], {point.name: (0, length - 1)})
-    return entry.at(Address(found.base, (*entry.address.steps, *found.steps), entry.address.terms))
+    ranges: Ranges = {point.name: (0, length - 1)}
+    found = address(_bent(entry), [point, number], ranges)
+    if point.occurs_in(found.base):  # the number of the run is divided, too
+        found = address(_bent(entry), [point], ranges)
+    if isinstance(entry, Index):
+        return replace(entry, expression=sum([step * index.dim for index, step in found.steps], start=found.base))
+    merged: dict[LoopIndex, DimLike] = dict(entry.address.steps)
+    merged.update({index: merged.get(index, 0) + step for index, step in found.steps})
+    return entry.at(Address(found.base, tuple(merged.items()), entry.address.terms))

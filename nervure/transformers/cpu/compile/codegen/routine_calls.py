@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from nervure.errors import InternalError
 from nervure.kernel.ir import Access, For
-from nervure.kernel.routines import product_of, transpose_of
+from nervure.kernel.routines import Product, Tables, product_of, transpose_of
 from nervure.transformers.cpu.compile.codegen.addressing import locate
 from nervure.transformers.cpu.compile.codegen.context import Context
 from nervure.transformers.cpu.compile.codegen.element import memory_types
@@ -35,7 +35,9 @@ from nervure.types.dim import DimLike
 def emit_routine(context: Context, loop: For) -> None:
     """A loop that is marked as a routine."""
     product, transpose = product_of(loop), transpose_of(loop)
-    if product is not None:
+    if product is not None and product.tables is not None:
+        _emit_by_tables(context, product, product.tables)
+    elif product is not None:
         left, right, store = product.left, product.right, product.store
         between = right.address.step(product.column) if product.is_across else product.point_step(right)
         name = "_".join(["multiply_across" if product.is_across else "multiply", *[x.short for x in product.types]])
@@ -51,6 +53,16 @@ def emit_routine(context: Context, loop: For) -> None:
             store.address.step(transpose.row), transpose.columns, transpose.rows])
     else:
         raise InternalError(f"a loop is marked as {loop.routine}, and is none")
+
+
+def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:
+    """A product the places of whose sides are in tables."""
+    type, = product.types
+    _call(context, f"multiply_by_places_{type.short}", [
+        product.start(product.left), product.start(tables.rows), product.start(tables.left),
+        product.start(product.right), product.start(tables.right), product.start(product.store),
+        product.row_step(product.store), product.rows, product.columns, product.points,
+        int(product.store.combine is not None)])
 
 
 def _call(context: Context, name: str, arguments: Sequence[Access | DimLike]) -> None:

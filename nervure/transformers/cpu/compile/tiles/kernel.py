@@ -30,11 +30,16 @@ ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PT
 """Of each micro-kernel. Steps are in elements, from row to row and from point to point; the columns of the right side
 and of the target follow each other. ``adds``: not 0 adds to what lies in the target."""
 
+PLACES_ARGUMENTS = tuple([(name, PTR if name in ("left_row", "left_point", "right_point") else type)
+                          for name, type in ARGUMENTS])
+"""Of a micro-kernel that goes by places: tables are in the place of three steps. They say how far it is, in elements,
+to each row and to each point of the left side, and to each point of the right one."""
+
 
 class Tile(NamedTuple):
     """The shape of a micro-kernel. ``masked``: of one strip, whose last vector may have lanes without a column.
     ``bundles``: what is multiplied in place of elements; steps of the left side are then in bytes, and before the right
-    side lies what sums start from.
+    side lies what sums start from. ``by_places``: tables say where rows and points lie.
     """
 
     type: Type
@@ -43,6 +48,7 @@ class Tile(NamedTuple):
     lanes: int
     masked: bool = False
     bundles: Bundles | None = None
+    by_places: bool = False
 
     @property
     def columns(self) -> int:
@@ -59,7 +65,8 @@ class Tile(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its function."""
-        return f"tile_{(self.bundles or self.type).suffix}_{self.rows}x{self.columns}{'_masked' if self.masked else ''}"
+        marks = f"{'_masked' if self.masked else ''}{'_by_places' if self.by_places else ''}"
+        return f"tile_{(self.bundles or self.type).suffix}_{self.rows}x{self.columns}{marks}"
 
     def from_column(self, block: Block, column: Register) -> Block:
         """A block without the columns before this one."""
@@ -69,10 +76,10 @@ class Tile(NamedTuple):
 
 def tile_function(tile: Tile) -> Builder:
     """The function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of columns."""
-    b = Builder(tile.name, ARGUMENTS, attributes="nounwind")
-    block = Block(*b.arguments)
+    b = Builder(tile.name, PLACES_ARGUMENTS if tile.by_places else ARGUMENTS, attributes="nounwind")
+    block, strip = Block(*b.arguments), _StripByPlaces if tile.by_places else _Strip
     with b.loop(0, block.rows, tile.rows) as down, b.loop(0, block.columns, tile.columns) as across:
-        _Strip(b, tile, block, down.index, across.index).build()
+        strip(b, tile, block, down.index, across.index).build()
     b.ret()
     return b
 
@@ -103,10 +110,9 @@ class _Strip:
         # A row that is not there is read as the last one that is; its results are dropped.
         rows = [b.intrinsic("smin", self.remaining - 1, number) for number in range(tile.rows)]
         self.unit = tile.type if tile.bundles is None else I8
-        self.left = [b.offset(block.left, (row + number) * block.left_row, self.unit) for number in rows]
+        self.left = [b.offset(block.left, self._row(row + number), self.unit) for number in rows]
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
-        self.ahead = block.right_point * AHEAD
         self.mask = self._mask(block.columns - column) if tile.masked else None
 
     def build(self) -> None:
@@ -114,26 +120,37 @@ class _Strip:
         b, tile = self.b, self.tile
         for target in self.targets:
             self._prefetch(target)
-        start = [self._load(self._at(self.right, -self.block.right_point), v) if tile.bundles is not None
-                 else b.constant(self.vector, 0.0) for v in range(tile.vectors)]
-        with b.loop(0, self.block.points, 1, [self.right, b.constant(I64, 0), *start * tile.rows]) as points:
-            points.carried = self._with_point(*points.carried)
-        _, _, *sums = points.results
+        sums = self._over_points()
         for number, target in enumerate(self.targets):
             with b.if_(self.remaining > number):
                 self._store(sums[number * tile.vectors:(number + 1) * tile.vectors], target)
 
-    def _with_point(self, right: Register, offset: Register, *sums: Register) -> list[Register]:
-        """The right side and the offset of the next point, and the sums with this one."""
-        b, tile, align = self.b, self.tile, self.unit.bits // 8
-        self._prefetch(self._at(right, self.ahead))
-        columns = [self._load(right, v) for v in range(tile.vectors)]
-        following = [self._at(right, self.block.right_point), offset + self.block.left_point]
+    def _row(self, row: Register) -> Register:
+        """How far it is to a row of the left side."""
+        return row * self.block.left_row
+
+    def _over_points(self) -> list[Register]:
+        """The sums of all points."""
+        b, tile, block = self.b, self.tile, self.block
+        start = [self._load(self._at(self.right, -block.right_point), v) if tile.bundles is not None
+                 else b.constant(self.vector, 0.0) for v in range(tile.vectors)]
+        ahead = block.right_point * AHEAD
+        with b.loop(0, block.points, 1, [self.right, b.constant(I64, 0), *start * tile.rows]) as points:
+            right, offset, *sums = points.carried
+            self._prefetch(self._at(right, ahead))
+            columns = [self._load(right, v) for v in range(tile.vectors)]
+            following = [self._at(right, block.right_point), offset + block.left_point]
+            points.carried = [*following, *self._with_point(columns, offset, sums)]
+        return points.results[2:]
+
+    def _with_point(self, columns: Sequence[Register], offset: Register, sums: Sequence[Register]) -> list[Register]:
+        """The sums with a point: its columns of the right side, by the elements of the left one at an offset."""
+        b, tile, align, found = self.b, self.tile, self.unit.bits // 8, list[Register]()
         for number, left in enumerate(self.left):
             element = b.splat(b.load(b.offset(left, offset, self.unit), tile.type, align), tile.lanes)
-            following += [self._with_product(element, column, sums[number * tile.vectors + v])
-                          for v, column in enumerate(columns)]
-        return following
+            found += [self._with_product(element, column, sums[number * tile.vectors + v])
+                      for v, column in enumerate(columns)]
+        return found
 
     def _with_product(self, left: Register, right: Register, total: Register) -> Register:
         bundles = self.tile.bundles
@@ -174,3 +191,24 @@ class _Strip:
             b.store(x, place)
         else:
             b.store_masked(x, place, self.mask)
+
+
+class _StripByPlaces(_Strip):
+    """The same, by tables of the places of rows and points."""
+
+    def _row(self, row: Register) -> Register:
+        return self._place(self.block.left_row, row)
+
+    def _over_points(self) -> list[Register]:
+        b, tile, block = self.b, self.tile, self.block
+        last = block.points - 1
+        with b.loop(0, block.points, 1, [b.constant(self.vector, 0.0)] * (tile.vectors * tile.rows)) as points:
+            k = points.index
+            self._prefetch(self._at(self.right, self._place(block.right_point, b.intrinsic("smin", last, k + AHEAD))))
+            right = self._at(self.right, self._place(block.right_point, k))
+            columns = [self._load(right, v) for v in range(tile.vectors)]
+            points.carried = self._with_point(columns, self._place(block.left_point, k), points.carried)
+        return points.results
+
+    def _place(self, table: Register, number: Register) -> Register:
+        return self.b.load(self.b.offset(table, number, I64), I64)

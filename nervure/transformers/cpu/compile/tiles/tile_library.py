@@ -1,7 +1,8 @@
 """The tile library: which micro-kernels a machine has, and the function that covers a block with them.
 
 ``multiply_f32`` takes the arguments of a micro-kernel, for any number of rows and columns: whole strips by the main
-tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own.
+tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own. Where
+rows or points lie in no regular way ``multiply_by_places_f32`` takes tables that say where.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
@@ -25,7 +26,13 @@ from nervure.transformers.cpu.compile.llvm.types import F32, F64, I8, I32, I64, 
 from nervure.transformers.cpu.compile.tiles.across import Across, across_function
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 from nervure.transformers.cpu.compile.tiles.byte_products import Cover, cover_function
-from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, Block, Tile, tile_function
+from nervure.transformers.cpu.compile.tiles.kernel import (
+    ARGUMENTS,
+    PLACES_ARGUMENTS,
+    Block,
+    Tile,
+    tile_function,
+)
 from nervure.transformers.cpu.compile.tiles.stream import Stream, stream_function
 from nervure.transformers.cpu.compile.tiles.transpose import transpose_function
 from nervure.transformers.cpu.settings import SETTINGS
@@ -81,6 +88,21 @@ def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] 
     _Cover(b, main_tile(type, vector_bytes), link).build(
         streams_of(type, vector_bytes), _tiles(type, vector_bytes, _MORE_ROWS),
         _last_tiles(type, vector_bytes))
+    b.ret()
+    return b
+
+
+def tiles_by_places_of(type: Type, vector_bytes: int) -> list[Tile]:
+    """The same micro-kernels, which go by tables of places."""
+    return [tile._replace(by_places=True) for tile in tiles_of(type, vector_bytes)]
+
+
+def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+    """The function that covers a block with tiles that go by tables of places."""
+    b = Builder(f"multiply_by_places_{type.suffix}", PLACES_ARGUMENTS, attributes="nounwind")
+    tiles = tiles_by_places_of(type, vector_bytes)
+    main, *more = [tile for tile in tiles if not tile.masked]
+    _Cover(b, main, link).build([], more, [tile for tile in tiles if tile.masked])
     b.ret()
     return b
 
@@ -183,10 +205,13 @@ class TileLibrary:
         width = target.vector_bytes
         self._builders: dict[str, Callable[[], Builder]] = {}
         for type in (F32, F64):
-            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles_of(type, width)}
+            tiles = [*tiles_of(type, width), *tiles_by_places_of(type, width)]
+            self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles}
             self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
             self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
             self._builders |= {_name(type): partial(multiply_function, type, width, self.link),
+                               f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, width,
+                                                                            self.link),
                                f"multiply_across_{type.suffix}": partial(multiply_across_function, type, width,
                                                                          self.link),
                                f"transpose_{type.suffix}": partial(transpose_function, type, width)}
