@@ -133,6 +133,9 @@ ROW_MULTIPLE = 6
 STRIP_COLUMNS = 64
 """What the columns of a narrower block are a multiple of: the widest main tile has so many."""
 
+COLUMNS_LEFT_OUT = 32
+"""Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
+
 LEAST_PRODUCTS = 1 << 20
 """Multiply-adds of a task that another thread may have: 20 microseconds."""
 

@@ -14,19 +14,18 @@ Parameter (16, 3, 5, 5)
 Reshape (1, 16, 3, 5, 5)
 Permute (1, 16, 5, 5, 3)
 Pad (1, 16, 5, 5, 3)
-Pad (8, 3, 37, 36)
-Reshape (8, 3, 1, 1332)
-Reshape (8, 1, 3, 1, 1332)
-IndexView (8, 1, 5, 5, 3, 1152)
-Contract (8, 1, 16, 1152)
-Reshape (8, 16, 1152)
-Reshape (8, 16, 32, 36)
-Slice (8, 16, 32, 32)
+Pad (8, 3, 36, 36)
+Reshape (8, 3, 1, 1296)
+Reshape (8, 1, 3, 1, 1296)
+IndexView (8, 1, 5, 5, 3, 32, 32)
+Contract (8, 1, 16, 32, 32)
+Reshape (8, 16, 32, 32)
 
-Places are counted along memory, through the zeros between two rows, too: so long stretches of it are columns of one
-product. What comes out there is left out. With strides, every phase of a stride has its own place in memory first. The
-gradient for the data is a convolution of what came out, with the filters turned, one for each phase of the strides;
-where dilations meet strides there are zeros in between, whose products with a filter that is not finite are NaN.
+The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of them, too: then long
+stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.lines`). With strides, every phase of a
+stride has its own place in memory first. The gradient for the data is a convolution of what came out, with the filters
+turned, one for each phase of the strides; where dilations meet strides there are zeros in between, whose products with
+a filter that is not finite are NaN.
 """
 
 from __future__ import annotations
@@ -149,18 +148,15 @@ def _convolved(x: Value, f: Value, geometry: Geometry, places: Lengths) -> Value
     filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
     if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
         filters = _in_memory(filters)
-    stretches = _Stretches(x, geometry, f.shape[2:], places)
-    points = range(4, 3 + filters.rank - 1)
-    product = Contract(filters, stretches.in_columns(), (1, 2, *points), (0, 1, *points, 3), (0, 1, 2, 3))
-    result = _joined(product.output, 1)
-    if all([length == place for length, place in zip(stretches.lengths[1:], places[1:], strict=True)]):
-        return Reshape(result, (*result.shape[:2], *places)).output
-    wide = Reshape(result, (*result.shape[:2], places[0], *stretches.lengths[1:]))
-    return Slice(wide, [(0, length, 1) for length in (*result.shape[:2], *places)]).output
+    columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
+    kept = range(3 + len(places))
+    points = range(len(kept), len(kept) + filters.rank - 2)
+    product = Contract(filters, columns, (1, 2, *points), (0, 1, *points, *kept[3:]), kept)
+    return _joined(product.output, 1)
 
 
 class _Stretches:
-    """Padded data as windows show them, with places counted along memory: ``count`` of them in each image and channel.
+    """Padded data as windows show them.
 
     ``lengths`` are those of the data in memory, in places: from one row of places to the next it is as far as from one
     row of data to the next. In front of them come the phases of the strides.
@@ -172,17 +168,15 @@ class _Stretches:
         self._phases = [1 if window == 1 else stride for stride, _, window in self._steps]
         reaches = [(window - 1) * dilation // stride for stride, dilation, window in self._steps]
         self.lengths = [place + reach for place, reach in zip(places, reaches, strict=True)]
-        if any([reach != 0 for reach in reaches[1:]]):
-            self.lengths[0] += 1  # the last places of the last row, which nobody wants, go beyond it
-        self.count = places[0] * product(self.lengths[1:])
         self._data = _by_group(self._in_memory(x, geometry), geometry.groups, 1)
 
     def in_columns(self) -> Value:
         """(N, groups, window positions, C, places)."""
-        n, g, *offsets, c, place = indices(4 + len(self._windows))
-        groups, channels = self._data.shape[1:3]
-        shape = (self._data.shape[0], groups, *self._windows, channels, self.count)
-        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
+        batch, groups, channels = self._data.shape[:3]
+        shape = (batch, groups, *self._windows, channels, *self._places)
+        n, g, *rest = indices(len(shape))
+        offsets, c, at = rest[:len(self._places)], rest[len(self._places)], rest[len(self._places) + 1:]
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 
     def in_rows(self) -> Value:
         """(groups, window positions and C, N, places). The rows are one dimension where their number is known; of the
@@ -194,20 +188,18 @@ class _Stretches:
         rows = [product(apart)] if is_known else apart
         g, *rest = indices(2 + len(rows) + len(self._places))
         row, n, at = rest[:len(rows)], rest[len(rows)], rest[len(rows) + 1:]
-        place: DimLike = 0
-        for d, coordinate in enumerate(at, 1):
-            place = place + coordinate * product(self.lengths[d:])
         *offsets, c = _unravelled(row[0], apart) if is_known else row
         shape = (groups, *rows, batch, *self._places)
-        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, place)))).output
+        return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 
-    def _position(self, offsets: Lengths, place: DimLike) -> tuple[DimLike, DimLike]:
+    def _position(self, offsets: Lengths, at: Lengths) -> tuple[DimLike, DimLike]:
         """The phase, and the position in memory, of a window position at a place."""
         phase: DimLike = 0
+        place: DimLike = 0
         for d, (stride, dilation, _) in enumerate(self._steps):
             if self._phases[d] != 1:
                 phase = phase * stride + offsets[d] * dilation % stride
-            place = place + offsets[d] * dilation // stride * product(self.lengths[d + 1:])
+            place = place * self.lengths[d] + at[d] + offsets[d] * dilation // stride
         return phase, place
 
     def _in_memory(self, x: Value, geometry: Geometry) -> Value:

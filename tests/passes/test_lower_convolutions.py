@@ -78,6 +78,15 @@ def test_the_lowered_function_says_the_same():
     assert_agree(before, lower_convolutions(before), [np.round(array * 8) for array in drawn(*shapes)])
 
 
+def test_what_follows_a_convolution_is_computed_in_its_kernel():
+    """Bias, activation and a residual, although rows of places have gaps between them: nothing is cropped later."""
+    x, f, bias, other = [nv.Parameter(nv.float32, shape) for shape in ((2, 3, 9, 8), (5, 3, 3, 3), (5,), (2, 5, 9, 8))]
+    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+    after = ops.Relu(slid + ops.Broadcast(bias, slid.shape, [0, 2, 3])) + other
+    *before, last = make_plan(native(Function([after], [x, f, bias, other]))).steps
+    assert last.kernel.name == "product" and {step.kernel.name for step in before} == {"piece", "pieces"}
+
+
 def windows(x: np.ndarray, window: int, padding: int) -> np.ndarray:
     """(N, C, positions, places) of data with two lengths."""
     padded = np.pad(x, [(0, 0), (0, 0), (padding, padding), (padding, padding)])

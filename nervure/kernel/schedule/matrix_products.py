@@ -64,6 +64,7 @@ from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, block_columns, is_affine, product_of, sides_of
+from nervure.kernel.schedule.lines import Lines, lines_of
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.places import Parts, parts_of
 from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
@@ -123,15 +124,20 @@ def _blocks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer] = ()) 
         return None
     left, right = sides
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
-    rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
+    has_rows = any([left.mentions(loop.index) and not right.mentions(loop.index) for loop in outer])
     point, points = contract.indices[0]
-    if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
+    if not has_rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
         return None  # it would be packed for one row: depthwise windows
-    return _Blocks(Nest(nest.loops, rest), contract, left, right, rows[-1] if rows else None, machine.threads, lasting)
+    lines = lines_of(outer[-1], columns, left, right) if outer else None
+    if lines is not None:
+        right = right._replace(statements=tuple([entry.substitute({lines.line: 0}) for entry in right.statements]))
+    return _Blocks(Nest(nest.loops, rest), contract, left, right, lines, machine.threads, lasting)
 
 
 class _Blocks:
-    """A product that is cut into blocks. Its nest is without the contraction."""
+    """A product that is cut into blocks. Its nest is without the contraction; where its columns lie in lines, the right
+    side goes on from the first line through all of them.
+    """
 
     source: Buffer | None
     _packed_apart: Buffer | None
@@ -141,9 +147,9 @@ class _Blocks:
     _waiting: Buffer | None
     _tables: list[Buffer] | None
 
-    def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, rows: For | None,
+    def __init__(self, nest: Nest, contract: Contract, left: Side, right: Side, lines: Lines | None,
                  threads: int, lasting: Collection[Buffer]) -> None:
-        self._threads = threads
+        self._threads, self._lines = threads, lines
         self._contract, self._left, self._right = contract, left, right
         self._dtype, self._size = contract.result.dtype, contract.result.dtype.itemsize
         self._is_of_bytes = left.value.dtype in BYTES
@@ -151,9 +157,12 @@ class _Blocks:
         self._rest, (self._point, self._points) = nest.body, contract.indices[0]
         number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
                           for index, _ in entry.indices])
-        self._task, self._block, self._group, self._run, self._strip = [LoopIndex(number + each) for each in range(5)]
-        self._columns, self._rows = nest.loops[-1], rows or For(LoopIndex(number + 5), 1, ())
-        self._batch = [loop for loop in nest.loops[:-1] if loop is not rows]
+        self._task, self._block, self._group, self._run, self._strip, self._line, row = [
+            LoopIndex(number + each) for each in range(7)]
+        *outer, columns = nest.loops if lines is None else (*nest.loops[:-2], For(lines.column, lines.extent, ()))
+        rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
+        self._columns, self._rows = columns, rows[-1] if rows else For(row, 1, ())
+        self._batch = [loop for loop in outer if loop is not self._rows]
         self._packed = right
         self._left_parts, self._right_parts = self._parts_of_left(), self._parts_of_right()
         self.source = self._source(lasting)
@@ -184,7 +193,7 @@ class _Blocks:
         others = product([*[loop.extent for loop in self._batch], across])
         self._height = _at_most(rows, self._most_rows(others))
         down = _count(rows, self._height)
-        self._tasks = product([others, down])
+        self._tasks = product([others, down, 1 if self._lines is None else self._lines.is_any])
         number: DimLike = self._task.dim
         number, strip = number // across, number % across
         first_column = strip * self._width
@@ -262,8 +271,9 @@ class _Blocks:
     def _is_stored(self) -> bool:
         """Whether nothing is done with results but to store them, in rows."""
         store = self._rest[0]
-        return (len(self._rest) == 1 and isinstance(store, Store) and store.value is self._contract.result
-                and store.combine is None and is_affine(store, self._rows.index, self._columns.index)
+        return (self._lines is None and len(self._rest) == 1 and isinstance(store, Store)
+                and store.value is self._contract.result and store.combine is None
+                and is_affine(store, self._rows.index, self._columns.index)
                 and store.address.step(self._columns.index) == 1)
 
     # -- places -----------------------------------------------------------------------------------------------
@@ -484,9 +494,23 @@ class _Blocks:
 
     def _epilogue(self, tile: Buffer) -> For:
         """What is computed of the results of a task."""
+        if self._lines is not None:
+            return self._epilogue_in_lines(self._lines, tile)
         rest: tuple[Statement, ...] = tuple([entry.substitute(self._moved) for entry in self._rest])
         load = Load(self._contract.result, tile, self._place(self._rows.index))
         return For(self._rows.index, self._high, (self._over_columns((load, *rest)),))
+
+    def _epilogue_in_lines(self, lines: Lines, tile: Buffer) -> For:
+        """The same line by line: what the gaps between them hold is left out."""
+        row, column = self._rows.index, lines.column
+        first = self._moved[column] - column.dim
+        above, count = lines.in_block(first, self._wide)
+        start, before, extent = lines.part(self._line.dim, first, self._wide)
+        moved = {**self._moved, lines.line: above + self._line.dim, column: before + column.dim}
+        load = Load(self._contract.result, tile, self._place(row).substitute({column: start + column.dim}))
+        rest = [entry.substitute(moved) for entry in self._rest]
+        over_columns = For(column, extent, (load, *rest), vector=True)
+        return For(self._line, count, (For(row, self._high, (over_columns,)),))
 
     def _over_columns(self, body: Body) -> For:
         return For(self._columns.index, self._wide, body, vector=True)
