@@ -20,11 +20,14 @@ from nervure import flags
 from nervure.ir.function import Function
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster import Copy, Step, cluster
+from nervure.kernel.analysis import segments_of
+from nervure.kernel.cluster import Copy, Segments, Step, cluster
+from nervure.kernel.cluster.inside import places_inside
 from nervure.kernel.failures import Failure
 from nervure.kernel.in_place import updates_in_place
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
+from nervure.kernel.lower.kernel_builder import Place
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import ProducerAnalysis, dense_base
@@ -131,7 +134,7 @@ class Plan(NamedTuple):
 
     ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
     arrays of constant storages by their numbers; ``held`` is the value of each storage that a call makes for itself
-    (which has partial totals of it, if the types differ).
+    (which has partial totals of it, if the types differ); ``inside`` are the values that lie in the memory of others.
     """
 
     function: Function
@@ -141,6 +144,7 @@ class Plan(NamedTuple):
     clusters: tuple[Step, ...]
     constants: tuple[np.ndarray, ...]
     held: dict[Storage, Value]
+    inside: Mapping[Value, Place]
 
     @property
     def stored(self) -> set[Value]:
@@ -154,10 +158,11 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
     memory = BufferAssignment(producers)
+    memory.inside = places_inside(function, clusters, producers)
     constants = _place_leaves(function, memory)
     roots = _place_roots(function, clusters, memory)
-    _place_values(clusters, memory)
     lasting = _lasting(function, memory)
+    _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: [
         scheduled for lowered in step.lower(memory) for scheduled in _scheduled(lowered, memory, lasting, machine)])
     steps = [HostStep(*made, step) if isinstance(made, HostCall) else KernelStep(made, step)
@@ -165,7 +170,8 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, steps, roots)
-    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held)
+    return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
+                memory.inside)
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:
@@ -203,7 +209,7 @@ def _scheduled(lowered: LoweredKernel | HostCall, memory: BufferAssignment, last
         return [_with_memory(lowered, schedule_kernel(simple, machine), storages)]
     first, rest = apart
     source, panel = storages[first.buffers[0].name], first.buffers[1]
-    storages[panel.name] = memory.derived(panel.dtype, panel.size, source, lasting[source])
+    storages[panel.name] = memory.derived(panel.dtype, (panel.size,), source, lasting[source])
     pack = LoweredKernel(first, (source, storages[panel.name]), (), panel.size)
     return [pack, _with_memory(lowered, rest, storages)]
 
@@ -248,8 +254,32 @@ def _place_roots(function: Function, clusters: list[Step], memory: BufferAssignm
     return roots
 
 
-def _place_values(clusters: list[Step], memory: BufferAssignment) -> None:
-    """BufferAssignment for the time of the call for what is stored and is no root."""
-    for value in [value for step in clusters for value in step.stored]:
-        if value not in memory.places:
+def _place_values(clusters: list[Step], memory: BufferAssignment, lasting: Mapping[Storage, Value]) -> None:
+    """BufferAssignment for the time of the call for what is stored and is no root. A copy of what lasts, in another
+    order, is made once for many calls.
+    """
+    makers = {value: step for step in clusters for value in step.stored}
+    for value in [value for value in makers if value not in memory.places and value not in memory.inside]:
+        source = _copied(makers[value], memory)
+        if source is not None and source in lasting:
+            memory.places[value] = memory.derived(value.dtype, value.shape, source, lasting[source])
+        else:
             memory.places[value] = memory.temporary(value.dtype, value.shape, value)
+    for value in memory.inside:
+        memory.places[value] = memory.places[_whole(value, memory.inside)]
+
+
+def _whole(value: Value, inside: Mapping[Value, Place]) -> Value:
+    """The value in whose memory one lies."""
+    while value in inside:
+        value = inside[value].whole
+    return value
+
+
+def _copied(step: Step, memory: BufferAssignment) -> Storage | None:
+    """The memory of which a step makes nothing but a copy, for all sizes of a call."""
+    if not isinstance(step, Segments) or len(segments_of(step.op)) != 1:
+        return None
+    read = {memory.places.get(entry.value) for _, entry in step.reads(memory.producers)}
+    is_fixed = all([isinstance(length, int) for length in step.op.outputs[0].shape])
+    return read.pop() if len(read) == 1 and is_fixed else None

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nervure.ir.function import Function
@@ -57,6 +57,7 @@ class ProducerAnalysis:
                     self._note(operand, op)
         for root in function.roots:
             self._note(root, None)
+        self._of_products = self._behind_products(function)
         self._depth: dict[Value, int] = {}  # of what is computed inside its reader
         self._whole: set[Value] = set()     # those of them all of whose elements are
         for op in reversed(function.operations):
@@ -99,6 +100,16 @@ class ProducerAnalysis:
         """Who reads a value; a reader of None stands for a root of the function."""
         return self._uses.get(value, [])
 
+    def _behind_products(self, function: Function) -> set[Value]:
+        """What is computed of products, element by element: that is done best while their results are cached."""
+        found: set[Value] = set()
+        for op in function.operations:
+            is_behind = self.ops.kind(op) is OpKind.POINTWISE and any([
+                value in found and self._keep_order(views) for value, views in map(self.base, op.operands)])
+            if is_behind or self.ops.is_contraction(op):
+                found.update(op.outputs)
+        return found
+
     def _note(self, operand: Value, reader: Op | None) -> None:
         value, views = self.base(operand)
         self._uses.setdefault(value, []).append(Use(reader, views))
@@ -121,7 +132,7 @@ class ProducerAnalysis:
         is_whole = all([view.is_onto for view in views]) and (around is None or around in self._whole)
         is_once = all([view.is_injective for view in views])
         is_free = is_whole or is_once and kind is OpKind.POINTWISE
-        if depth <= INLINED_DEPTH and is_free and (around is not None or self._is_seen(use)):
+        if depth <= INLINED_DEPTH and is_free and (around is not None or self._is_seen(value, use)):
             self._depth[value] = depth
             self._whole.update([value] if is_whole else [])
 
@@ -131,15 +142,22 @@ class ProducerAnalysis:
             return None
         return use.reader.outputs[0] if use.reader.outputs[0] in self._depth else None
 
-    def _is_seen(self, use: Use) -> bool:
-        """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops."""
-        is_moved = not all([self.ops.traits(view).keeps_order for view in use.views])
+    def _is_seen(self, value: Value, use: Use) -> bool:
+        """Whether the loops of a value's only reader see it through views. A root that is a view is copied by loops;
+        the parts of a view are written by loops, unless what they hold is better written where it is made.
+        """
+        is_moved = not self._keep_order(use.views)
         if use.reader is None:
             return is_moved
         kind = self.ops.kind(use.reader)
         if kind in (OpKind.MAPPED, OpKind.REDUCTION) and not self.ops.reads_in_place(use.reader):
             return False
-        return kind is OpKind.SEGMENTS or kind in _LOOPS and bool(use.views)
+        if kind is OpKind.SEGMENTS:
+            return is_moved or value not in self._of_products
+        return kind in _LOOPS and bool(use.views)
+
+    def _keep_order(self, views: Sequence[Op]) -> bool:
+        return all([self.ops.traits(view).keeps_order for view in views])
 
     def _is_counter(self, op: Op) -> bool:
         """Whether an op is of indices alone, and loops are all that reads it."""

@@ -69,7 +69,7 @@ class _Structure:
             self._parts.append((step.levels[op], step.phases[op]))
         for values in (step.stored, step.materialised, step.reloaded):
             self._parts.append(tuple([(self._ops[value.op], value.op.outputs.index(value)) for value in values]))
-        self._parts += [self._place(memory.places[value]) for value in step.stored]
+        self._parts += [(self._place(memory.places[value]), memory.within(value)) for value in step.stored]
         self.key: Hashable = tuple(self._parts)
 
     def covers(self, kernel: LoweredKernel) -> bool:
@@ -98,7 +98,7 @@ class _Structure:
         """How an operand is known: by its place in memory, if it is read from there, or by the op that makes it."""
         storage = self._memory.places.get(value)
         if storage is not None and value.op not in self._step.levels:
-            return "in memory", self._place(storage), value.shape
+            return "in memory", self._place(storage), value.shape, self._memory.within(value)
         return self._meet(value.op), value.op.outputs.index(value)
 
     def _place(self, storage: Storage) -> Hashable:

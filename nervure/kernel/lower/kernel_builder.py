@@ -18,12 +18,13 @@ from nervure.kernel.coordinates import Coordinates, Flat, Point, position, throu
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
-from nervure.kernel.producers import ProducerAnalysis
+from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import Dim, DimLike, index, product
 from nervure.types.dtype import DType
 from nervure.types.index_map import indices
 from nervure.types.shape import Shape
+from nervure.types.view.complex import Piece
 
 if TYPE_CHECKING:
     from nervure.kernel.cluster.steps import Host, Loops
@@ -52,14 +53,31 @@ class HostCall(NamedTuple):
     outputs: tuple[Storage, ...]
 
 
+class Place(NamedTuple):
+    """The place of a value in a larger one: the elements from ``starts`` on, as many as ``shape`` says, which has the
+    lengths of the value but for lengths of 1.
+    """
+
+    whole: Value
+    starts: tuple[DimLike, ...]
+    shape: Shape
+
+
+def is_inside(op: Op, piece: Piece, places: Mapping[Value, Place]) -> bool:
+    """Whether a part of a view is there before its own loops run."""
+    place = None if piece.operand is None else places.get(dense_base(op.operands[piece.operand]))
+    return place is not None and place.whole is op.outputs[0] and place.starts == piece.starts
+
+
 class BufferAssignment:
-    """Where the values of a function lie, as far as they have memory."""
+    """Where the values of a function lie, as far as they have memory; some of them inside of others."""
 
     def __init__(self, producers: ProducerAnalysis) -> None:
         self.producers, self.ops = producers, producers.ops
         self.places: dict[Value, Storage] = {}
         self.roots: dict[int, Storage] = {}
         self.held: dict[Storage, Value] = {}
+        self.inside: Mapping[Value, Place] = {}
 
     def of(self, value: Value) -> Storage:
         """The memory of a value that has some."""
@@ -70,7 +88,20 @@ class BufferAssignment:
 
     def position(self, value: Value, point: Point) -> DimLike:
         """Where an element of a value lies in its memory."""
-        return place_in(self.of(value), point, value.shape)
+        place = self.inside.get(value)
+        if place is None:
+            return place_in(self.of(value), point, value.shape)
+        below = without_ones(through(point, value.shape), value.shape, place.shape)
+        assert below is not None  # they differ in lengths of 1 alone
+        return self.position(place.whole, tuple([start + at for start, at in zip(place.starts, below, strict=True)]))
+
+    def within(self, value: Value) -> tuple[tuple[object, ...], ...]:
+        """Where a value lies inside of others, from one to the next; nothing where it has memory of its own."""
+        places: list[tuple[object, ...]] = []
+        while (place := self.inside.get(value)) is not None:
+            value = place.whole
+            places.append((place.starts, place.shape, value.shape))
+        return tuple(places)
 
     def temporary(self, dtype: DType, shape: Shape, value: Value) -> Storage:
         """New memory for the time of a call, for a value or for what it is made of."""
@@ -78,10 +109,10 @@ class BufferAssignment:
         self.held[storage] = value
         return storage
 
-    def derived(self, dtype: DType, size: DimLike, source: Storage, value: Value) -> Storage:
+    def derived(self, dtype: DType, shape: Shape, source: Storage, value: Value) -> Storage:
         """New memory for what follows from a variable, or from a constant, and that value."""
         variable = source.number if source.kind is StorageKind.VARIABLE else None
-        storage = Storage(StorageKind.DERIVED, dtype, (size,), len(self.held), variable=variable)
+        storage = Storage(StorageKind.DERIVED, dtype, shape, len(self.held), variable=variable)
         self.held[storage] = value
         return storage
 

@@ -8,6 +8,7 @@ whose borders lie in the same lines of memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nervure.errors import InternalError
@@ -21,6 +22,7 @@ from nervure.kernel.lower.kernel_builder import (
     KernelBuilder,
     LoweredKernel,
     here,
+    is_inside,
     loops_over,
     lower_store,
     nested,
@@ -71,9 +73,11 @@ def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
 
 
 def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel, or one for each part where they have too few rows in common."""
-    return [_together(step, memory)] if step.together else [
-        _alone(step, memory, piece) for piece in segments_of(step.op)]
+    """One kernel, or one for each part where they have too few rows in common; none for parts that are there."""
+    pieces = [piece for piece in segments_of(step.op) if not is_inside(step.op, piece, memory.inside)]
+    if not step.together or not pieces:
+        return [_alone(step, memory, piece) for piece in pieces]
+    return [_together(step, memory, pieces)]
 
 
 def shifted(piece: Piece, point: Coordinates) -> Coordinates:
@@ -88,8 +92,8 @@ def _alone(step: Segments, memory: BufferAssignment, piece: Piece) -> LoweredKer
                        lambda builder: _element(builder, step, piece, point))
 
 
-def _together(step: Segments, memory: BufferAssignment) -> LoweredKernel:
-    output, pieces, shared = step.op.outputs[0], segments_of(step.op), step.shared
+def _together(step: Segments, memory: BufferAssignment, pieces: Sequence[Piece]) -> LoweredKernel:
+    output, shared = step.op.outputs[0], step.shared
     rank = len(output.shape)
     loops = [[(LoopIndex(rank * (number + 1) + axis), piece.extents[axis]) for axis in range(shared, rank)]
              for number, piece in enumerate(pieces)]

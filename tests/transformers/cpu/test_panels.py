@@ -104,6 +104,19 @@ def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
     assert set(first.executable._panels.values()) == set(second.executable._panels.values())
 
 
+def test_filters_are_put_in_order_once(cpu):
+    """Q21: a convolution goes through the channels of a window position after position."""
+    images, filters = values(2, 4, 9, 9), values(6, 4, 3, 3)
+    x, f, given = nv.placeholder(images.shape), nv.variable(filters.shape, filters), nv.placeholder(filters.shape)
+    kept = cpu.computation(nv.convolution(x, f, padding=1), x)
+    apart = cpu.computation(nv.convolution(x, given, padding=1), x, given)
+    for _ in range(3):
+        np.testing.assert_array_equal(kept(images), apart(images, filters))
+    cpu.set(f, filters * 2)
+    np.testing.assert_array_equal(kept(images), apart(images, filters * 2))
+    assert (runs(kept), runs(apart)) == ([2], [])
+
+
 def test_a_constant_is_packed_once_for_all_sizes(cpu):
     x = values(30, 70)
     predict = prediction(cpu, nv.constant(values(600, 70), "C=600, K=70"))

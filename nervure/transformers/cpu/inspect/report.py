@@ -116,7 +116,13 @@ class _Reporting:
         derived = {buffer: self._when(storage) for buffer, storage in step.pairs
                    if storage.kind is StorageKind.DERIVED}
         packed = [f"packed{when}" for buffer, when in derived.items() if buffer.role == "out"]
-        return (*packed, *described_products(step.kernel, derived))
+        return (*packed, *described_products(step.kernel, derived), *self._moved(step))
+
+    def _moved(self, step: KernelStep) -> list[str]:
+        """What is stored where a view of several parts has it."""
+        places = self._plan.inside
+        return [f"{type(value.op).__name__} is stored where {type(places[value].whole.op).__name__} wants it"
+                for value in step.cluster.stored if value in places and value.op in step.kernel.origins]
 
     def _when(self, storage: Storage) -> str:
         """When something derived is made, as words behind *packed*."""

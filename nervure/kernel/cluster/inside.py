@@ -1,0 +1,109 @@
+"""Inside of others: values that are made where a view of several parts holds them, so that nothing copies them there.
+
+A convolution wants its data with zeros around them. Where the data follow from another one, its kernel writes them into
+the padded memory at once, and what is left of the padding are loops over the border. So are parts of a concatenation
+made side by side; whoever else reads such a value finds it there.
+
+>>> import nervure as nv
+>>> from nervure.kernel.cluster import cluster
+>>> x = nv.Parameter(nv.float32, (8, 16))
+>>> raised = nv.ops.Exp(nv.ops.Sum(x, [1])).output
+>>> function = nv.Function([nv.ops.Sum(nv.ops.Pad(raised, [(2, 1)]), [0]), nv.ops.Sum(raised, [0])], [x])
+>>> producers = ProducerAnalysis(function)
+>>> for value, place in places_inside(function, cluster(function, producers), producers).items():
+...     print(type(value.op).__name__, "from", place.starts, "in", type(place.whole.op).__name__)
+Exp from (2,) in Pad
+
+A kernel never reads the memory that it writes, but for what it has written itself: where it would, the value has memory
+of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from nervure.ir.function import Function
+from nervure.ir.op import Value
+from nervure.kernel.analysis import OpKind, segments_of
+from nervure.kernel.cluster.steps import Loops, Segments, Step
+from nervure.kernel.lower.kernel_builder import Place, is_inside
+from nervure.kernel.producers import ProducerAnalysis, Use, dense_base
+from nervure.types.shape import Shape
+from nervure.types.view.complex import Piece
+
+
+def places_inside(function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> dict[Value, Place]:
+    """The values that steps make inside of others."""
+    return _Inside(function, steps, producers).found
+
+
+class _Inside:
+    def __init__(self, function: Function, steps: Sequence[Step], producers: ProducerAnalysis) -> None:
+        self._producers = producers
+        self._maker = {value: step for step in steps for value in step.stored}
+        self._roots = {dense_base(root) for root in function.roots}
+        self._together: dict[Value, set[Value]] = {}  # the values of one memory, by the one that is all of it
+        self.found: dict[Value, Place] = {}
+        for step in [step for step in steps if isinstance(step, Segments)]:
+            for piece in segments_of(step.op):
+                self._place(step, piece)
+
+    def _place(self, step: Segments, piece: Piece) -> None:
+        """Puts what a part of a view holds into the view, if that may be."""
+        if piece.operand is None or piece.index_map is None:
+            return
+        operand, whole = step.op.operands[piece.operand], step.op.outputs[0]
+        value = dense_base(operand)
+        if piece.extents != operand.shape or not piece.index_map.is_identity(operand.shape):
+            return
+        if not self._may_move(value) or not _are_alike(value.shape, operand.shape):
+            return
+        self.found[value] = Place(whole, piece.starts, piece.extents)
+        values = {whole, value, *self._together.get(whole, ()), *self._together.get(value, ())}
+        if self._clash(values):
+            del self.found[value]
+        else:
+            self._together.pop(value, None)
+            self._together[whole] = values
+
+    def _may_move(self, value: Value) -> bool:
+        """Whether a value has memory of its own until now, which all of its readers find element by element."""
+        is_free = isinstance(self._maker.get(value), Loops | Segments) and value not in self._roots
+        return is_free and value not in self.found and all(map(self._is_by_element, self._producers.uses(value)))
+
+    def _is_by_element(self, use: Use) -> bool:
+        """Whether a reader has coordinates for each element, rather than one position in memory that is dense."""
+        if use.reader is not None and self._producers.ops.kind(use.reader) is OpKind.HOST:
+            return False
+        return all([_are_alike(view.operands[0].shape, view.outputs[0].shape) for view in use.views
+                    if self._producers.ops.traits(view).keeps_order])
+
+    def _clash(self, values: set[Value]) -> bool:
+        """Whether a step that makes one of some values reads another one."""
+        makers = {id(self._maker[value]): self._maker[value] for value in values}
+        return any([not values.isdisjoint(self._read(step)) for step in makers.values()])
+
+    def _read(self, step: Step) -> set[Value]:
+        """The values that a step reads from memory, also for what it computes again, those left out that it makes."""
+        found: set[Value] = set()
+        pending = list(self._operands(step))
+        while pending:
+            value = pending.pop()
+            maker = self._maker.get(value)
+            if maker is None and value.op not in step.ops:
+                pending.extend([read.value for read in self._producers.reads(value.op)])
+            elif maker is not step:
+                found.add(value)
+        return found
+
+    def _operands(self, step: Step) -> Iterable[Value]:
+        if not isinstance(step, Segments):
+            return [read.value for _, read in step.reads(self._producers)]
+        operands = tuple([step.op.operands[piece.operand] for piece in segments_of(step.op)
+                          if piece.operand is not None and not is_inside(step.op, piece, self.found)])
+        return [read.value for read in self._producers.reads_of_values(operands, False)]
+
+
+def _are_alike(shape: Shape, other: Shape) -> bool:
+    """Whether two shapes differ in lengths of 1 alone."""
+    return [length for length in shape if length != 1] == [length for length in other if length != 1]
