@@ -170,6 +170,11 @@ FEW_LONG_FUNCTIONS = 3
 UNROLLED_POINTS, UNROLLED_SCALARS = 16, 4
 """Points of a reduction that are built one after the other, in lanes; and where they could run in lanes themselves."""
 
+UNROLLED_ROWS, UNROLLED_STATEMENTS = 64, 192
+"""As many points at most are built so in lanes, where all their statements are no more than this: their sums stay in
+registers, where those of a loop go through memory.
+"""
+
 REGISTER_STATEMENTS = 24
 """Statements of a body that runs for 64 points at once, with the accumulators in registers."""
 

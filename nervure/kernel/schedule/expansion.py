@@ -13,14 +13,12 @@
 ... ''')
 >>> print("\\n".join(print_kernel(with_expanded_reductions(kernel, GENERIC)).splitlines()[2:]))
     v0 = x[3*i]
-    v1 = add(0.0_f32, v0)
-    v2 = x[3*i + 1]
-    v3 = add(0.0_f32, v2)
-    v4 = x[3*i + 2]
+    v1 = x[3*i + 2]
+    v2 = add(v0, v1)
+    v3 = x[3*i + 1]
+    v4 = add(v2, v3)
     v5 = add(0.0_f32, v4)
-    v6 = add(v1, v5)
-    v7 = add(v6, v3)
-    y[i] = v7
+    y[i] = v5
 """
 
 from __future__ import annotations
@@ -55,35 +53,37 @@ class _Expanding(Rewrite):
 def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
     """What the blocks of points make, combined in order."""
     points = list(product(*[range(int(str(extent))) for _, extent in reduce.indices]))
-    first, *others = [_tree(reduce, _lanes(reduce, points[start:start + reduce.order.block], out), out)
-                      for start in range(0, len(points), reduce.order.block)]
+    units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
+    blocks = [points[start:start + reduce.order.block] for start in range(0, len(points), reduce.order.block)]
+    first, *others = [_combined(reduce, units, _folded(reduce, block, 0, 1, out), out) for block in blocks]
     for block in others:
         first = _combined(reduce, first, block, out)
     return first
 
 
-def _lanes(reduce: Reduce, points: Iterable[tuple[int, ...]], out: list[Statement]) -> list[Lane]:
-    """What each lane that has points of a block makes of them, starting from the unit."""
-    units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
-    lanes: list[Lane] = []
-    for number, point in enumerate(points):
+def _folded(reduce: Reduce, block: Sequence[tuple[int, ...]], lane: int, apart: int, out: list[Statement]) -> Lane:
+    """What every so-manieth lane makes, from one on: halves of them combined, one computed after the other, so that few
+    values wait. Lanes without a point would add units, which change nothing.
+    """
+    if apart == reduce.order.lanes:
+        return _lane(reduce, block[lane::apart], out)
+    left = _folded(reduce, block, lane, 2 * apart, out)
+    if lane + apart >= len(block):
+        return left
+    return _combined(reduce, left, _folded(reduce, block, lane + apart, 2 * apart, out), out)
+
+
+def _lane(reduce: Reduce, points: Iterable[tuple[int, ...]], out: list[Statement]) -> Lane:
+    """What a lane makes of its points, one after the other. The unit comes in at the end, for all lanes at once: of
+    zeros only one with a sign tells of it, and a sum has a sign where all its terms have one.
+    """
+    value: Lane = ()
+    for point in points:
         indices = dict(zip([index for index, _ in reduce.indices], point, strict=True))
         body, values = fresh_copy(reduce.body, reduce.values, indices)
         out += body
-        lane = number % reduce.order.lanes
-        before = lanes[lane] if lane < len(lanes) else units
-        lanes[lane:lane + 1] = [_combined(reduce, before, values, out)]
-    return lanes
-
-
-def _tree(reduce: Reduce, lanes: list[Lane], out: list[Statement]) -> Lane:
-    """The lanes combined by halves; those without a point would add units, which change nothing."""
-    half = reduce.order.lanes // 2
-    while half:
-        lanes = [_combined(reduce, lanes[lane], lanes[lane + half], out) if lane + half < len(lanes) else lanes[lane]
-                 for lane in range(min(half, len(lanes)))]
-        half //= 2
-    return lanes[0]
+        value = _combined(reduce, value, values, out) if value else values
+    return value
 
 
 def _combined(reduce: Reduce, left: Lane, right: Lane, out: list[Statement]) -> Lane:

@@ -22,7 +22,14 @@ from math import prod
 from nervure.kernel.combiners import keeps_units
 from nervure.kernel.ir import LANES, Reduce, Strategy, substituted, walk
 from nervure.kernel.schedule.vector_width import heavy_width, is_light
-from nervure.kernel.tuning import REDUCED_GROUPS, REGISTER_STATEMENTS, UNROLLED_POINTS, UNROLLED_SCALARS
+from nervure.kernel.tuning import (
+    REDUCED_GROUPS,
+    REGISTER_STATEMENTS,
+    UNROLLED_POINTS,
+    UNROLLED_ROWS,
+    UNROLLED_SCALARS,
+    UNROLLED_STATEMENTS,
+)
 
 
 def without_ones(reduce: Reduce) -> Reduce:
@@ -52,7 +59,10 @@ def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:
     extents = [extent for _, extent in reduce.indices if isinstance(extent, int)]
     if len(extents) < len(reduce.indices) or not keeps_units(reduce):
         return False
-    return 0 < prod(extents) <= (UNROLLED_POINTS if in_lanes else UNROLLED_SCALARS)
+    points = prod(extents)
+    if in_lanes and UNROLLED_POINTS < points <= UNROLLED_ROWS:
+        return points * len(tuple(walk(reduce.body))) <= UNROLLED_STATEMENTS
+    return 0 < points <= (UNROLLED_POINTS if in_lanes else UNROLLED_SCALARS)
 
 
 def _vector(reduce: Reduce, lanes: int) -> Strategy:
