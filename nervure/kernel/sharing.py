@@ -24,7 +24,7 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import replace
 
 from nervure.ir.op import Op, Value
-from nervure.kernel.cluster.steps import Loops, Step
+from nervure.kernel.cluster.steps import Loops, Segments, Step
 from nervure.kernel.lower import BufferAssignment, HostCall, LoweredKernel
 from nervure.memory.storage import Storage
 
@@ -42,7 +42,7 @@ class KernelSharing:
 
     def kernels(self, step: Step) -> Lowered:
         """The kernels of a step."""
-        if not isinstance(step, Loops):
+        if not isinstance(step, (Loops, Segments)):
             return self._lower(step)
         structure = _Structure(step, self._memory, self._lasting)
         if structure.key in self._known:
@@ -59,16 +59,14 @@ class _Structure:
     met.
     """
 
-    def __init__(self, step: Loops, memory: BufferAssignment, lasting: Container[Storage]) -> None:
-        self._step, self._memory, self._lasting = step, memory, lasting
+    def __init__(self, step: Loops | Segments, memory: BufferAssignment, lasting: Container[Storage]) -> None:
+        self._memory, self._lasting, self._own = memory, lasting, set(step.ops)
         self._ops: dict[Op, int] = {}
         self._storages: dict[Storage, int] = {}
-        self._parts: list[Hashable] = [step.shape, step.reduced, step.strategy, step.complete, step.has_contraction]
+        self._parts: list[Hashable] = []
         for op in step.ops:
             self._meet(op)
-            self._parts.append((step.levels[op], step.phases[op]))
-        for values in (step.stored, step.materialised, step.reloaded):
-            self._parts.append(tuple([(self._ops[value.op], value.op.outputs.index(value)) for value in values]))
+        self._parts += self._of_loops(step) if isinstance(step, Loops) else ["segments", step.together]
         self._parts += [(self._place(memory.places[value]), memory.within(value)) for value in step.stored]
         self.key: Hashable = tuple(self._parts)
 
@@ -84,6 +82,13 @@ class _Structure:
         return kernel._replace(kernel=replace(kernel.kernel, origins=origins),
                                storages=tuple([storages[first._storages[each]] for each in kernel.storages]))
 
+    def _of_loops(self, step: Loops) -> list[Hashable]:
+        """What was decided for loops: of each op, and of values that are in memory for a while."""
+        return [step.shape, step.reduced, step.strategy, step.complete, step.has_contraction,
+                *[(step.levels[op], step.phases[op]) for op in step.ops],
+                *[tuple([(self._ops[value.op], value.op.outputs.index(value)) for value in values])
+                  for values in (step.stored, step.materialised, step.reloaded)]]
+
     def _meet(self, op: Op) -> int:
         """The number of an op, which is described after its operands when it is met first."""
         if op not in self._ops:
@@ -97,7 +102,7 @@ class _Structure:
     def _value(self, value: Value) -> Hashable:
         """How an operand is known: by its place in memory, if it is read from there, or by the op that makes it."""
         storage = self._memory.places.get(value)
-        if storage is not None and value.op not in self._step.levels:
+        if storage is not None and value.op not in self._own:
             return "in memory", self._place(storage), value.shape, self._memory.within(value)
         return self._meet(value.op), value.op.outputs.index(value)
 

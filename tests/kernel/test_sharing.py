@@ -64,6 +64,8 @@ def soft(number, x):
     (soft, {}, 1), (soft, {"shapes": ((4, 8), (4, 9))}, 2), (soft, {"dtypes": (nv.float32, nv.float64)}, 2),
     (lambda number, x: nv.ops.Sum(nv.ops.Exp(x), [number]), {"shapes": ((8, 8), (8, 8))}, 2),
     (lambda number, x: nv.ops.Exp(x) + nv.Parameter(nv.float32, (4, 8)).full(number + 2), {}, 2),
+    (lambda number, x: nv.ops.Pad(nv.ops.Exp(x), [(0, 0), (1, 2)]), {"shapes": ((64, 8), (64, 8))}, 1),
+    (lambda number, x: nv.ops.Pad(x, [(0, 0), (1, 2)], number), {"shapes": ((64, 8), (64, 8))}, 2),
     (lambda number, x: x * (x if number else nv.ops.Exp(x)), {}, 2)])
 def test_what_differs_is_not_shared(build, options, kernels):
     bodies = layers(build, **options)
