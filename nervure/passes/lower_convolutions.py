@@ -95,37 +95,41 @@ def _turned(r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLi
 
 
 def _by_phases(r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
-    """The same, one phase of the strides after the other, and their elements put between each other."""
-    skipped = [max(-(before // stride), 0) if isinstance(before, int) else 0
-               for (before, _), stride in zip(geometry.paddings, geometry.strides, strict=True)]
-    starts = [before + skip * stride for (before, _), skip, stride
-              in zip(geometry.paddings, skipped, geometry.strides, strict=True)]
-    counts = [(length + start + (stride - 1)) // stride for length, start, stride
-              in zip(lengths, starts, geometry.strides, strict=True)]
-    around = [(-skip, count - skip - places) for skip, count, places in zip(skipped, counts, r.shape[2:], strict=True)]
-    every = itertools.product(*[range(stride) for stride in geometry.strides])
-    parts = [_phase(r, f, geometry, phases, around, counts) for phases in every]
-    stacked = Concatenate(*[Reshape(part, (*part.shape[:2], 1, *counts)) for part in parts], axis=2).output
-    apart = Reshape(stacked, (*stacked.shape[:2], *geometry.strides, *counts)).output
-    spatial = len(counts)
-    order = [axis for d in range(spatial) for axis in (2 + spatial + d, 2 + d)]
-    wide = [count * stride for count, stride in zip(counts, geometry.strides, strict=True)]
-    whole = Reshape(Permute(apart, (0, 1, *order)), (*apart.shape[:2], *wide))
-    kept = [(start, length, 1) for start, length in zip(starts, lengths, strict=True)]
-    return Slice(whole, [(0, whole.shape[0], 1), (0, whole.shape[1], 1), *kept]).output
+    """The same of the elements of the data that lie a stride apart, from each of the first ones on; then these are put
+    between each other.
+    """
+    counts = [(length + (stride - 1)) // stride for length, stride in zip(lengths, geometry.strides, strict=True)]
+    parts = [_phase(r, f, geometry, first, counts)
+             for first in itertools.product(*[range(stride) for stride in geometry.strides])]
+    for axis, stride in reversed(list(enumerate(geometry.strides, 2))):
+        parts = [_between(parts[start:start + stride], axis) for start in range(0, len(parts), stride)]
+    whole, = parts
+    if all([length == wanted for length, wanted in zip(whole.shape[2:], lengths, strict=True)]):
+        return whole
+    return Slice(whole, [(0, length, 1) for length in (*whole.shape[:2], *lengths)]).output
 
 
-def _phase(r: Value, f: Value, geometry: Geometry, phases: tuple[int, ...],
-           around: Sequence[tuple[DimLike, DimLike]], counts: Lengths) -> Value:
-    """What the positions of one phase give."""
-    windows = [window for window in f.shape[2:] if isinstance(window, int)]
-    extents = [max((window - phase + (stride - 1)) // stride, 0) for phase, window, stride
-               in zip(phases, windows, geometry.strides, strict=True)]
-    if 0 in extents:
+def _phase(r: Value, f: Value, geometry: Geometry, first: tuple[int, ...], counts: Lengths) -> Value:
+    """What the positions give that meet a first element, and those that follow it a stride apart."""
+    number, spatial = [], list(zip(first, geometry.paddings, geometry.strides, f.shape[2:], r.shape[2:], strict=True))
+    slices, around = [(0, length, 1) for length in f.shape[:2]], []
+    for count, (start, (before, _), stride, window, places) in zip(counts, spatial, strict=True):
+        assert isinstance(before, int) and isinstance(window, int)
+        shift, position = divmod(start + before, stride)
+        number.append(max((window - position + (stride - 1)) // stride, 0))
+        slices.append((position, number[-1], stride))
+        around.append((shift, count + shift - places))
+    if 0 in number:
         return Full(0, r.dtype, (r.shape[0], f.shape[1] * geometry.groups, *counts)).output
-    slices = [(phase, extent, stride) for phase, extent, stride in zip(phases, extents, geometry.strides, strict=True)]
-    part = Slice(f, [(0, f.shape[0], 1), (0, f.shape[1], 1), *slices]).output
-    return _turned(r, part, geometry, around, counts)
+    return _turned(r, Slice(f, slices).output, geometry, around, counts)
+
+
+def _between(parts: Sequence[Value], axis: int) -> Value:
+    """Values whose elements along an axis are put between each other."""
+    if len(parts) == 1:
+        return parts[0]
+    apart = [Reshape(part, (*part.shape[:axis + 1], 1, *part.shape[axis + 1:])) for part in parts]
+    return _joined(Concatenate(*apart, axis=axis + 1).output, axis)
 
 
 def _of_filters(op: ConvolutionFilterGradient) -> Value:
