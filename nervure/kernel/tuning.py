@@ -118,6 +118,9 @@ PLACES_ROWS = 192
 TASK_PRODUCTS = 1 << 28
 """Multiply-adds of a task: 5 milliseconds of a core with vectors of 32 bytes."""
 
+PACKED_SHARE = 4
+"""Times that a task may be longer which packs what other tasks would have to pack, too."""
+
 MEETING_BYTES = 4096
 """Bytes from one line of memory to the next that has the same place in a first cache."""
 
@@ -135,6 +138,11 @@ STRIP_COLUMNS = 64
 
 COLUMNS_LEFT_OUT = 32
 """Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
+
+UNEVEN_TASKS, COLUMN_MULTIPLE = 16, 16
+"""Tasks from which on it does not matter that the last are narrower; and what columns of fewer tasks are a multiple of:
+the narrowest tile has so many.
+"""
 
 LEAST_PRODUCTS = 1 << 20
 """Multiply-adds of a task that another thread may have: 20 microseconds."""

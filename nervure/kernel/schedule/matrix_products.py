@@ -71,6 +71,7 @@ from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
 from nervure.kernel.simplify.dead_code import without_unused_buffers
 from nervure.kernel.tuning import (
     BYTES_ROWS,
+    COLUMN_MULTIPLE,
     DIRECT_BYTES,
     DIRECT_ROWS,
     EPILOGUE_BYTES,
@@ -82,11 +83,13 @@ from nervure.kernel.tuning import (
     LONG_ROWS,
     MEETING_BYTES,
     PACKED_ROWS,
+    PACKED_SHARE,
     PANEL_ROWS,
     PLACES_ROWS,
     ROW_MULTIPLE,
     STRIP_COLUMNS,
     TASK_PRODUCTS,
+    UNEVEN_TASKS,
 )
 from nervure.types.dim import DimLike, affine, dim_max, dim_min, product
 from nervure.types.dtype import int64
@@ -188,9 +191,10 @@ class _Blocks:
         rows, columns = self._rows.extent, self._columns.extent
         few = isinstance(rows, int) and rows <= LONG_ROWS and not self._is_packed() and self._right_parts is None
         block = block_columns(self._points, self._dtype) // (1 if self.source is None else KEPT_SHARE)
-        self._width = _at_most(columns, LONG_ROW_COLUMNS if few else self._shared_columns(block))
+        batch = product([loop.extent for loop in self._batch])
+        self._width = self._even(_at_most(columns, LONG_ROW_COLUMNS if few else self._shared_columns(block)), batch)
         across = _count(columns, self._width)
-        others = product([*[loop.extent for loop in self._batch], across])
+        others = product([batch, across])
         self._height = _at_most(rows, self._most_rows(others))
         down = _count(rows, self._height)
         self._tasks = product([others, down, 1 if self._lines is None else self._lines.is_any])
@@ -204,6 +208,17 @@ class _Blocks:
         for loop in reversed(self._batch):
             number, self._moved[loop.index] = number // loop.extent, number % loop.extent
         self._wide, self._high = dim_min(self._width, columns - first_column), dim_min(self._height, rows - first_row)
+
+    def _even(self, width: int, batch: DimLike) -> int:
+        """The columns of a block; fewer where few blocks of few rows would be shared unevenly."""
+        rows, columns = self._rows.extent, self._columns.extent
+        if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
+            return width
+        if columns <= width or rows > PACKED_ROWS:
+            return width
+        parts = -(-columns // width)
+        parts += batch * parts % 2
+        return width if batch * parts > UNEVEN_TASKS else -(-columns // (parts * COLUMN_MULTIPLE)) * COLUMN_MULTIPLE
 
     def _shared_columns(self, block: int) -> int:
         """The columns of a block; half as many if one block of few rows were all, which cannot be cut by rows: each
@@ -222,13 +237,16 @@ class _Blocks:
     def _most_rows(self, others: DimLike) -> int:
         """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
         rows, points = self._rows.extent, self._points if isinstance(self._points, int) else CONTRACT_BLOCK
-        most = TASK_PRODUCTS // max(self._width * points, 1)
+        is_shared = self._is_packed() and self.source is None
+        most = TASK_PRODUCTS * (PACKED_SHARE if is_shared else 1) // max(self._width * points, 1)
         if not self._is_stored() or not isinstance(rows, int):
             most = min(most, EPILOGUE_BYTES // (self._width * self._size))
         limit = most
         if isinstance(rows, int) and isinstance(others, int):
             shared = -(-rows * others // self._threads)
-            packed = PACKED_ROWS if self._is_packed() and self.source is None else LEAST_ROWS
+            packed = PACKED_ROWS if is_shared else LEAST_ROWS
+            if others == 1 and rows * self._width * points >= 4 * LEAST_PRODUCTS:
+                packed = min(packed, -(-rows // 2))  # to pack what another task packs, too, is better than to wait
             least = BYTES_ROWS if self._is_of_bytes else packed
             most = min(most, max(shared, least, LEAST_PRODUCTS // max(self._width * points, 1)))
         if isinstance(rows, int):
