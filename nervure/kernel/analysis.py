@@ -12,7 +12,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from nervure.ir.kinds import Element, Elementwise, Structure, Structured, View, identity_access, multiply_body
+from nervure.ir.kinds import (
+    Element,
+    Elementwise,
+    Structure,
+    Structured,
+    View,
+    identity_access,
+    identity_body,
+    multiply_body,
+)
 from nervure.ir.leaves import Full, Leaf
 from nervure.ir.op import Op
 from nervure.types.dim import index
@@ -88,9 +97,18 @@ class OpAnalysis:
         return found
 
     def reads_in_place(self, op: Op) -> bool:
-        """Whether a structured op reads one operand, at the domain's own index."""
+        """Whether a structured op reads its operands at the domain's own index."""
         structure = self.structure(op)
-        return structure.reads == (identity_access(len(structure.domain)),)
+        own = identity_access(len(structure.domain))
+        return bool(structure.reads) and all([access == own for access in structure.reads])
+
+    def is_moved(self, op: Op) -> bool:
+        """Whether an op shows elements of one operand at other places, which are no data, and a number elsewhere."""
+        if self.kind(op) is not OpKind.MAPPED or self.structure(op).body is not identity_body:
+            return False
+        reads = self.structure(op).reads
+        return len(reads) == 1 and reads[0] is not None and not any(
+            [isinstance(entry, Element) for entry in reads[0].coordinates])
 
     def is_contraction(self, op: Op) -> bool:
         """Whether an op adds up products, for elements of which not all operands have one each."""

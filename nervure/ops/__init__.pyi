@@ -30,6 +30,7 @@ from nervure.ops.arithmetic import Conjugate as Conjugate
 from nervure.ops.arithmetic import Divide as Divide
 from nervure.ops.arithmetic import Floor as Floor
 from nervure.ops.arithmetic import FloorDivide as FloorDivide
+from nervure.ops.arithmetic import Fma as Fma
 from nervure.ops.arithmetic import Imaginary as Imaginary
 from nervure.ops.arithmetic import Mod as Mod
 from nervure.ops.arithmetic import Multiply as Multiply
@@ -114,6 +115,7 @@ from nervure.ops.reductions import ArgMin as ArgMin
 from nervure.ops.reductions import Max as Max
 from nervure.ops.reductions import Min as Min
 from nervure.ops.reductions import Prod as Prod
+from nervure.ops.reductions import ProductChains as ProductChains
 from nervure.ops.reductions import Sum as Sum
 from nervure.ops.selection import Clip as Clip
 from nervure.ops.selection import Maximum as Maximum
@@ -153,6 +155,7 @@ from nervure.ops.trigonometric import Sinh as Sinh
 from nervure.ops.trigonometric import Tan as Tan
 from nervure.ops.trigonometric import Tanh as Tanh
 from nervure.ops.update import AccumulateView as AccumulateView
+from nervure.ops.update import FilledView as FilledView
 from nervure.ops.update import IndexView as IndexView
 from nervure.ops.update import UpdateView as UpdateView
 from nervure.ops.views import AssumeShape as AssumeShape
@@ -165,5 +168,6 @@ from nervure.ops.views import Permute as Permute
 from nervure.ops.views import Reshape as Reshape
 from nervure.ops.views import Reverse as Reverse
 from nervure.ops.views import Slice as Slice
+from nervure.ops.views import Stack as Stack
 
 __all__: list[str]

@@ -32,6 +32,9 @@ Subtract = elementwise("subtract", surface="subtract(np.array([5, 7]), 2) -> [3,
 Multiply = elementwise("multiply", surface="multiply(np.array([1, 2]), 3) -> [3, 6]",
                        vjp=lambda self, gradient, x, y: (gradient * y, gradient * x))
 
+Fma = elementwise("fma", admits=REALS,
+                  vjp=lambda self, gradient, x, y, z: (gradient * y, gradient * x, gradient))
+
 
 class Divide(ScalarOp):
     """x / y; on the surface integers give float32. x / 0 is a signed infinity, 0 / 0 NaN."""

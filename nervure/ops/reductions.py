@@ -36,7 +36,7 @@ from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType, int64
-from nervure.types.element_groups import BOOL, NUMBERS, ORDERED
+from nervure.types.element_groups import BOOL, NUMBERS, ORDERED, REALS
 
 
 class Reduction(Op, abstract=True):
@@ -151,6 +151,43 @@ class All(Fold):
 
     admits = BOOL
     combine = "and"
+
+
+class ProductChains(Reduction, Structured):
+    """For each of some factors the sum of its products with the last operand: products are rounded, and added one after
+    the other, in row-major order.
+
+    Passes make it, once derivatives are there; it has none.
+    """
+
+    operand_names = "*xs"
+    admits = REALS
+    needs_elements = True
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+        if len(types) < 2:
+            raise self.fail(InvalidArgument, "there is nothing to multiply", operand="xs", got=f"{len(types)} operands",
+                            expected="factors, and what they are multiplied by",
+                            help="the last operand is the partner of the others")
+        sums = super().infer(*types)
+        return (sums,) * (len(types) - 1)
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        return (None,) * len(types)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        own, kept = identity_access(len(types[0].shape)), tuple([index(d) for d in self._kept(len(types[0].shape))])
+
+        def products(s: ScalarNamespace[Scalar], *elements: Scalar) -> tuple[Scalar, ...]:
+            *factors, partner = elements
+            return tuple([s.multiply(factor, partner) for factor in factors])
+
+        def added(s: ScalarNamespace[Scalar], left: tuple[Scalar, ...],
+                  right: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+            return tuple([s.add(before, product) for before, product in zip(left, right, strict=True)])
+
+        return Structure(domain=types[0].shape, reads=(own,) * len(types), writes=(Access(kept),) * (len(types) - 1),
+                         body=products, combine=added, accumulate=types[0].dtype.compute)
 
 
 class Position(Reduction, Structured, abstract=True):

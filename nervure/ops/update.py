@@ -25,8 +25,10 @@ from nervure.ir.kinds import (
     View,
     identity_access,
     identity_body,
+    labels_through,
     require_admitted,
 )
+from nervure.ir.leaves import fit_number
 from nervure.ir.op import Gradients, Op, Value
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription, Labels
@@ -56,6 +58,29 @@ class IndexView(MappedView):
     def describe(self, *types: BasicTensorDescription) -> views.Mapped:
         _require_inside(self, self.map, types[0].shape)
         return views.Mapped(types[0].shape, self.map)
+
+
+class FilledView(Structured):
+    """x seen through an index map that may lead outside of it, where ``number`` is: a border without memory.
+
+    Passes make it, once derivatives are there; it has none.
+    """
+
+    signature = "x[~] -> y[~map]"
+    map = field.index_map()
+    number = field.number(0)
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        _require_coordinates(self, self.map, types[0].shape)
+        return {"number": fit_number(self.number, types[0].dtype)}
+
+    def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
+        source = self.operands[0].labels or (None,) * self.operands[0].rank
+        return (labels_through(self.map.coordinates, source, self.map.rank),)
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return Structure(domain=self.map.shape, reads=(Access(self.map.coordinates, fill=self.number),),
+                         writes=(identity_access(self.map.rank),), body=identity_body)
 
 
 class AccumulateView(Structured):
@@ -113,15 +138,20 @@ class UpdateView(Structured):
         return (UpdateView(gradient, y.full(0), self.map), IndexView(gradient, self.map))
 
 
+def _require_coordinates(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
+    """ShapeMismatch unless a map has a coordinate for each dimension of a shape."""
+    if len(map.coordinates) != len(shape):
+        raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
+                      expected=f"{len(shape)} coordinates, for the shape {shape}",
+                      help="IndexMap(shape, coordinates)")
+
+
 def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
     """ShapeMismatch unless a map has a coordinate a dimension; IndexOutOfRange where one is certain to leave the shape.
 
     Certain are maps without symbols whose coordinates are affine: the bounds of these are reached.
     """
-    if len(map.coordinates) != len(shape):
-        raise op.fail(ShapeMismatch, "the index map needs a coordinate for each dimension", operand="map", got=map,
-                      expected=f"{len(shape)} coordinates, for the shape {shape}",
-                      help="IndexMap(shape, coordinates)")
+    _require_coordinates(op, map, shape)
     extents = [length for length in map.shape if isinstance(length, int)]
     if 0 in extents or len(extents) < map.rank:
         return

@@ -13,6 +13,7 @@ where an element is visited.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 from nervure.errors import InvalidArgument, NervureError, ShapeMismatch
@@ -22,11 +23,11 @@ from nervure.ir.kinds import View
 from nervure.ir.leaves import fit_number
 from nervure.ir.op import Gradients, Value
 from nervure.ops.checking import checked_axes, checked_axis
-from nervure.ops.update import MappedView, accumulated
+from nervure.ops.update import IndexView, MappedView, accumulated
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, index
-from nervure.types.index_map import IndexMap
+from nervure.types.index_map import IndexMap, indices
 from nervure.types.view import ComplexView, SimpleView
 
 Shape = tuple[DimLike, ...]
@@ -191,6 +192,34 @@ class Concatenate(Described):
             slices[self.axis] = (start, x.shape[self.axis], 1)
             parts.append(Slice(gradient, slices).output)
             start = start + x.shape[self.axis]
+        return tuple(parts)
+
+
+class Stack(Described):
+    """Tensors of one shape side by side along new dimensions: those of the result that ``axes`` lists, in ascending
+    order, of lengths ``counts``. The tensors are numbered in row-major order over them.
+    """
+
+    operand_names = "*xs"
+    axes = field.ints()
+    counts = field.ints()
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        if not types:
+            raise self.fail(InvalidArgument, "there is nothing to stack", operand="xs", got="no operands",
+                            expected="as many tensors as places for them",
+                            help="axes and counts say what the new dimensions are")
+        return {"axes": checked_axes(self, self.axes, len(types[0].shape) + len(self.axes))}
+
+    def description(self, types: tuple[BasicTensorDescription, ...]) -> views.Stack:
+        return views.Stack(tuple([type.shape for type in types]), self.axes, self.counts)
+
+    def vjp(self, gradient: Value, *xs: Value) -> Gradients:
+        parts = []
+        for place in itertools.product(*map(range, self.counts)):
+            new, old = dict(zip(self.axes, place, strict=True)), iter(indices(xs[0].rank))
+            coordinates = tuple([new[d] if d in new else next(old) for d in range(gradient.rank)])
+            parts.append(IndexView(gradient, IndexMap(xs[0].shape, coordinates)).output)
         return tuple(parts)
 
 

@@ -35,7 +35,7 @@ from nervure.ops.views import (
     Slice,
 )
 from nervure.passes.rewrite import Local, Rewriter, Rule
-from nervure.types.dim import Dim, DimLike, affine
+from nervure.types.dim import Dim, DimLike, affine, less_equal
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.view import SimpleView
 
@@ -69,6 +69,15 @@ def _composes(op: Op) -> TypeGuard[View]:
 def _without_identity(op: Op) -> Value | None:
     x = op.operands[0] if len(op.operands) == 1 else None
     return x if x is not None and x.shape == op.outputs[0].shape and _keeps_all(op) else None
+
+
+def _cut(op: Pad) -> Op | None:
+    """A padding that only cuts off is a slice."""
+    if not all([less_equal(amount, 0) is True for pair in op.paddings for amount in pair]):
+        return None
+    starts = [-before for before, _ in op.paddings]
+    return _tried(lambda x, shape: Slice(x, [(start, length, 1) for start, length in zip(starts, shape, strict=True)]),
+                  op.operands[0], op.outputs[0].shape)
 
 
 # -- two views of one class --------------------------------------------------------------------------------
@@ -188,6 +197,7 @@ class _Composition(Local):
 
 RULES: tuple[Rule, ...] = (
     Local("a view that changes nothing", [View], _without_identity),
+    Local("a padding that cuts off", [Pad], _cut),
     _Composition("two views of one class", _TWICE, _of_same_class),
     _Composition("a view of a view", [View], _of_other_class),
 )

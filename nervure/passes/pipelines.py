@@ -20,6 +20,8 @@ from nervure.passes.decompose import Supports, decompose
 from nervure.passes.fold import Evaluate
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
+from nervure.passes.lower_depthwise import lower_depthwise
+from nervure.passes.lower_windows import lower_windows
 from nervure.passes.manager import Pass, Record, run
 from nervure.passes.permuted_products import permuted_products
 from nervure.passes.rewrite import Rewriter
@@ -49,11 +51,12 @@ def standard(function: Function, evaluate: Evaluate | None = None, supports: Sup
 
 def native(function: Function, evaluate: Evaluate | None = None, supports: Supports | None = None,
            records: list[Record] | None = None) -> Function:
-    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads, and products
-    in tiles.
+    """The same for a backend that makes loops of ops, where reductions run in lanes and on all threads, products in
+    tiles, and windows of a few elements along their places.
     """
     return standard(function, evaluate, supports, records, [Pass("lower_argmax", lower_argmax)],
-                    [Pass("lower_convolutions", lower_convolutions)])
+                    [Pass("lower_windows", lower_windows), Pass("lower_depthwise", lower_depthwise),
+                     Pass("lower_convolutions", lower_convolutions)])
 
 
 def minimal(function: Function, supports: Supports | None = None) -> Function:

@@ -386,21 +386,6 @@ def _two_sum(x: Vector, y: Vector) -> tuple[Vector, Vector]:
     return total, lax.add(lax.sub(x, lax.sub(total, part)), lax.sub(y, part))
 
 
-def _two_product(x: Vector, y: Vector) -> tuple[Vector, Vector]:
-    """The product, and what its rounding left over (Dekker, with Veltkamp's halves)."""
-    product = lax.mul(x, y)
-    (high, low), (above, below) = _halves(x), _halves(y)
-    rest = lax.sub(lax.mul(high, above), product)
-    rest = lax.add(lax.add(rest, lax.mul(high, below)), lax.mul(low, above))
-    return product, lax.add(rest, lax.mul(low, below))
-
-
-def _halves(x: Vector) -> tuple[Vector, Vector]:
-    scaled = lax.mul(x, jnp.full_like(x, 2.0**27 + 1))
-    high = lax.sub(scaled, lax.sub(scaled, x))
-    return high, lax.sub(x, high)
-
-
 def _odd_sum(x: Vector, y: Vector) -> Vector:
     """The sum rounded to odd: exact, or the neighbour whose last bit is set (Boldo and Melquiond)."""
     total, rest = _two_sum(x, y)
@@ -415,9 +400,6 @@ def _fused32(x: Vector, y: Vector, z: Vector) -> Vector:
 
 
 def _fused64(x: Vector, y: Vector, z: Vector) -> Vector:
-    product, left = _two_product(x, y)
-    upper, lower = _two_sum(z, left)
-    total, rest = _two_sum(product, upper)
-    exact = lax.add(total, _odd_sum(rest, lower))
-    plain = jnp.where(jnp.isfinite(x) & jnp.isfinite(y) & jnp.isinf(z), z, lax.add(lax.mul(x, y), z))
-    return jnp.where(jnp.isfinite(x) & jnp.isfinite(y) & jnp.isfinite(z) & jnp.isfinite(exact), exact, plain)
+    """Number by number: what is left over of a product has no float near the limits."""
+    exact = np.frompyfunc(lambda *numbers: meaning("fma", float64, *numbers), 3, 1)
+    return jnp.asarray(np.asarray(exact(*[np.asarray(entry) for entry in (x, y, z)])).astype(np.float64))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nervure.types.dtype import DType
+from nervure.types.element_groups import REALS
 from tests.conformance.sampling import A, B, K, M, N, Operand, Sample, of
 
 
@@ -20,6 +21,13 @@ def _axes(cls: Any, dtype: DType, domain: str = "normal") -> Iterator[Sample]:
     "CountNonzero", "LogSumExp")
 def reductions(cls: Any, dtype: DType) -> Iterator[Sample]:
     return _axes(cls, dtype)
+
+
+@of("ProductChains", types=REALS)
+def product_chains(cls: Any, dtype: DType) -> Iterator[Sample]:
+    part = Operand((A, B, 2), dtype)
+    yield Sample(lambda at, *xs: cls(*xs, axes=[1]), (part, part, part))
+    yield Sample(lambda at, *xs: cls(*xs, axes=[1, -1]), (part, part))
 
 
 @of("Variance", "Std")

@@ -42,6 +42,17 @@ def diagonal(cls: Any, dtype: DType) -> Iterator[Sample]:
         yield Sample(lambda at, x, attributes=attributes: cls(x, **attributes), (Operand((N, A, B), dtype),))
 
 
+@of("FilledView", types=all_dtypes)
+def filled_view(cls: Any, dtype: DType) -> Iterator[Sample]:
+    maps = (lambda a, b: IndexMap((a + 2, b), (I - 1, J + 1)),
+            lambda a, b: IndexMap((a, 2 * b), (a - 1 - I, J - b // 2)),
+            lambda a, b: IndexMap((4, b + 1), (2 * I - 1, J - 1)), lambda a, b: IndexMap((2 * a,), (I // 2, b)),
+            lambda a, b: IndexMap((a, b), (I, J)), lambda a, b: IndexMap((3,), (-1, 0)))
+    for make in maps:
+        yield Sample(lambda at, x, make=make: cls(x, make(*x.shape), 1), (Operand((A, B), dtype),))
+    yield Sample(lambda at, x: cls(x, IndexMap((at(K),), (I - 1,))), (Operand((N,), dtype),), frozenset("K"))
+
+
 @of("FoldedPad", types=all_dtypes)
 def folded_pad(cls: Any, dtype: DType) -> Iterator[Sample]:
     for mode in ("edge", "reflect", "symmetric", "wrap"):
@@ -95,6 +106,15 @@ def slices(cls: Any, dtype: DType) -> Iterator[Sample]:
               lambda a, m: [(2, 1, 1), (0, 0, 3)])
     for make in ranges:
         yield Sample(lambda at, x, make=make: cls(x, make(*x.shape)), (Operand((A + 2, M), dtype),))
+
+
+@of("Stack", types=all_dtypes)
+def stack(cls: Any, dtype: DType) -> Iterator[Sample]:
+    part = Operand((N, M), dtype)
+    yield Sample(lambda at, *xs: cls(*xs, axes=[1, 3], counts=[2, 2]), (part, part, part, part))
+    yield Sample(lambda at, *xs: cls(*xs, axes=[-1], counts=[3]), (part, part, part))
+    yield Sample(lambda at, x: cls(x, axes=[0], counts=[1]), (part,))
+    yield Sample(lambda at, x, y: cls(x, y, axes=[0], counts=[2]), (Operand((), dtype), Operand((), dtype)))
 
 
 @of("Windows", types=all_dtypes)

@@ -196,7 +196,7 @@ def is_rounding(op: Op) -> bool:
         return True
     if isinstance(op, Structured):
         structure = op.structure(*[operand.type for operand in op.operands])
-        return structure.combine in ("add", "multiply")
+        return structure.combine in ("add", "multiply") or type(op).__name__ == "ProductChains"
     if getattr(op, "function", None) in ROUNDED or type(op).__name__ == "Hypot":
         return True
     return dtypes[0].is_complex and type(op).__name__ in ("Multiply", "Divide", "Sign", "Absolute") or (

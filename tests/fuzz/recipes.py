@@ -363,9 +363,31 @@ def _near_product(growth: Growth, x: Value) -> Value:
     return growth.add(x + x)
 
 
+def windowed(growth: Growth) -> None:
+    """Windows over a value, pooled or weighted by channel, with something cheap before and behind."""
+    x = growth.pick(lambda value: value.dtype.is_float and value.rank >= 3 and all(
+        [evaluate(length, binding) > 0 for length in value.shape for binding in growth.bindings]))
+    if x is None:
+        return
+    spatial = min(x.rank - 2, 2)
+    least = [min([evaluate(length, binding) for binding in growth.bindings]) for length in x.shape[x.rank - spatial:]]
+    windows = [growth.random.randint(1, min(3, length)) for length in least]
+    attributes = {"strides": [growth.random.randint(1, 3) for _ in windows],
+                  "paddings": [(growth.random.randint(0, window - 1), growth.random.randint(0, window - 1))
+                               for window in windows]}
+    axes, x = list(range(x.rank - spatial, x.rank)), _near_product(growth, x)
+    if growth.random.random() < 0.6 or x.rank != spatial + 2 or not isinstance(x.shape[1], int):
+        cls = growth.random.choice((ops.MaxPool, ops.AveragePool))
+        made = growth.add(cls(x, axes, windows, **attributes))
+    else:
+        filters = growth.weights(x.dtype, (x.shape[1], 1, *windows))
+        made = growth.add(ops.Convolution(x, filters, groups=x.shape[1], **attributes))
+    _near_product(growth, made)
+
+
 ROWWISE: list[tuple[Callable[[Growth], None], float]] = [
     (unary, 3), (exponential, 2), (binary, 4), (chosen, 1), (reduction, 3), (softmax_like, 2), (ready_made, 1),
-    (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2)]
+    (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2), (windowed, 0.7)]
 """Recipes that leave the batch alone, if there is one."""
 
 RECIPES = [*ROWWISE, (registered, 12.0)]

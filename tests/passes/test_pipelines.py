@@ -27,6 +27,8 @@ from nervure.passes.decompose import decompose
 from nervure.passes.fold import fold
 from nervure.passes.lower_argmax import lower_argmax
 from nervure.passes.lower_convolutions import lower_convolutions
+from nervure.passes.lower_depthwise import lower_depthwise
+from nervure.passes.lower_windows import lower_windows
 from nervure.passes.permuted_products import permuted_products
 from nervure.passes.pipelines import minimal, native, standard
 from nervure.transformers.interpreter.evaluate import evaluate
@@ -112,6 +114,19 @@ def windows() -> Function:
     return Function([slid, *slid.vjp(slid.output, x.output, f.output)], [x, f], name="windows")
 
 
+def depthwise() -> Function:
+    x, f = nv.Parameter(nv.float32, (nv.dim("N", min=1), 3, 5, 6)), nv.Parameter(nv.float32, (3, 1, 2, 2))
+    slid = ops.Convolution(x, f, (1, 2), paddings=[(1, 0), (0, 0)], groups=3)
+    return Function([slid, *slid.vjp(slid.output, x.output, f.output)], [x, f], name="depthwise")
+
+
+def pools() -> Function:
+    x = nv.Parameter(nv.float32, (nv.dim("N", min=1), 2, 4, 6))
+    largest = ops.MaxPool(x, (2, 3), (2, 3), (2, 2), paddings=[(0, 0), (1, 1)])
+    mean = ops.AveragePool(x, (3,), (2,), (2,))
+    return Function([largest, mean, *gradients([largest], [x], [None])], [x], name="pools")
+
+
 def heads() -> Function:
     x, y = nv.Parameter(nv.float32, (5, 2, 3)), nv.Parameter(nv.float32, (5, 3, 4))
     products = [ops.Contract(x, y, (0, 1, 2), (0, 2, 3), (0, 1, 3)) for _ in range(2)]
@@ -128,6 +143,8 @@ GOLDEN = {
     "dead_code": (idle, dead_code),
     "lower_argmax": (places, lower_argmax),
     "lower_convolutions": (windows, lower_convolutions),
+    "lower_depthwise": (depthwise, lower_depthwise),
+    "lower_windows": (pools, lambda function: lower_windows(standard(function, evaluate))),
     "permuted_products": (heads, permuted_products),
     "standard": (training_step, lambda function: standard(function, evaluate)),
 }
@@ -163,7 +180,7 @@ def test_the_list_can_be_read():
     assert names.count("common_subexpressions") == 2  # before what looks at neighbours, and of what that has made equal
     native(training_step(), evaluate, records=(own := []))
     assert [record.name for record in own] == [
-        "decompose", "lower_argmax", *names[1:3], "lower_convolutions", *names[3:]]
+        "decompose", "lower_argmax", *names[1:3], "lower_windows", "lower_depthwise", "lower_convolutions", *names[3:]]
     source = inspect.getsource(pipelines.standard)
     assert all(source.count(f'"{name}"') == names.count(name) for name in names)
 

@@ -128,7 +128,8 @@ class _Materialisation:
 
     def _can_be_again(self, value: Value) -> bool:
         """Whether all readers outside can compute a value at the points where they need it."""
-        is_pointwise = self._producers.ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1
+        ops = self._producers.ops
+        is_pointwise = ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1 or ops.is_moved(value.op)
         return is_pointwise and self._is_of_each_point(value) and all(
             [reader.times is not None and reader.read.aligned and all(
                 [self._producers.ops.traits(view).is_injective for view in reader.read.views])
@@ -136,6 +137,8 @@ class _Materialisation:
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
         """What computing a value again costs, and how many tensors of its size it loads."""
+        if self._producers.ops.is_moved(value.op):
+            return value.op.cost, 1
         if self._producers.ops.kind(value.op) is not OpKind.POINTWISE or depth > RECOMPUTED_DEPTH:
             return CHEAP + 1, 0
         cost, loads = value.op.cost, 0

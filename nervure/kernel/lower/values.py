@@ -190,7 +190,7 @@ class ValueLowering:
         structure = self._ops.structure(op)
         if self._ops.reads_in_place(op):
             place = self.scalars(lambda entry: self.at(through(point, structure.domain, self._ranges))(entry))
-            return structure.body(place, self.of(op.operands[0], point))
+            return structure.body(place, *[self.of(operand, point) for operand in op.operands])
         at = self.at(through(point, structure.domain, self._ranges))
         return structure.body(self.scalars(at), *self.reads_at(op, point))
 

@@ -12,7 +12,7 @@ and ``pieces``.
 ((2, 7), [(0, (0, 0)), (1, (0, 3))])
 """
 
-from nervure.types.view.complex import ComplexView, Concatenate, Pad, Piece
+from nervure.types.view.complex import ComplexView, Concatenate, Pad, Piece, Stack
 from nervure.types.view.padding import FoldedPad, Padding, padded_shape
 from nervure.types.view.reshaping import Flatten, Reshape
 from nervure.types.view.simple import Assumed, Broadcast, InOrder, Mapped, Permute, Reverse, SimpleView, Slice
@@ -36,6 +36,7 @@ __all__ = [
     "Reverse",
     "SimpleView",
     "Slice",
+    "Stack",
     "checked_range",
     "clip",
     "padded_shape",

@@ -12,6 +12,8 @@ The selection s divides the view into boxes that do not overlap: its ``pieces``.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -149,6 +151,59 @@ class Concatenate(ComplexView):
                 pieces.append(Piece(tuple(at), source, number, IndexMap.identity(source)))
             at[self.axis] = at[self.axis] + source[self.axis]
         return tuple(pieces)
+
+
+@frozen_dataclass()
+class Stack(ComplexView):
+    """Tensors of one shape side by side along new dimensions, at ``axes`` of the result, of lengths ``counts``: their
+    numbers count these in row-major order. All shapes must be provably equal, else ShapeMismatch.
+
+    >>> [piece.starts for piece in Stack(((5,),) * 4, (0, 2), (2, 2)).pieces]
+    [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1)]
+    """
+
+    axes: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if math.prod(self.counts) != len(self.sources) or not self.sources:
+            raise InvalidArgument("there are not as many tensors as places for them", op="Stack", operand="sources",
+                                  got=len(self.sources), expected=f"{math.prod(self.counts)}, for {self.counts}",
+                                  help="counts are the lengths of the new dimensions")
+        rank = len(self.sources[0]) + len(self.axes)
+        put(self, "axes", checked_axes(self.axes, rank, "Stack"))
+        is_given = len(self.counts) == len(self.axes) and list(self.axes) == sorted(self.axes)
+        if not is_given or any([count < 1 for count in self.counts]):
+            raise InvalidArgument("each of the new dimensions, in ascending order, has a length", op="Stack",
+                                  operand="counts", got=self.counts, expected=f"{len(self.axes)} lengths",
+                                  help="axes count dimensions of the result")
+        for position, source in enumerate(self.sources):
+            if len(source) != rank - len(self.axes) or any(
+                    equal(a, b) is not True for a, b in zip(source, self.sources[0], strict=True)):
+                raise ShapeMismatch("only tensors of one shape can be stacked", op="Stack", operand=position + 1,
+                                    got=source, expected=self.sources[0], help="pad or slice them to one shape")
+
+    @cached_property
+    def shape(self) -> Shape:
+        return self._with(self.counts)
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        extents, whole = self._with((1,) * len(self.counts)), indices(len(self.shape))
+        part, zeros = IndexMap(extents, tuple([whole[d] for d in self._kept])), _zeros(self.sources[0])
+        places = itertools.product(*[range(count) for count in self.counts])
+        return () if _is_empty(extents) else tuple([
+            Piece(self._with(place, zeros), extents, number, part) for number, place in enumerate(places)])
+
+    @cached_property
+    def _kept(self) -> list[int]:
+        return [d for d in range(len(self.sources[0]) + len(self.axes)) if d not in self.axes]
+
+    def _with(self, new: Sequence[DimLike], old: Sequence[DimLike] | None = None) -> tuple[DimLike, ...]:
+        """What stands for the new dimensions among what stands for the old ones."""
+        entries: dict[int, DimLike] = dict(zip(self._kept, self.sources[0] if old is None else old, strict=True))
+        entries.update(zip(self.axes, new, strict=True))
+        return tuple([entries[d] for d in range(len(entries))])
 
 
 def _within(position: DimLike, length: DimLike) -> DimLike:

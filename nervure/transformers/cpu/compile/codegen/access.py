@@ -82,12 +82,15 @@ def write_reversed(x: Element, pointer: Register, mask: Register | None = None,
     write_row(reversed_lanes(x), first, mask if mask is None else _reversed(mask), streaming)
 
 
-def read_every(step: int, pointer: Register, dtype: DType, width: int) -> Element:
-    """Elements a few apart, of which whole rows are read, without touching what follows the last one."""
+def read_every(step: int, pointer: Register, dtype: DType, width: int, mask: Register | None = None) -> Element:
+    """Elements a few apart, of which whole rows are read, without touching what follows the last one; zeros in lanes
+    outside of the mask.
+    """
     b, reach = pointer.builder, (width - 1) * step + 1
     starts = [min(start, reach - width) for start in range(0, reach, width)]
     found, *others = [read_row(address_of(pointer, b.constant(I64, start), dtype.itemsize) if start else pointer,
-                               dtype, width) for start in starts]
+                               dtype, width, mask if mask is None else _spread_out(mask, step, start))
+                      for start in starts]
     order = [lane * step if lane * step < width else 0 for lane in range(width)]
     for start, row in zip(starts[1:], others, strict=True):
         order = [width + lane * step - start if start <= lane * step < start + width else order[lane]
@@ -159,6 +162,13 @@ def _doubled(mask: Register | None) -> Register | None:
     if mask is None:
         return None
     return mask.builder.shuffle(mask, mask, [lane // 2 for lane in range(2 * mask.type.lanes)])
+
+
+def _spread_out(mask: Register, step: int, start: int) -> Register:
+    """The lanes of a row that begins ``start`` elements behind the first of elements ``step`` apart, of this mask."""
+    width, nowhere = mask.type.lanes, mask.builder.constant(mask.type, False)
+    lanes = [place // step if place % step == 0 else width for place in range(start, start + width)]
+    return mask.builder.shuffle(mask, nowhere, lanes)
 
 
 def _before(pointer: Register, dtype: DType, width: int) -> Register:

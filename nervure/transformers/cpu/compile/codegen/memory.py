@@ -91,8 +91,8 @@ def _read(context: Context, buffer: Buffer, place: LaneAddress, mask: Value | No
         return row.map(context.builder.opaque) if buffer.role == "inout" else row
     if place.step == -1:
         return access.read_reversed(pointer, dtype, width, lanes)
-    if lanes is None:
-        return access.read_every(place.step or 0, pointer, dtype, width)
+    if lanes is None or dtype.bits >= 32:
+        return access.read_every(place.step or 0, pointer, dtype, width, lanes)
     return access.read_each(pointer, _steps(context, place), dtype, lanes)
 
 

@@ -1,0 +1,162 @@
+"""Depthwise convolutions as chains of fused multiply-adds: there is no matrix in them that a register tile could use.
+
+Where a group has one channel and a few filters, each element of the result is a sum over the positions of a window,
+which are as many tensors moved against each other. So lanes run along places, nothing is packed, and what follows is
+part of the same loops.
+
+>>> import nervure as nv
+>>> x, f = nv.Parameter(nv.float32, (8, 32, 28, 28)), nv.Parameter(nv.float32, (32, 1, 1, 2))
+>>> slid = nv.ops.Convolution(x, f, groups=32)
+>>> for op in lower_depthwise(nv.Function([slid], [x, f])).operations:
+...     print(type(op).__name__, op.outputs[0].shape)
+Parameter (8, 32, 28, 28)
+Parameter (32, 1, 1, 2)
+Slice (8, 32, 28, 27)
+IndexView (8, 32, 28, 27)
+Slice (8, 32, 28, 27)
+IndexView (8, 32, 28, 27)
+Full (8, 32, 28, 27)
+Fma (8, 32, 28, 27)
+Fma (8, 32, 28, 27)
+
+The order of addition is that of all convolutions, but for the gradient for filters. There a chain would run through all
+places; instead one runs down the rows of each image, a lane a column.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from math import prod
+
+from nervure.ir.function import Function
+from nervure.ir.leaves import Full
+from nervure.ir.op import Value
+from nervure.ops.arithmetic import Fma
+from nervure.ops.conversion import converted
+from nervure.ops.convolution import (
+    Convolution,
+    ConvolutionDataGradient,
+    ConvolutionFilterGradient,
+    ConvolutionForm,
+)
+from nervure.ops.reductions import ProductChains, Sum
+from nervure.ops.views import Reshape, Stack
+from nervure.passes.phases import Meeting, Steps, by_phases
+from nervure.passes.rewrite import Local, Rewriter
+from nervure.passes.seen import shown
+from nervure.types.dim import DimLike
+from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import Shape
+
+MOST_FILTERS = 4
+"""Filters of a channel: with more, a product reads the channel less often."""
+
+MOST_POSITIONS = 64
+"""Positions of a window, of which each is an op."""
+
+MOST_CHAINS = 12
+"""Sums that run together: with two more they fill the registers of AVX2."""
+
+
+def lower_depthwise(function: Function) -> Function:
+    """The function without convolutions of one channel a group."""
+    if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
+        return function
+    return Rewriter("lower_depthwise", [
+        Local("result", [Convolution], _of_result), Local("data", [ConvolutionDataGradient], _of_data),
+        Local("filters", [ConvolutionFilterGradient], _of_filters)])(function)
+
+
+def _filters_of_channel(op: ConvolutionForm, filters: Shape) -> int | None:
+    """How many filters each channel has, if a group is one channel with a few filters of a few positions."""
+    count, channels, *windows = filters
+    lengths = [window for window in windows if isinstance(window, int)]
+    if not isinstance(count, int) or channels != 1 or len(lengths) < len(windows) or op.outputs[0].dtype.kind == "bool":
+        return None
+    is_small = count <= MOST_FILTERS * op.groups and 0 < prod(lengths) <= MOST_POSITIONS
+    return count // op.groups if is_small else None
+
+
+def _of_result(op: Convolution) -> Value | None:
+    x, f = op.operands
+    each = _filters_of_channel(op, f.shape)
+    if each is None:
+        return None
+    shape = op.outputs[0].shape
+    n, k, *places = indices(len(shape))
+    terms = []
+    for offsets in _positions(f.shape[2:]):
+        position = [op.geometry.position(d, place, offsets[d]) for d, place in enumerate(places)]
+        terms.append((shown(x, IndexMap(shape, (n, k // each, *position))),
+                      shown(f, IndexMap(shape, (k, 0, *offsets)))))
+    return _chain(terms, op.outputs[0], shape)
+
+
+def _of_data(op: ConvolutionDataGradient) -> Value | None:
+    """Each element of the data from the places whose windows it is in, one phase of the strides after the other."""
+    r, f = op.operands
+    has_strides = any([stride != 1 for stride in op.strides])
+    is_known = all([isinstance(before, int) for before, _ in op.paddings])
+    each = _filters_of_channel(op, f.shape)
+    if each is None or has_strides and not (is_known and set(op.dilations) == {1}):
+        return None
+    steps = [Steps(1, 0, 0, 1), Steps(1, 0, 0, 1), *[
+        Steps(stride, dilation, -before, window) for stride, dilation, (before, _), window
+        in zip(op.strides, op.dilations, op.paddings, f.shape[2:], strict=True) if isinstance(window, int)]]
+
+    def part(shape: Shape, meetings: Sequence[Meeting]) -> Value:
+        n, c, *own = indices(len(shape))
+        terms = []
+        for met in itertools.product(*meetings[2:]):
+            places = [entry + moved for entry, (_, moved) in zip(own, met, strict=True)]
+            for filter in range(each):
+                row = c * each + filter
+                terms.append((shown(r, IndexMap(shape, (n, row, *places))),
+                              shown(f, IndexMap(shape, (row, 0, *[element for element, _ in met])))))
+        return _chain(terms, op.outputs[0], shape)
+
+    return by_phases(op.outputs[0].shape, steps, part)
+
+
+def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
+    """For each position of a window a chain down the rows of each image, for each column; then a sum of these."""
+    x, r = op.operands
+    filters, dtype = op.outputs[0].shape, r.dtype
+    each = _filters_of_channel(op, filters)
+    if each is None:
+        return None
+    n, k, *places = indices(r.rank)
+    data = []
+    for offsets in _positions(filters[2:]):
+        position = [op.geometry.position(d, place, offsets[d]) for d, place in enumerate(places)]
+        seen = shown(x, IndexMap(r.shape, (n, k // each, *position)))
+        data.append(converted(seen, dtype.compute))
+    columns = Stack(*_columns(data, converted(r, dtype.compute)), axes=[2], counts=[len(data)])
+    total = Sum(columns, [axis for axis in range(columns.outputs[0].rank) if axis not in (1, 2)])
+    return converted(Reshape(total, filters).output, dtype)
+
+
+def _columns(data: Sequence[Value], r: Value) -> list[Value]:
+    """The products with r, added up over all places but those of the last dimension. Complex ones have no chains."""
+    rows = range(2, r.rank - 1)
+    if not rows or r.dtype.is_complex:
+        return [entry * r for entry in data]
+    parts = -(-len(data) // MOST_CHAINS)
+    groups = [data[len(data) * part // parts:len(data) * (part + 1) // parts] for part in range(parts)]
+    return [column for group in groups for column in ProductChains(*group, r, axes=rows).outputs]
+
+
+def _positions(windows: Sequence[DimLike]) -> list[tuple[int, ...]]:
+    """The positions of a window in row-major order."""
+    return list(itertools.product(*[range(window) for window in windows if isinstance(window, int)]))
+
+
+def _chain(terms: Sequence[tuple[Value, Value]], result: Value, shape: Shape) -> Value:
+    """The sum of products of one block of points: a chain of fused multiply-adds from zero."""
+    dtype = result.dtype.compute
+    total = Full(0, dtype, shape).output
+    for pair in terms:
+        x, y = [converted(entry, dtype) for entry in pair]
+        total = total + x * y if dtype.is_complex else Fma(x, y, total).output
+    return converted(total, result.dtype)

@@ -1,0 +1,196 @@
+"""Reductions of windows, and what windows add up, as chains of elementwise ops on what each position of a window shows.
+
+A window of a few elements is no row that a reduction could run along. Its places are: so the largest element of each
+window is the maximum of nine tensors that are moved against each other, in lanes along the places, with what stands
+around it.
+
+>>> import nervure as nv
+>>> x = nv.Parameter(nv.float32, (1, 3, 9))
+>>> pool = nv.ops.MaxPool(x, axes=(2,), windows=(3,), strides=(2,), paddings=[(1, 1)])
+>>> from nervure.passes.decompose import decompose
+>>> for op in lower_windows(decompose(nv.Function([pool], [x]))).operations:
+...     print(type(op).__name__, op.outputs[0].shape)
+Parameter (1, 3, 9)
+FilledView (1, 3, 5)
+Slice (1, 3, 5)
+Maximum (1, 3, 5)
+FilledView (1, 3, 5)
+Maximum (1, 3, 5)
+
+The gradient of windows is added up from the side of the data: each element looks at the windows that it is in, in the
+order of their places. Sums keep the order in which reductions add.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+from nervure.ir.function import Function
+from nervure.ir.kinds import Elementwise
+from nervure.ir.leaves import Full
+from nervure.ir.op import Op, Value
+from nervure.ops.conversion import converted
+from nervure.ops.pooling import Windows
+from nervure.ops.reductions import Fold, Max, Min, Sum
+from nervure.ops.selection import Maximum, Minimum
+from nervure.ops.update import AccumulateView
+from nervure.ops.views import Slice
+from nervure.passes.phases import Meeting, Steps, by_phases
+from nervure.passes.rewrite import Local, Rewriter
+from nervure.passes.seen import DEEPEST, seen
+from nervure.types.dim import DimLike, affine, index
+from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import Shape
+
+MOST_POSITIONS = 64
+"""Elements of a window, of which each is an op: as many as a reduction has lanes."""
+
+MOST_PHASES = 16
+"""Phases of strides, of which each has ops of its own."""
+
+LARGEST_STEP = 4
+"""Elements from one lane to the next that are still read in rows."""
+
+_LANES = 64  # of a sum, each with one point here; :mod:`nervure.kernel.ir` states the order
+
+
+def lower_windows(function: Function) -> Function:
+    """The function without reductions of small windows, and with their gradients gathered."""
+    if not any([isinstance(op, Windows | AccumulateView) for op in function.operations]):
+        return function
+    inside = Rewriter("lower_windows", [Local("a part of what windows add up", [Slice], _of_part)])
+    whole = Rewriter("lower_windows", [Local("what windows add up", [AccumulateView], _of_whole),
+                                       Local("a reduction of windows", [*_CHAINS], _of_reduction)])
+    return whole(inside(function))
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------
+
+
+def _of_reduction(op: Fold) -> Value | None:
+    x = op.operands[0]
+    windows = _windows_in(x, op.axes)
+    if windows is None or not 0 < prod(windows.windows) <= MOST_POSITIONS or not _has_rows(windows):
+        return None
+    kept = op.outputs[0].shape
+    every = itertools.product(*map(range, windows.windows))
+    return _CHAINS[type(op)]([seen(x, IndexMap(kept, (*indices(len(kept)), *position))) for position in every])
+
+
+def _windows_in(x: Value, axes: tuple[int, ...]) -> Windows | None:
+    """The windows whose positions are these axes of a value that follows from them, element by element."""
+    pending = [(x, DEEPEST)]
+    while pending:
+        value, depth = pending.pop()
+        op = value.op
+        if isinstance(op, Windows) and axes == tuple(range(op.operands[0].rank, value.rank)):
+            return op
+        if isinstance(op, Elementwise) and depth:
+            pending.extend([(operand, depth - 1) for operand in op.operands if operand.shape == x.shape])
+    return None
+
+
+def _has_rows(windows: Windows) -> bool:
+    """Whether places next to each other are read in rows; else a reduction reads better."""
+    last = windows.operands[0].rank - 1
+    if last not in windows.axes:
+        return True
+    return windows.strides[windows.axes.index(last)] <= LARGEST_STEP and windows.outputs[0].shape[last] != 1
+
+
+def _chain(combine: Callable[[Value, Value], Op]) -> Callable[[Sequence[Value]], Value]:
+    return lambda parts: functools.reduce(lambda x, y: combine(x, y).outputs[0], parts)
+
+
+def _total(parts: Sequence[Value]) -> Value:
+    """The sum in the order of a reduction: by halves, from zero."""
+    dtype = parts[0].dtype
+    lanes = [converted(part, dtype.compute) for part in parts]
+    half = _LANES // 2
+    while half:
+        lanes = [lane + lanes[at + half] if at + half < len(lanes) else lane for at, lane in enumerate(lanes[:half])]
+        half //= 2
+    return converted(lanes[0] + 0, dtype)
+
+
+_CHAINS: dict[type[Op], Callable[[Sequence[Value]], Value]] = {
+    Max: _chain(Maximum), Min: _chain(Minimum), Sum: _total}
+
+# -- what windows add up ---------------------------------------------------------------------------------------------
+
+
+def _of_whole(op: AccumulateView) -> Value | None:
+    return _gathered(op, [0] * len(op.shape), op.shape)
+
+
+def _of_part(op: Slice) -> Value | None:
+    """Without a border that is cut off."""
+    inner = op.operands[0].op
+    if not isinstance(inner, AccumulateView) or any([step != 1 for _, _, step in op.slices]):
+        return None
+    return _gathered(inner, [start for start, _, _ in op.slices], op.outputs[0].shape)
+
+
+def _gathered(op: AccumulateView, starts: Sequence[DimLike], lengths: Shape) -> Value | None:
+    """The elements from ``starts`` on of what a map of windows adds up."""
+    axes = _axes_of(op.map, starts)
+    if axes is None:
+        return None
+    x = op.operands[0]
+    places, elements = [place for place, _, _ in axes], [element for _, element, _ in axes]
+    steps = [entry for _, _, entry in axes]
+    if prod([entry.positions for entry in steps]) > MOST_POSITIONS:
+        return None
+    if prod([entry.stride for entry in steps]) > MOST_PHASES:
+        return None
+
+    def part(counts: Shape, meetings: Sequence[Meeting]) -> Value:
+        total: Any = None
+        for meeting in itertools.product(*meetings):
+            coordinates: list[DimLike] = [0] * x.rank
+            for at, (place, element, (number, moved)) in enumerate(zip(places, elements, meeting, strict=True)):
+                coordinates[place] = index(at) + moved
+                if element is not None:
+                    coordinates[element] = number
+            found = converted(seen(x, IndexMap(counts, tuple(coordinates)), 0), x.dtype.compute)
+            total = found if total is None else total + found
+        return Full(0, x.dtype, counts).output if total is None else converted(total + 0, x.dtype)
+
+    return by_phases(lengths, steps, part)
+
+
+Axis = tuple[int, "int | None", Steps]
+"""The indices of a place and of a window's element that make up a coordinate, and how."""
+
+
+def _axes_of(map: IndexMap, starts: Sequence[DimLike]) -> list[Axis] | None:
+    """A map of windows, coordinate by coordinate, counted from ``starts``: places come before elements, in the order
+    of their coordinates. None if it is another one.
+    """
+    axes = [_axis_of(map, coordinate, start) for coordinate, start in zip(map.coordinates, starts, strict=True)]
+    found = [axis for axis in axes if axis is not None]
+    places = [place for place, _, _ in found]
+    elements = [element for _, element, _ in found if element is not None]
+    is_in_order = places == list(range(len(places))) and sorted(elements) == list(range(len(places), map.rank))
+    return found if is_in_order and len(found) == len(axes) else None
+
+
+def _axis_of(map: IndexMap, coordinate: DimLike, start: DimLike) -> Axis | None:
+    names = [f"%{k}" for k in range(map.rank)]
+    parts = affine(coordinate, names)
+    if parts is None:
+        return None
+    used = [(k, parts[0][name]) for k, name in enumerate(names) if parts[0][name] != 0]
+    strides = [step for _, step in used if isinstance(step, int) and step > 0]
+    moved = parts[1] - start
+    if len(strides) != len(used) or not 1 <= len(used) <= 2 or (strides[0] != 1 and not isinstance(moved, int)):
+        return None
+    if len(used) == 1:
+        return used[0][0], None, Steps(strides[0], 0, moved, 1)
+    (place, stride), (element, dilation) = zip((used[0][0], used[1][0]), strides, strict=True)
+    count = map.shape[element]
+    return (place, element, Steps(stride, dilation, moved, count)) if isinstance(count, int) else None
