@@ -200,7 +200,8 @@ class Side(NamedTuple):
 
     def follows(self, index: LoopIndex, other: LoopIndex) -> bool:
         """Whether more of what it reads lies along memory with an index than with another one."""
-        loads = [entry.address for entry in self.statements if isinstance(entry, Load)]
+        loads = [entry.address for entry in self.statements if isinstance(entry, Load)
+                 and entry.mentions(index) and entry.mentions(other)]
         along, across = [sum([address.step(entry) == 1 for address in loads]) for entry in (index, other)]
         return along > across
 

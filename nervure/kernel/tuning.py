@@ -19,6 +19,9 @@ MOST_OPS = 96
 MOST_WAITING = 16
 """Ops on leaves, one read by the other, that are placed with what reads the last: more are worth a kernel."""
 
+EARLY_ELEMENTS = 4096
+"""Elements of what follows from variables alone, up to which it is computed before all else: a page or a few."""
+
 INLINED_DEPTH = 16
 """Ops that are computed inside their only reader, one inside the other: lowering is as deep a nest of calls."""
 

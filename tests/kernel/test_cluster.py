@@ -288,3 +288,21 @@ def test_the_text_of_kernels_grows_with_the_graph():
         plan = make_plan(random_function(7, size))
         sizes.append(sum([len(list(walk(step.lowered.kernel.body))) for step in plan.steps]) / size)
     assert sizes[1] <= 1.5 * sizes[0]
+
+
+def test_what_follows_from_variables_alone_is_there_before_products_that_it_is_multiplied_with():
+    x, w, scale = nv.placeholder("N=64, F=32"), nv.placeholder("F=32, C=48"), nv.variable("C=48", 2.0)
+    factor = 1.0 / nv.sqrt(scale * scale + 1.0)
+    scaled = nv.relu(nv.dot(x, w) * factor + factor * scale)
+    first, last = cluster(LoopsTransformer().computation(scaled, x, w).optimised)
+    assert "Sqrt" in ops_in(first) and ops_in(last)[0] == "Contract" and ops_in(last)[-1] == "Relu"
+
+
+def test_what_follows_a_product_is_not_computed_again_where_others_pack_it():
+    """Whatever shape it is read in: the product's own result then needs no memory."""
+    x, w = matrix(60, 32), matrix(32, 48)
+    turned = nv.ops.Relu(nv.ops.Reshape(nv.ops.MatMul(x, w), (60, 1, 48)) * 2.0)
+    others = [matrix(48, 8), matrix(48, 9)]
+    results = [nv.ops.MatMul(nv.ops.Reshape(turned, (60, 48)), other) for other in others]
+    first, *_ = steps_of(results, [x, w, *others])
+    assert [type(value.op).__name__ for value in first.stored] == ["Relu"]

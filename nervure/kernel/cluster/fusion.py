@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nervure.ir.function import Function
+from nervure.ir.leaves import Parameter
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
@@ -19,7 +20,15 @@ from nervure.kernel.cluster.steps import Copy, FusionBlocker, Host, Loops, Scatt
 from nervure.kernel.cluster.strategy import are_together, strategy_of
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
-from nervure.kernel.tuning import MOST_OPS, MOST_WAITING, NEIGHBOUR_DEPTH, SHARING_OPS, SIBLINGS
+from nervure.kernel.tuning import (
+    EARLY_ELEMENTS,
+    MOST_OPS,
+    MOST_WAITING,
+    NEIGHBOUR_DEPTH,
+    SHARING_OPS,
+    SIBLINGS,
+)
+from nervure.types.dim import product
 from nervure.types.shape import Shape
 
 _OF_ONE_OP = {OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
@@ -39,17 +48,31 @@ def cluster(function: Function, producers: ProducerAnalysis | None = None, machi
     return steps
 
 
-def _early_scalars(function: Function, ops: OpAnalysis) -> set[Op]:
-    """The leaves, and single elements that follow from leaves alone. They come first: whatever reads them (the
-    correction of a count of steps, say) can join any step then.
+def _early_ops(function: Function, ops: OpAnalysis) -> set[Op]:
+    """The leaves, single elements that follow from leaves alone, and rows of a few that follow from variables and
+    constants alone. They come first: whatever reads them (the correction of a count of steps, the factors of a batch
+    norm) can join any step then.
     """
     early: set[Op] = set()
+    lasting: set[Op] = set()
     for op in function.operations:
-        kind = ops.kind(op)
-        is_single = kind is OpKind.POINTWISE and all([value.shape == () for value in op.outputs])
-        if kind in (OpKind.LEAF, OpKind.NUMBER) or is_single and early.issuperset([x.op for x in op.operands]):
+        kind, below = ops.kind(op), [x.op for x in op.operands]
+        if kind in (OpKind.LEAF, OpKind.NUMBER):
+            early.add(op)
+            lasting.update([] if isinstance(op, Parameter) else [op])
+        elif kind is OpKind.VIEW and lasting.issuperset(below):
+            lasting.add(op)
+        elif kind is OpKind.POINTWISE and lasting.issuperset(below) and all(map(_is_small, op.outputs)):
+            lasting.add(op)
+            early.add(op)
+        elif kind is OpKind.POINTWISE and early.issuperset(below) and all([x.shape == () for x in op.outputs]):
             early.add(op)
     return early
+
+
+def _is_small(value: Value) -> bool:
+    size = product(value.shape)
+    return isinstance(size, int) and size <= EARLY_ELEMENTS
 
 
 class _Fusion:
@@ -61,7 +84,7 @@ class _Fusion:
         self._siblings: dict[Shape, list[Loops]] = {}
         self._waiting: dict[Value, list[tuple[Op, list[Read]]]] = {}  # ops that are placed with an only reader
         self._legality = Legality(producers, self._maker, machine)
-        self._early = _early_scalars(function, producers.ops)
+        self._early = _early_ops(function, producers.ops)
         for op in sorted(function.operations, key=lambda op: op not in self._early):
             self._add(op)
         self.steps: list[Step] = [step for step in self._made if step is not None]

@@ -145,7 +145,8 @@ class _Materialisation:
         for read in self._producers.reads(value.op):
             maker = None if read.value in self._stored else self._maker.get(read.value)
             is_near = maker is not None and (maker is self._maker[value] or maker.level(read.value.op) is Level.FULL)
-            if is_near and read.in_place and self._is_of_each_point(read.value):
+            is_own = read.aligned and all([self._producers.ops.traits(view).keeps_order for view in read.views])
+            if is_near and is_own and self._is_of_each_point(read.value):
                 below = self._again(read.value, depth + 1)
                 cost, loads = cost + below[0], loads + below[1]
             else:
