@@ -70,6 +70,8 @@ def _of_result(op: Convolution) -> Value:
 def _of_data(op: ConvolutionDataGradient) -> Value:
     """Filters that are turned go over what came out: for each phase of the strides the positions that meet a place."""
     r, f = op.operands
+    if _is_apart(op):
+        return _unfolded(r, f, op)
     has_phases = any([stride != 1 for stride in op.strides]) and all([dilation == 1 for dilation in op.dilations])
     is_known = all([isinstance(window, int) for window in f.shape[2:]]) and all(
         [isinstance(before, int) for before, _ in op.paddings])
@@ -78,6 +80,28 @@ def _of_data(op: ConvolutionDataGradient) -> Value:
     around = [(before, length + before - stride * places) for (before, _), length, stride, places
               in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
     return _turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
+
+
+def _is_apart(op: ConvolutionDataGradient) -> bool:
+    """Whether windows lie side by side: each element of the data is in one of them."""
+    r, f = op.operands
+    return (any([stride != 1 for stride in op.strides]) and f.shape[2:] == op.strides
+            and all([before == 0 for before, _ in op.paddings]) and all([dilation == 1 for dilation in op.dilations])
+            and all([length == places * stride for length, places, stride
+                     in zip(op.lengths, r.shape[2:], op.strides, strict=True)]))
+
+
+def _unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
+    """Every place as a window: a product has the elements of all windows as rows, and each is put where it belongs."""
+    rank = len(op.lengths)
+    turned = _by_group(f, op.groups, 0)
+    turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
+    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
+    unit = Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, op.groups)
+    whole = _convolved(r, filters, unit, r.shape[2:])
+    apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
+    between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
+    return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
 
 
 def _turned(r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLike, DimLike]],

@@ -25,6 +25,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 6, 8, 7), (4, 3, 3, 2), {"strides": (2, 3), "dilations": (1, 2), "paddings": [(1, 2), (2, 0)], "groups": 2}),
     ((2, 4, 7, 7), (4, 1, 3, 3), {"paddings": [(1, 1), (1, 1)], "groups": 4}),
     ((1, 2, 5, 4, 6), (3, 2, 2, 1, 3), {"strides": (1, 2, 2), "paddings": [(0, 1), (-1, 0), (1, 1)]}),
+    ((2, 4, 6, 4), (6, 2, 3, 2), {"strides": (3, 2), "groups": 2}),  # windows side by side
     ((2, 24, 6, 6), (3, 24, 5, 5), {"paddings": [(2, 2), (2, 2)]}),  # a block of points ends within a window position
 ]
 """Data, filters, attributes."""
@@ -115,6 +116,18 @@ def test_bits_are_those_of_a_contraction():
     assert data.tobytes() == expected.tobytes()
     expected = contracted(r.reshape(3, 8, 81), windows(x, 5, 2), (3, 0, 4), (3, 1, 2, 4), (0, 1, 2))
     assert filters.tobytes() == expected.tobytes()
+
+
+def test_windows_that_lie_side_by_side_are_one_product_back_to_the_data():
+    """O67: each element of the data meets one position, whose filters are its points."""
+    r, f = drawn((2, 700, 4, 5), (700, 3, 2, 3))
+    case, _ = functions((2, 3, 8, 15), f.shape, {"strides": (2, 3)})[1]
+    assert [type(op) for op in lower_convolutions(case).operations].count(ops.Contract) == 1
+    with nv.transformers.make_transformer("cpu") as transformer:
+        got, = transformer.compile(case)([r, f])
+    whole = contracted(f.reshape(700, 18), r.reshape(2, 700, 20), (2, 1), (0, 2, 3), (0, 1, 3))
+    expected = whole.reshape(2, 3, 2, 3, 4, 5).transpose(0, 1, 4, 2, 5, 3).reshape(2, 3, 8, 15)
+    assert got.tobytes() == expected.tobytes()
 
 
 def test_bits_do_not_depend_on_what_is_known_nor_on_the_batch_nor_on_threads():
