@@ -83,10 +83,9 @@ def keep(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
     """New machine code by its keys: loaded, and put on the disk."""
     made = {}
     for key, code in codes.items():
-        made[key] = _load(code)
+        made[key] = _loaded[key] = _load(code)  # others may link it
         if cache := user_cache():
             cache.put(key, code)
-    _loaded.update(made)
     return made
 
 

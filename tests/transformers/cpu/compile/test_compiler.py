@@ -171,6 +171,14 @@ def test_without_a_cache_nothing_is_kept(empty_cache):
     assert not Path(empty_cache).exists()
 
 
+def test_without_a_cache_code_finds_what_it_links():
+    text = answer(11)
+    symbol = library_cache.linked("answer", library_cache.kernel_key(text, Target.host()))
+    caller = f"declare i64 @{symbol}()\ndefine i64 @answer() {{ %a = call i64 @{symbol}() ret i64 %a }}"
+    with flags.overriding(cache=False):
+        assert [ask(library) for library in compile_kernels([text, caller])] == [11, 11]
+
+
 @pytest.mark.usefixtures("empty_cache")
 def test_one_wrong_text_among_others():
     with pytest.raises(InternalError, match="expected type"):
