@@ -24,6 +24,7 @@ from nervure.ir.kinds import (
 )
 from nervure.ir.leaves import Full, Leaf
 from nervure.ir.op import Op
+from nervure.ops.effects import Guard
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
 from nervure.types.view import Piece, SimpleView
@@ -40,6 +41,7 @@ class OpKind(StrEnum):
     MAPPED = "mapped"           # operands at other indices, or the index alone
     REDUCTION = "reduction"     # combined over some axes of a domain
     SCATTER = "scatter"         # any other iteration
+    CHECK = "check"             # conditions that must hold
     HOST = "host"               # a call of Python
 
 
@@ -131,7 +133,7 @@ class OpAnalysis:
             return OpKind.NUMBER if isinstance(op, Full) else OpKind.LEAF
         if isinstance(op, Structured):
             return _kind_of_structure(self.structure(op))
-        return OpKind.HOST
+        return OpKind.CHECK if isinstance(op, Guard) else OpKind.HOST
 
 
 def _kind_of_structure(structure: Structure) -> OpKind:

@@ -1,4 +1,5 @@
-"""Failures of checks in kernels: an index that is out of range. They report a number, of which this is the meaning.
+"""Failures of checks in kernels: an index that is out of range, a condition that does not hold. Kernels report a
+number, of which this is the meaning.
 
 >>> import nervure as nv
 >>> x, k = nv.Parameter(nv.float32, (5,)), nv.Parameter(nv.int64, (2,))
@@ -14,17 +15,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nervure.errors import IndexOutOfRange, NervureError
 from nervure.ir.kinds import Element
 from nervure.ir.op import Op
+from nervure.ops.effects import Guard
 from nervure.types.dim import evaluate
 
 
 class Failure(NamedTuple):
-    """An operand of indices, by its number in the op that reads or writes at them."""
+    """An operand of indices, by its number in the op that reads or writes at them; or the condition of a guard."""
 
     op: Op
     operand: int
+
+    def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
+        """Which elements of the operand are reported."""
+        if isinstance(self.op, Guard):
+            return np.logical_not(values)
+        bound = self.bound(bindings)
+        return np.logical_or(values < -bound, values >= bound)
 
     def bound(self, bindings: Mapping[str, int]) -> int:
         """The length of the axis that the indices name."""
@@ -36,7 +47,9 @@ class Failure(NamedTuple):
         return evaluate(elements[0].bound, bindings)
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
-        """The error of a call in which the indices have this value, at a position if it is known."""
+        """The error of a call in which the operand has this value, at a position if it is known."""
+        if isinstance(self.op, Guard):
+            return self.op.failure(position)
         bound, got = self.bound(bindings), str(value) if position is None else f"{value} at position {position}"
         return self.op.fail(IndexOutOfRange, f"index {got} is out of range",
                             operand=self.op.operand_label(self.operand), got=got,

@@ -12,7 +12,7 @@ f32[3] HostCall(Parameter)
 
 from __future__ import annotations
 
-from nervure.errors import DtypeMismatch
+from nervure.errors import DtypeMismatch, InvalidArgument, NervureError, NumericError
 from nervure.ir import field
 from nervure.ir.op import Gradient, Gradients, Op, Value
 from nervure.types.description import BasicTensorDescription
@@ -73,6 +73,12 @@ class Guard(Effect):
                             got=types[0], expected=types[0].with_(dtype=bool_),
                             help="compare it: ops.NotEqual(x, x.full(0))")
         return ()
+
+    def failure(self, position: tuple[int, ...] | None) -> NervureError:
+        """The error of a run in which the condition does not hold, at a position if that is known."""
+        return self.fail(NumericError if self.kind == "numeric" else InvalidArgument, self.message,
+                         got=f"false at position {position}" if position else None,
+                         expected="conditions that hold", help="nothing was changed by this call")
 
     def vjp(self, gradient: Gradient, condition: Value) -> Gradients:
         return (None,)

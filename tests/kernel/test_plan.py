@@ -14,7 +14,7 @@ from tests.conformance.sampling import concrete, generic
 from tests.conformance.test_ops import generator
 from tests.kernel.loops_transformer import Loops
 
-ON_THE_HOST = ("HostCall", "PrintOp", "Guard")
+ON_THE_HOST = ("HostCall", "PrintOp")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,7 @@ earlier step over the same loops whose values no other step has read is fused in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
@@ -16,7 +16,7 @@ from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.legality import Legality, ends_with_segments
 from nervure.kernel.cluster.materialise import materialise
-from nervure.kernel.cluster.steps import Copy, FusionBlocker, Host, Loops, Scatter, Segments, Step
+from nervure.kernel.cluster.steps import Check, Copy, FusionBlocker, Host, Loops, Scatter, Segments, Step
 from nervure.kernel.cluster.strategy import are_together, strategy_of
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
@@ -31,7 +31,8 @@ from nervure.kernel.tuning import (
 from nervure.types.dim import product
 from nervure.types.shape import Shape
 
-_OF_ONE_OP = {OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
+_OF_ONE_OP: dict[OpKind, Callable[[Op], Step]] = {
+    OpKind.CHECK: Check, OpKind.HOST: Host, OpKind.SEGMENTS: Segments, OpKind.SCATTER: Scatter}
 
 
 def cluster(function: Function, producers: ProducerAnalysis | None = None, machine: Machine = GENERIC) -> list[Step]:

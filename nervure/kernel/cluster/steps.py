@@ -21,7 +21,7 @@ from nervure.kernel.lower.blocks import lower_blocks
 from nervure.kernel.lower.kernel_builder import BufferAssignment, HostCall, LoweredKernel, lower_host
 from nervure.kernel.lower.rows import lower_cross_rows, lower_rows
 from nervure.kernel.lower.scatter import lower_scatter
-from nervure.kernel.lower.segments import lower_copy, lower_pointwise, lower_segments
+from nervure.kernel.lower.segments import lower_check, lower_copy, lower_pointwise, lower_segments
 from nervure.kernel.producers import ProducerAnalysis, Read
 from nervure.types.dim import DimLike, index
 from nervure.types.shape import Shape
@@ -309,6 +309,24 @@ class Scatter(_OfOneOp):
 
     def __str__(self) -> str:
         return f"scatter: {type(self.op).__name__}"
+
+
+@dataclass(eq=False)
+class Check(_OfOneOp):
+    """Conditions each of which must hold; else the call fails."""
+
+    op: Op
+
+    def why_apart(self, _: Op) -> str:
+        """It makes nothing."""
+        return "it ends the call where a condition does not hold"
+
+    def lower(self, memory: BufferAssignment) -> list[LoweredKernel]:
+        """One kernel, which stores nothing."""
+        return lower_check(self, memory)
+
+    def __str__(self) -> str:
+        return f"check: {type(self.op).__name__}"
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Loops without reductions: every op at every point. Copies are such loops, too.
+"""Loops without reductions: every op at every point. Copies and checks are such loops, too.
 
 Views of several parts (concatenations, padding): each part is written by loops of its own.
 
@@ -29,10 +29,11 @@ from nervure.kernel.lower.kernel_builder import (
     place_in,
 )
 from nervure.types.dim import product
+from nervure.types.dtype import int64
 from nervure.types.view.complex import Piece
 
 if TYPE_CHECKING:
-    from nervure.kernel.cluster.steps import Copy, Loops, Segments
+    from nervure.kernel.cluster.steps import Check, Copy, Loops, Segments
 
 
 def lower_pointwise(step: Loops, memory: BufferAssignment) -> list[LoweredKernel]:
@@ -67,6 +68,16 @@ def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
     value, point, target = step.value, here(step.value.shape), memory.roots[step.root]
     return [lower_store(memory, "copy", value.op, {}, value.shape, target, place_in(target, point, value.shape),
                         lambda builder: builder.elements.of(value, point))]
+
+
+def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
+    """One kernel, which stores nothing: it fails where a condition does not hold."""
+    condition, = step.op.operands
+    builder = KernelBuilder(memory, condition.shape, {step.op: None})
+    with builder.elements.body() as body:
+        builder.elements.require(step.op, 0, builder.elements.of(condition, here(condition.shape)), Literal(0, int64))
+    loops = nested(loops_over(condition.shape), body.list)
+    return [builder.finish("check", loops, product(condition.shape), [step.op])]
 
 
 # -- views of several parts ----------------------------------------------------------------------------------------

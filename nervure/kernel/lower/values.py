@@ -252,10 +252,14 @@ class ValueLowering:
             wide = s.convert(given, int64)
             place = s.where(s.less(wide, Literal(0, int64)), s.add(wide, bound), wide)
             fits = s.bitwise_and(s.less_equal(Literal(0, int64), place), s.less(place, bound))
-        self.failures.append((op, element.operand))
-        self.statements.add(Check(fits, len(self.failures), s.wrap(given, int64)))
+        self.require(op, element.operand, fits, s.wrap(given, int64))
         safe = s.where(fits, place, Literal(0, int64))
         return self._data.new(safe)
+
+    def require(self, op: Op, operand: int, condition: Scalar, value: Scalar) -> None:
+        """A check that reports a failure of an operand, and a value, where a condition does not hold."""
+        self.failures.append((op, operand))
+        self.statements.add(Check(condition, len(self.failures), value))
 
     def _value(self, expression: DimLike) -> Scalar:
         """An expression over loop indices and data as an int64 scalar."""

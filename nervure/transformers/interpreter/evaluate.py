@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from nervure.errors import InvalidArgument, NervureError, NotSupported, NumericError, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.kinds import Elementwise, ScalarExpression, Structured, View
 from nervure.ir.leaves import Constant, Full
 from nervure.ir.op import Op, Value
@@ -148,14 +148,10 @@ def _print(op: PrintOp, inputs: Slots, outputs: Slots, bindings: Bindings) -> St
 
 
 def _guard(op: Guard, inputs: Slots, outputs: Slots, bindings: Bindings) -> Step:
-    kind: type[NervureError] = NumericError if op.kind == "numeric" else InvalidArgument
-
     def step(values: Values) -> None:
         condition = np.asarray(values[inputs[0]])
         if not condition.all():
-            at = tuple(int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape))
-            raise op.fail(kind, op.message, got=f"false at position {at}" if at else None,
-                          help="nothing was changed by this call", expected="conditions that hold")
+            raise op.failure(tuple([int(k) for k in np.unravel_index(int(np.argmin(condition)), condition.shape)]))
     return step
 
 

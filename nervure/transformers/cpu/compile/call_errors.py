@@ -1,6 +1,6 @@
 """Errors of failed calls: what a kernel has reported, as the error that the user gets.
 
-Kernels report the op and one value. Which position it was is found by computing the op's indices once more on
+Kernels report the op and one value. Which position it was is found by computing the op's operand once more on
 the reference: a call that failed has changed nothing.
 """
 
@@ -42,14 +42,14 @@ def fail(plan: Plan, status: Status, arguments: Sequence[np.ndarray],
 def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray],
               bindings: dict[str, int]) -> tuple[object, tuple[int, ...]] | None:
-    """The first index that is out of range, and where it is; None if it cannot be computed again."""
-    value, bound = failure.op.operands[failure.operand], failure.bound(bindings)
+    """The first element that is wrong, and where it is; None if it cannot be computed again."""
+    value = failure.op.operands[failure.operand]
     if any(map(is_effect, postorder([value]))):
         return None
     again = Function([value], function.parameters)
-    indices = np.asarray(StepList(again, bindings).run(arguments, states)[0])
-    outside = (indices < -bound) | (indices >= bound)
-    if not outside.any():
+    elements = np.asarray(StepList(again, bindings).run(arguments, states)[0])
+    wrong = failure.wrong(elements, bindings)
+    if not wrong.any():
         return None
-    place = tuple([int(k) for k in np.unravel_index(int(np.argmax(outside)), indices.shape)])
-    return indices[place], place
+    place = tuple([int(k) for k in np.unravel_index(int(np.argmax(wrong)), elements.shape)])
+    return elements[place], place
