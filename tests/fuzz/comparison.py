@@ -78,8 +78,9 @@ class _NoisySteps(StepList):
             step(values)
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
-            for slot in outputs:
-                values[slot] = moved(np.asarray(values[slot]), rng, least)
+            added = max([np.size(value) for value in kept], default=0) if is_drifting else 0
+            for slot in outputs:  # where many equal ones are added, each sum drifts its own way
+                values[slot] = moved(np.asarray(values[slot]), rng, least, UNITS + added)
             if isinstance(op, Prod):
                 is_open = _may_leave_range(np.asarray(kept[0]), op.axes)
                 values[outputs[0]] = np.where(is_open, np.nan, values[outputs[0]])
@@ -101,21 +102,22 @@ def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         (small < info.minexp + 1) & (whole > info.minexp - info.nmant - 1))
 
 
-def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0,
+def moved(array: np.ndarray, rng: np.random.Generator, least: float = 0.0, units: float = UNITS,
           is_drifting: bool = False) -> np.ndarray:
-    """Floats moved by a few units of the last place, of that of ``least`` where they are smaller; all else as it is.
+    """Floats moved by units of the last place, of that of ``least`` where they are smaller; all else as it is.
 
     Drifting numbers move all the same way, and the further the more there are.
     """
     dtype = as_dtype(array.dtype)
     if dtype.is_complex:
         parts = as_dtype(f"float{dtype.bits // 2}").numpy
-        return (moved(array.real.astype(parts), rng) + 1j * moved(array.imag.astype(parts), rng)).astype(array.dtype)
+        real, imaginary = [moved(part.astype(parts), rng, 0.0, units) for part in (array.real, array.imag)]
+        return (real + 1j * imaginary).astype(array.dtype)
     if not dtype.is_float:
         return array
     eps, tiny = float(ml_dtypes.finfo(dtype.numpy).eps), float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
     wide = array.astype(np.float64)
-    units = UNITS + array.size if is_drifting else UNITS
+    units = units + array.size if is_drifting else units
     noise = rng.uniform(-units, units, () if is_drifting else array.shape)
     return (wide + noise * (np.maximum(np.abs(wide), least) * eps + tiny)).astype(dtype.numpy)
 
