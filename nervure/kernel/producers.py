@@ -86,15 +86,16 @@ class ProducerAnalysis:
 
     def reads_of_values(self, operands: tuple[Value, ...], aligned: bool) -> Iterator[Read]:
         """The reads of operands; ``aligned`` if they are read at the index itself."""
-        stack: list[tuple[Value, tuple[Op, ...]]] = [(operand, ()) for operand in reversed(operands)]
+        stack: list[tuple[Value, tuple[Op, ...], bool]] = [(operand, (), aligned) for operand in reversed(operands)]
         while stack:
-            operand, above = stack.pop()
+            operand, above, is_aligned = stack.pop()
             value, views = self.base(operand)
             views = (*above, *views)
             if value in self._depth:  # an op at each index: its operands are seen through the views above it
-                stack.extend([(entry, views) for entry in reversed(value.op.operands)])
+                is_in_place = is_aligned and self.ops.kind(value.op) is not OpKind.MAPPED
+                stack.extend([(entry, views, is_in_place) for entry in reversed(value.op.operands)])
             else:
-                yield Read(value, views, aligned)
+                yield Read(value, views, is_aligned)
 
     def uses(self, value: Value) -> list[Use]:
         """Who reads a value; a reader of None stands for a root of the function."""

@@ -11,8 +11,9 @@ import nervure as nv
 from nervure import ops
 from nervure.autodiff.reverse import gradients
 from nervure.ir.function import Function
+from nervure.kernel.cluster import cluster
 from nervure.passes.lower_windows import lower_windows
-from nervure.passes.pipelines import standard
+from nervure.passes.pipelines import native, standard
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
 from tests.passes.agreement import assert_agree, assert_same_bits, classes
@@ -166,3 +167,19 @@ def test_functions_without_windows_stay():
     x = nv.Parameter(nv.float32, (5,))
     function = Function([ops.Max(x, [0])], [x])
     assert lower_windows(function) is function
+
+
+def test_a_gradient_is_one_kernel_and_stores_nothing_that_is_only_moved():
+    x = nv.Parameter(nv.float32, (4, 8, 28, 28))
+    pool = ops.MaxPool(x, (2, 3), (3, 3), (2, 2), paddings=[(1, 1), (1, 1)])
+    slope = nv.Parameter(nv.float32, pool.shape)
+    steps = cluster(native(Function(gradients([pool], [x], [slope.output]), [x, slope])))
+    assert [[type(value.op).__name__ for value in step.stored] for step in steps] == [["Maximum", "Divide"], ["Stack"]]
+
+
+def test_what_is_moved_has_memory():
+    """Outside of it nothing may be read, so that it is not computed where it is needed."""
+    x = nv.Parameter(nv.float32, (4, 6))
+    moved = ops.FilledView(x + x, IndexMap((4, 6), (index(0) - 1, index(1)))).output
+    steps = cluster(Function([ops.Permute(moved, (1, 0)) + nv.Parameter(nv.float32, (6, 4)).full(1)], [x]))
+    assert [[type(value.op).__name__ for value in step.stored] for step in steps] == [["Add"], ["Add"]]

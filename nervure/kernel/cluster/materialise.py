@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
-from nervure.kernel.analysis import Level, OpKind
+from nervure.kernel.analysis import Level, OpAnalysis, OpKind
 from nervure.kernel.cluster.prologues import is_widened, repetitions
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
@@ -91,8 +91,12 @@ class _Materialisation:
                     for read in self._producers.reads_of_values((operand,), True):
                         yield _Reader(step, read, 1 if is_widened(read.value) else times, True)
         for op, read in step.reads(self._producers):
-            if not ops.is_contraction(op):
+            if not ops.is_contraction(op) and not _has_parts_at_hand(step, op, ops):
                 yield _Reader(step, read, 1 if step.computes_again else None, False)
+        for op in step.ops:
+            if _has_parts_at_hand(step, op, ops):
+                for read in self._producers.reads_of_values(op.operands, True):
+                    yield _Reader(step, read, 1, False)
 
     def _note(self, reader: _Reader) -> None:
         value = reader.read.value
@@ -129,10 +133,11 @@ class _Materialisation:
     def _can_be_again(self, value: Value) -> bool:
         """Whether all readers outside can compute a value at the points where they need it."""
         ops = self._producers.ops
-        is_pointwise = ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1 or ops.is_moved(value.op)
-        return is_pointwise and self._is_of_each_point(value) and all(
-            [reader.times is not None and reader.read.aligned and all(
-                [self._producers.ops.traits(view).is_injective for view in reader.read.views])
+        is_moved = ops.is_moved(value.op)  # which loads what it shows wherever that is
+        is_pointwise = ops.kind(value.op) is OpKind.POINTWISE and len(value.op.outputs) == 1
+        return (is_pointwise or is_moved) and self._is_of_each_point(value) and all(
+            [reader.times is not None and (reader.read.aligned or is_moved) and all(
+                [ops.traits(view).is_injective for view in reader.read.views])
              for reader in self._outside[value]])
 
     def _again(self, value: Value, depth: int) -> tuple[int, int]:
@@ -157,6 +162,11 @@ class _Materialisation:
         """Whether a value has an element for each point of the loops of its step, or of the result of a product."""
         step = self._maker[value]
         return step.level(value.op) is (Level.ROW if _is_product(step) else Level.FULL)
+
+
+def _has_parts_at_hand(step: Step, op: Op, ops: OpAnalysis) -> bool:
+    """Whether an op is a view whose parts a step computes at its own points."""
+    return isinstance(step, Loops) and ops.kind(op) is OpKind.SEGMENTS
 
 
 def _is_product(step: Step) -> bool:
