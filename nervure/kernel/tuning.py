@@ -159,6 +159,12 @@ BYTES_ROWS = 512
 EPILOGUE_BYTES = 1 << 18
 """Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
 
+BORDER_STATEMENTS = 640
+"""Statements, all together, of copies of a row for the border and what lies inside: more would take LLVM long."""
+
+LEAST_INNER_ROWS = 3
+"""Rows between borders that are worth a loop without conditions."""
+
 # -- vectors ---------------------------------------------------------------------------------------------------
 
 LANES_AROUND_REDUCTION = 64

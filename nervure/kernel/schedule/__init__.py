@@ -30,6 +30,7 @@ from collections.abc import Collection, Mapping
 
 from nervure.kernel.ir import Buffer, Kernel
 from nervure.kernel.machine import Machine
+from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
@@ -52,6 +53,7 @@ LOOP_ORDER = (
 
 VECTORISATION = (
     with_interleaved_stores,  # two stores to every second place are one to a row
+    with_borders_apart,       # what holds in all rows but the first and the last need not be asked in each
     with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
     with_expanded_reductions,  # a few points are computed sooner than a loop has begun
