@@ -79,13 +79,20 @@ def test_the_lowered_function_says_the_same():
     assert_agree(before, lower_convolutions(before), [np.round(array * 8) for array in drawn(*shapes)])
 
 
-def test_what_follows_a_convolution_is_computed_in_its_kernel():
+@pytest.mark.parametrize("groups", [1, 2])
+def test_what_follows_a_convolution_is_computed_in_its_kernel(groups):
     """Bias, activation and a residual, although rows of places have gaps between them: nothing is cropped later."""
-    x, f, bias, other = [nv.Parameter(nv.float32, shape) for shape in ((2, 3, 9, 8), (5, 3, 3, 3), (5,), (2, 5, 9, 8))]
-    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+    shapes = (2, 4, 9, 8), (6, 4 // groups, 3, 3), (6,), (2, 6, 9, 8)
+    x, f, bias, other = parameters = [nv.Parameter(nv.float32, shape) for shape in shapes]
+    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)], groups=groups)
     after = ops.Relu(slid + ops.Broadcast(bias, slid.shape, [0, 2, 3])) + other
-    *before, last = make_plan(native(Function([after], [x, f, bias, other]))).steps
+    function, arrays = Function([after], parameters), drawn(*shapes)
+    *before, last = make_plan(native(function)).steps
     assert last.kernel.name == "product" and {step.kernel.name for step in before} == {"piece", "pieces"}
+    with nv.transformers.make_transformer("cpu") as transformer:
+        got, = transformer.compile(function)(arrays)
+    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
 def windows(x: np.ndarray, window: int, padding: int) -> np.ndarray:

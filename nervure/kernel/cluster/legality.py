@@ -115,7 +115,10 @@ class Legality:
         if not entry.aligned:
             return False
         for view in entry.views:
-            point = compose(self._ops.index_map(view), point)
+            below = step.row_point(view.operands[0].shape) if self._ops.traits(view).keeps_order else None
+            if below is None or point != step.row_point(view.outputs[0].shape):
+                below = compose(self._ops.index_map(view), point)
+            point = below
         lengths = entry.value.shape
         place = tuple([0 if length == 1 else at for at, length in zip(point, lengths, strict=True)])
         return place == step.row_point(lengths)

@@ -165,14 +165,19 @@ class Loops:
 
     def row_point(self, shape: Shape) -> tuple[DimLike, ...] | None:
         """Where the row of the loops is in a tensor with an element for each row: its lengths are those that stay, but
-        for lengths of 1. None for other tensors.
+        for lengths of 1; of the result of a product also what several in a row make together. None for other tensors.
         """
-        lengths = [(axis, length) for axis, length in enumerate(self.shape)
-                   if axis not in (self.reduced or ()) and length != 1]
-        if [length for _, length in lengths] != [length for length in shape if length != 1]:
-            return None
-        axes = iter(lengths)
-        return tuple([0 if length == 1 else index(next(axes)[0]) for length in shape])
+        axes = [(index(axis), self.shape[axis]) for axis in self.kept_axes if self.shape[axis] != 1]
+        found: list[DimLike] = []
+        for length in shape:
+            place, reach = axes.pop(0) if axes and length != 1 else (0, 1)
+            while reach != length and axes and self.has_contraction:
+                inner, extent = axes.pop(0)
+                place, reach = place * extent + inner, reach * extent
+            if reach != length:
+                return None
+            found.append(place)
+        return None if axes else tuple(found)
 
     @property
     def point(self) -> tuple[DimLike, ...]:
