@@ -47,7 +47,8 @@ def filled_view(cls: Any, dtype: DType) -> Iterator[Sample]:
     maps = (lambda a, b: IndexMap((a + 2, b), (I - 1, J + 1)),
             lambda a, b: IndexMap((a, 2 * b), (a - 1 - I, J - b // 2)),
             lambda a, b: IndexMap((4, b + 1), (2 * I - 1, J - 1)), lambda a, b: IndexMap((2 * a,), (I // 2, b)),
-            lambda a, b: IndexMap((a, b), (I, J)), lambda a, b: IndexMap((3,), (-1, 0)))
+            lambda a, b: IndexMap((a, b), (I, J)), lambda a, b: IndexMap((3,), (-1, 0)),
+            lambda a, b: IndexMap((a, b), (I, 2 * J - 1)), lambda a, b: IndexMap((a, b + 1), (I, b - 3 * J)))
     for make in maps:
         yield Sample(lambda at, x, make=make: cls(x, make(*x.shape), 1), (Operand((A, B), dtype),))
     yield Sample(lambda at, x: cls(x, IndexMap((at(K),), (I - 1,))), (Operand((N,), dtype),), frozenset("K"))

@@ -103,20 +103,22 @@ def test_what_a_kernel_reads_again_stays_in_the_caches() -> None:
     assert "nontemporal" not in generate(kernel, Target.avx2(), {y: 0}).text
 
 
+@pytest.mark.parametrize("step", [1, 2, 3, 5])
 @pytest.mark.parametrize("dtype", all_dtypes, ids=str)
-def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType) -> None:
-    """A row with two more elements at each end: what lies outside of the buffer is neither read nor seen."""
-    x, y = Buffer("x", dtype, N, "in"), Buffer("y", dtype, N + 4, "out")
+def test_a_read_with_a_condition_reads_nothing_where_it_is_false(dtype: DType, step: int) -> None:
+    """Elements of a row, and what would be before and behind it: nothing outside of the buffer is read, nor seen."""
+    x, y = Buffer("x", dtype, step * N, "in"), Buffer("y", dtype, N + 4, "out")
     low, high, inside = Variable(bool_), Variable(bool_), Variable(bool_)
     place, size, element = Variable(int64), Variable(int64), Variable(dtype)
     kernel = Kernel("pad", (x, y), (loop(
-        N + 4, Index(place, index(0) - 2), Index(size, N),
+        N + 4, Index(place, step * index(0) - 2), Index(size, step * N),
         Apply(low, "less_equal", (Literal(0, int64), place)), Apply(high, "less", (place, size)),
         Apply(inside, "bitwise_and", (low, high)),
-        Load(element, x, at((I, 1), base=-2), inside, Literal(1, dtype)),
+        Load(element, x, at((I, step), base=-2), inside, Literal(1, dtype)),
         Store(y, at((I, 1)), element)),))
     for number in SIZES:
-        check(kernel, {"x": some(dtype, number), "y": some(dtype, number + 4, 1)}, {"N": number}, WIDTHS[number % 5])
+        arrays = {"x": some(dtype, step * number), "y": some(dtype, number + 4, 1)}
+        check(kernel, arrays, {"N": number}, WIDTHS[number % 5])
 
 
 def gather(check_rows: bool) -> Kernel:
