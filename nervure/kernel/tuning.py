@@ -95,6 +95,9 @@ TILE_COLUMNS = 32
 LEAST_TILED_COLUMNS = 256
 """Columns from which on there are tiles where the next row follows at once: fewer lines are still there for it."""
 
+TRANSPOSED_ROWS = 8
+"""Rows from which on a transpose goes through squares of registers, which have up to 16."""
+
 # -- matrix products -------------------------------------------------------------------------------------------
 
 PANEL_BYTES = 1 << 18
@@ -141,6 +144,9 @@ STRIP_COLUMNS = 64
 
 COLUMNS_LEFT_OUT = 32
 """Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
+
+LINE_PACKING = 4
+"""Rows in whose time a column of such a line is packed."""
 
 UNEVEN_TASKS, COLUMN_MULTIPLE = 16, 16
 """Tasks from which on it does not matter that the last are narrower; and what columns of fewer tasks are a multiple of:

@@ -111,11 +111,10 @@ def _turned(r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLi
     """
     turned = _by_group(f, geometry.groups, 0)
     turned = Permute(turned, (0, 2, 1, *range(3, turned.rank))).output
-    turned = Reverse(_joined(turned, 0), range(2, f.rank)).output
     paddings = [((window - 1) * dilation - before, after) for (before, after), window, dilation
                 in zip(around, f.shape[2:], geometry.dilations, strict=True)]
     unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
-    return _convolved(r, turned, unit, lengths)
+    return _convolved(r, _joined(turned, 0), unit, lengths, is_turned=True)
 
 
 def _by_phases(r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
@@ -170,12 +169,16 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     return _joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
 
 
-def _convolved(x: Value, f: Value, geometry: Geometry, places: Lengths) -> Value:
-    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places."""
+def _convolved(x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
+    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places. Filters
+    that are turned lie in memory as they are: products read them from the last position of a window to the first.
+    """
     filters = _by_group(f, geometry.groups, 0)
     filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
     if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
         filters = _in_memory(filters)
+    if is_turned:
+        filters = Reverse(filters, range(2, filters.rank - 1)).output
     columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
     kept = range(3 + len(places))
     points = range(len(kept), len(kept) + filters.rank - 2)

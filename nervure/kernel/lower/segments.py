@@ -84,9 +84,11 @@ def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
 
 
 def lower_segments(step: Segments, memory: BufferAssignment) -> list[LoweredKernel]:
-    """One kernel, or one for each part where they have too few rows in common; none for parts that are there."""
+    """One kernel, or one for each part where they have too few rows in common or are only one; none for parts that are
+    there.
+    """
     pieces = [piece for piece in segments_of(step.op) if not is_inside(step.op, piece, memory.inside)]
-    if not step.together or not pieces:
+    if not step.together or len(pieces) < 2:
         return [_alone(step, memory, piece) for piece in pieces]
     return [_together(step, memory, pieces)]
 

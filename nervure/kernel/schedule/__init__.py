@@ -4,19 +4,21 @@
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.printer import print_kernel
 >>> kernel = parse_kernel('''
-... kernel transpose(in x: f32[1048576], out y: f32[1048576]):
+... kernel opposite(in x: f32[1048576], out y: f32[1048576]):
 ...   for i < 1024 parallel:
 ...     for j < 1024 vector:
 ...       v0 = x[i + 1024*j]
-...       y[1024*i + j] = v0
+...       v1 = negative(v0)
+...       y[1024*i + j] = v1
 ... ''')
 >>> print(print_kernel(schedule_kernel(kernel, GENERIC)), end="")
-kernel transpose(in x: f32[1048576], out y: f32[1048576]):
+kernel opposite(in x: f32[1048576], out y: f32[1048576]):
   for i < 32 parallel:
     for j < 1024:
       for k < 32 vector:
         v0 = x[32768*i + j + 1024*k]
-        y[32*i + 1024*j + k] = v0
+        v1 = negative(v0)
+        y[32*i + 1024*j + k] = v1
 
 What runs in lanes is settled for one processor, when code is made for it:
 

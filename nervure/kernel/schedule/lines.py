@@ -2,7 +2,8 @@
 
 A window sees the places of an image row by row. Where the next row begins a fixed step further on, all rows are one
 stretch of memory, and columns of one product: what is computed in the gaps, from elements that rows have beside their
-places, is left out when results are stored.
+places, is left out when results are stored. Where gaps would cost more than that is worth, the lines are packed one
+behind the other, those of several images, too.
 
 >>> from nervure.kernel.ir import For
 >>> from nervure.kernel.parser import parse_kernel
@@ -24,29 +25,67 @@ places, is left out when results are stored.
 >>> lines = lines_of(line, column, left, right)
 >>> lines.apart, lines.extent
 (10, 58)
+>>> lines.without_gaps([line]).extent
+48
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from nervure.kernel.ir import For, Load
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.routines import Side, is_affine
-from nervure.kernel.tuning import COLUMNS_LEFT_OUT
+from nervure.kernel.tuning import (
+    COLUMN_MULTIPLE,
+    COLUMNS_LEFT_OUT,
+    LEAST_ROWS,
+    LINE_PACKING,
+    PLACES_ROWS,
+    STRIP_COLUMNS,
+)
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, product
 
 
 class Lines(NamedTuple):
-    """``line_count`` lines of ``length`` columns each, of which one begins as many columns behind another as they are
-    ``apart``.
+    """Lines of ``length`` columns each, of which one begins as many columns behind another as they are ``apart``. They
+    are numbered by the loops over them, from the outside in. ``packed``: there are no gaps in a panel of their columns.
     """
 
-    line: LoopIndex
-    line_count: DimLike
+    loops: Indices
     column: LoopIndex
     length: DimLike
     apart: DimLike
+    packed: bool = False
+
+    @property
+    def line_count(self) -> DimLike:
+        """How many lines there are."""
+        return product([extent for _, extent in self.loops])
+
+    def at(self, number: DimLike) -> dict[LoopIndex, DimLike]:
+        """Where the loops are at the line of a number."""
+        (first, _), *others = self.loops
+        found: dict[LoopIndex, DimLike] = {}
+        for index, extent in reversed(others):
+            number, found[index] = number // extent, number % extent
+        return {first: number, **found}
+
+    def without_gaps(self, loops: Sequence[For]) -> Lines:
+        """The lines of all these loops, packed."""
+        return Lines(tuple([(loop.index, loop.extent) for loop in loops]), self.column, self.length, self.length, True)
+
+    def are_better_packed(self, rows: DimLike) -> bool:
+        """Whether so many rows take longer to multiply what is in the gaps than it takes to pack the lines."""
+        if not all([isinstance(extent, int) for extent in (rows, self.line_count, self.length)]):
+            return False
+        assert isinstance(rows, int) and isinstance(self.extent, int) and isinstance(self.length, int)
+        computed = -(-self.extent // COLUMN_MULTIPLE) * COLUMN_MULTIPLE
+        wanted = self.line_count * self.length
+        packing = LINE_PACKING if rows <= PLACES_ROWS else 0  # else they are packed with the gaps
+        is_short = self.length <= STRIP_COLUMNS
+        return is_short and rows >= LEAST_ROWS and computed * rows > wanted * (rows + packing)
 
     @property
     def extent(self) -> DimLike:
@@ -61,8 +100,10 @@ class Lines(NamedTuple):
 
     def in_block(self, first: DimLike, columns: DimLike) -> tuple[DimLike, DimLike]:
         """The first line of a block that has so many columns from the first one on, and how many lines it has, in part
-        at least.
+        at least; whole ones, if they are packed.
         """
+        if self.packed:
+            return first // self.length, columns // self.length
         if columns == self.extent:
             return 0, self.line_count
         return first // self.apart, (first % self.apart + columns + (self.apart - 1)) // self.apart
@@ -71,7 +112,7 @@ class Lines(NamedTuple):
         """Of the line of this number in such a block: where it begins in the block, how many of its columns came before
         that, and how many the block has.
         """
-        if columns == self.extent:
+        if self.packed or columns == self.extent:
             return number * self.apart, 0, self.length
         start = number * self.apart - first % self.apart
         before = dim_max(-start, 0)
@@ -96,4 +137,4 @@ def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:
     most = columns.extent // 2 if isinstance(columns.extent, int) else 0
     if less_equal(0, gap) is not True or less_equal(gap, max(COLUMNS_LEFT_OUT, most)) is not True:
         return None
-    return Lines(outer.index, outer.extent, columns.index, columns.extent, apart)
+    return Lines(((outer.index, outer.extent),), columns.index, columns.extent, apart)

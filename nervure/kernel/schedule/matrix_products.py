@@ -66,7 +66,7 @@ from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, block_columns, is_affine, sides_of
 from nervure.kernel.schedule.lines import Lines, lines_of
 from nervure.kernel.schedule.nests import Nest, nest_of
-from nervure.kernel.schedule.places import Parts, parts_of
+from nervure.kernel.schedule.places import Parts, Placed, parts_of, place_of
 from nervure.kernel.schedule.points import Runs, in_runs, with_one_index
 from nervure.kernel.simplify.dead_code import without_unused_buffers
 from nervure.kernel.tuning import (
@@ -127,19 +127,22 @@ def _blocks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer] = ()) 
         return None
     left, right = sides
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
-    has_rows = any([left.mentions(loop.index) and not right.mentions(loop.index) for loop in outer])
+    rows = [loop.extent for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
     point, points = contract.indices[0]
-    if not has_rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
+    if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
         return None  # it would be packed for one row: depthwise windows
     lines = lines_of(outer[-1], columns, left, right) if outer else None
-    if lines is not None:
-        right = right._replace(statements=tuple([entry.substitute({lines.line: 0}) for entry in right.statements]))
+    if lines is not None and rows and left.value.dtype not in BYTES and lines.are_better_packed(rows[-1]):
+        lines = lines.without_gaps([loop for loop in outer if not left.mentions(loop.index)])
+    elif lines is not None:
+        first = dict.fromkeys(lines.at(0), 0)
+        right = right._replace(statements=tuple([entry.substitute(first) for entry in right.statements]))
     return _Blocks(Nest(nest.loops, rest), contract, left, right, lines, machine.threads, lasting)
 
 
 class _Blocks:
-    """A product that is cut into blocks. Its nest is without the contraction; where its columns lie in lines, the right
-    side goes on from the first line through all of them.
+    """A product that is cut into blocks. Its nest is without the contraction; where its columns lie in lines with gaps,
+    the right side goes on from the first line through all of them.
     """
 
     source: Buffer | None
@@ -162,7 +165,10 @@ class _Blocks:
                           for index, _ in entry.indices])
         self._task, self._block, self._group, self._run, self._strip, self._line, row = [
             LoopIndex(number + each) for each in range(7)]
-        *outer, columns = nest.loops if lines is None else (*nest.loops[:-2], For(lines.column, lines.extent, ()))
+        *outer, columns = nest.loops
+        if lines is not None:
+            outer = [loop for loop in outer if loop.index not in lines.at(0)]
+            columns = For(lines.column, lines.extent, ())
         rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
         self._columns, self._rows = columns, rows[-1] if rows else For(row, 1, ())
         self._batch = [loop for loop in outer if loop is not self._rows]
@@ -193,6 +199,9 @@ class _Blocks:
         block = block_columns(self._points, self._dtype) // (1 if self.source is None else KEPT_SHARE)
         batch = product([loop.extent for loop in self._batch])
         self._width = self._even(_at_most(columns, LONG_ROW_COLUMNS if few else self._shared_columns(block)), batch)
+        if self._lines is not None and self._lines.packed:
+            assert isinstance(self._lines.length, int)
+            self._width = max(self._width // self._lines.length, 1) * self._lines.length  # whole lines
         across = _count(columns, self._width)
         others = product([batch, across])
         self._height = _at_most(rows, self._most_rows(others))
@@ -258,7 +267,7 @@ class _Blocks:
         rows = self._rows.extent
         if self._right_parts is not None:
             return False
-        if self._right.element(self._columns.index, self._point) is None:
+        if self._has_packed_lines() or self._right.element(self._columns.index, self._point) is None:
             return True
         apart = self._right.step(self._point)
         if self._right.step(self._columns.index) != 1:
@@ -267,6 +276,10 @@ class _Blocks:
             return False  # who multiplies bytes packs them
         points = _at_most(self._points, CONTRACT_BLOCK)
         return not (isinstance(apart, int) and apart * points * self._size <= DIRECT_BYTES)
+
+    def _has_packed_lines(self) -> bool:
+        """Whether the columns of the right side lie in lines, and those of its panel one line behind the other."""
+        return self._lines is not None and self._lines.packed
 
     def _may_be_across(self) -> bool:
         """Whether the points of the right side may follow each other: there are few rows, or it is of bytes."""
@@ -304,7 +317,7 @@ class _Blocks:
     def _parts_of_right(self) -> Parts | None:
         """Those of the right side, whose columns follow each other. To more rows it is worth to pack it."""
         rows, column = self._rows.extent, self._columns.index
-        if self._right.element(column) is None or self._right.step(column) != 1:
+        if self._right.element(column) is None or self._right.step(column) != 1 or self._has_packed_lines():
             return None
         parts = self._parts_of(self._right, self._point)
         is_worth = isinstance(rows, int) and rows <= PLACES_ROWS
@@ -320,7 +333,7 @@ class _Blocks:
 
     def _step(self, place: DimLike) -> DimLike | None:
         """How far it is from point to point in each run of them; None if there are no such runs."""
-        side = _place_of(place)
+        side = place_of(place)
         runs = in_runs(side, self._point, self._run)
         (index,), name = (side if runs is None else runs.side).statements, self._point.name
         assert isinstance(index, Index)
@@ -335,16 +348,16 @@ class _Blocks:
         if self._tables is None:
             return (left, right), ()
         row, column, point = self._rows.index, self._columns.index, self._point
-        above = _Placed(self._left_parts, left, block, moved, (row, point))
-        below = _Placed(self._right_parts, right, block, moved, (point,))
+        above = Placed(self._left_parts, left, block, moved, (row, point))
+        below = Placed(self._right_parts, right, block, moved, (point,))
         loads = [Load(Variable(int64), table, Address(0, ((index, 1),)))
                  for table, index in zip(self._tables, (row, point, point), strict=True)]
         tables: Body = ()
         if block[0] == 0:
-            place = _place_of(substitute_indices(above.parts.added[0], above.moved))
+            place = place_of(substitute_indices(above.parts.added[0], above.moved))
             tables = (For(row, high, (*place.statements, Store(loads[0].buffer, loads[0].address, place.value))),)
         for placed, load in ((above, loads[1]), (below, loads[2])):
-            place = _place_of(placed.parts.added[-1])
+            place = place_of(placed.parts.added[-1])
             runs = in_runs(place, point, self._run)
             tables += self._packing(place, runs, load, placed.block, (column, 1), placed.moved)
         first, *rest = [load.result for load in loads]
@@ -357,7 +370,7 @@ class _Blocks:
         extents = [self._columns.extent, self._points, *[loop.extent for loop in self._own_batch()]]
         is_fixed = all([isinstance(extent, int) for extent in extents])
         is_better_packed = self._is_packed() or self._right.step(self._columns.index) != 1
-        return self._right.source(lasting) if is_fixed and is_better_packed else None
+        return self._right.source(lasting) if is_fixed and is_better_packed and not self._has_packed_lines() else None
 
     def _read_apart(self) -> tuple[Side, Buffer]:
         """The right side in strips that are as wide as a task, row by row; one after the other, matrix by matrix."""
@@ -465,7 +478,7 @@ class _Blocks:
         start, points = block
         if runs is None:
             moved = {**moved, self._point: start + self._point.dim}
-            return self._copying(side, load, points, along, moved)
+            return self._copying_lines(side, load, points, along, moved)
         first, length = start // runs.length, runs.length
         number, after = first + self._run.dim, start + points
         if runs.fill(self._points):
@@ -475,8 +488,17 @@ class _Blocks:
             begin, end = dim_max(start, number * length), dim_min(after, (number + 1) * length)
         moved = {**moved, self._run: number, self._point: begin - number * length + self._point.dim}
         place = load.address.substitute({self._point: begin - start + self._point.dim})
-        copying = self._copying(runs.side, replace(load, address=place), end - begin, along, moved)
+        copying = self._copying_lines(runs.side, replace(load, address=place), end - begin, along, moved)
         return (For(self._run, count, copying),)
+
+    def _copying_lines(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
+                       moved: Mapping[LoopIndex, DimLike]) -> Body:
+        """The same of points in which a side is affine; line by line, where its columns lie in packed lines."""
+        if not self._has_packed_lines() or not side.mentions(self._columns.index):
+            return self._copying(side, load, points, along, moved)
+        count, start, extent, line = self._line_of_block()
+        load = replace(load, address=load.address.substitute({along[0]: start + along[0].dim}))
+        return (For(self._line, count, self._copying(side, load, points, (along[0], extent), {**moved, **line})),)
 
     def _copying(self, side: Side, load: Load, points: DimLike, along: tuple[LoopIndex, DimLike],
                  moved: Mapping[LoopIndex, DimLike]) -> Body:
@@ -521,14 +543,22 @@ class _Blocks:
     def _epilogue_in_lines(self, lines: Lines, tile: Buffer) -> For:
         """The same line by line: what the gaps between them hold is left out."""
         row, column = self._rows.index, lines.column
+        count, start, extent, line = self._line_of_block()
+        load = Load(self._contract.result, tile, self._place(row).substitute({column: start + column.dim}))
+        rest = [entry.substitute({**self._moved, **line}) for entry in self._rest]
+        over_columns = For(column, extent, (load, *rest), vector=True)
+        return For(self._line, count, (For(row, self._high, (over_columns,)),))
+
+    def _line_of_block(self) -> tuple[DimLike, DimLike, DimLike, dict[LoopIndex, DimLike]]:
+        """How many lines a task has, in part at least; of one of them, where it begins in the block of the task, how
+        many of its columns the block has, and the indices that have moved.
+        """
+        lines, column = self._lines, self._columns.index
+        assert lines is not None
         first = self._moved[column] - column.dim
         above, count = lines.in_block(first, self._wide)
         start, before, extent = lines.part(self._line.dim, first, self._wide)
-        moved = {**self._moved, lines.line: above + self._line.dim, column: before + column.dim}
-        load = Load(self._contract.result, tile, self._place(row).substitute({column: start + column.dim}))
-        rest = [entry.substitute(moved) for entry in self._rest]
-        over_columns = For(column, extent, (load, *rest), vector=True)
-        return For(self._line, count, (For(row, self._high, (over_columns,)),))
+        return count, start, extent, {**lines.at(above + self._line.dim), column: before + column.dim}
 
     def _over_columns(self, body: Body) -> For:
         return For(self._columns.index, self._wide, body, vector=True)
@@ -536,28 +566,6 @@ class _Blocks:
     def _place(self, row: LoopIndex) -> Address:
         """An element of a scratch buffer, whose rows are as wide as a task."""
         return Address(0, ((row, self._width), (self._columns.index, 1)))
-
-
-class _Placed:
-    """A side that is read by tables: its parts, the block of points and the moved indices that they are filled for."""
-
-    def __init__(self, parts: Parts | None, load: Load, block: tuple[DimLike, DimLike],
-                 moved: Mapping[LoopIndex, DimLike], indices: tuple[LoopIndex, ...]) -> None:
-        found = parts or parts_of(load.address, *indices)
-        assert found is not None
-        self.parts, self._load = found, load
-        self.block, self.moved = (block, moved) if parts is not None else ((0, block[1]), {})
-
-    def load(self, *said: Scalar) -> Load:
-        """The load, where tables have said these."""
-        rest = self.parts.rest.substitute(self.moved)
-        return replace(self._load, address=replace(rest, terms=tuple([(1, entry) for entry in said])))
-
-
-def _place_of(place: DimLike) -> Side:
-    """A place as a side that is computed."""
-    value = Variable(int64)
-    return Side((Index(value, place),), value)
 
 
 def _parts(rows: int, most: int, limit: int, others: DimLike) -> int:

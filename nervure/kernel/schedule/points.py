@@ -74,10 +74,10 @@ class Runs(NamedTuple):
 
 
 def in_runs(side: Side, point: LoopIndex, number: LoopIndex) -> Runs | None:
-    """A side in runs, the shortest that are found, if it divides its points by one number, or by multiples of it."""
+    """A side in runs, the longest that are found, if it divides its points by one number, or by multiples of it."""
     divisors = {length for entry in side.statements if isinstance(entry, Access | Index)
                 for length in _divisors(_bent(entry), point)}
-    known = sorted([length for length in divisors if isinstance(length, int)])
+    known = sorted([length for length in divisors if isinstance(length, int)], reverse=True)
     lengths: list[DimLike] = [*known, *[length for length in divisors if not isinstance(length, int)]]
     found = (_in_runs_of(length, side, point, number) for length in lengths)
     return next((runs for runs in found if runs is not None), None)

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nervure.kernel.ir import For, Kernel, Loop, substituted
+from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
+from nervure.kernel.routines import transpose_of
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
-from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS
+from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
 from nervure.types.dim import Dim, DimLike, dim_min
 
 
@@ -49,14 +50,24 @@ def _tiled(nest: Nest) -> For | None:
     others = [loop for loop in outer if loop is not rows]
     if len(across) == along[rows.index] and not any([is_row(access, columns.index) for access in accesses(nest.body)]):
         return nested([*others, replace(columns, vector=False), replace(rows, vector=True)], nest.body)
-    least = LEAST_TILED_COLUMNS if rows is outer[-1] else TILE_COLUMNS
+    if _is_transpose(rows, columns, nest.body):
+        rows = replace(rows, routine="transpose")
+        if others:
+            return nested([*others, rows, columns], nest.body)
+    least = LEAST_TILED_COLUMNS if rows.index is outer[-1].index else TILE_COLUMNS
     if isinstance(columns.extent, int) and columns.extent < least:
-        return None if rows is outer[-1] else nested([*others, rows, columns], nest.body)
+        return None if rows.index is outer[-1].index else nested([*others, rows, columns], nest.body)
     number = LoopIndex(1 + max([loop.index.number for loop in nest.loops]))
     tiles = For(number, -(-columns.extent // TILE_COLUMNS), ())
     tile = replace(columns, extent=_in_tile(columns.extent, number.dim))
     body = substituted(nest.body, {columns.index: number.dim * TILE_COLUMNS + columns.index.dim})
     return nested([*others, tiles, rows, tile], body)
+
+
+def _is_transpose(rows: For, columns: For, body: Body) -> bool:
+    """Whether there are rows enough for squares of registers, and all is copied."""
+    is_few = isinstance(rows.extent, int) and rows.extent < TRANSPOSED_ROWS
+    return not is_few and transpose_of(replace(rows, body=(replace(columns, body=body),))) is not None
 
 
 def _in_tile(columns: DimLike, number: Dim) -> DimLike:
