@@ -97,6 +97,15 @@ def test_an_update_in_place_is_told(cpu):
     assert nv.explain(build(cpu, TRAINING)).report.in_place == ("steps",)
 
 
+def test_what_lies_where_another_value_wants_it_is_told(cpu):
+    """A product in the memory of its padding: what is left of that are loops over the border."""
+    x = nv.placeholder("N=6, F=5").named("x")
+    found = nv.explain(cpu.computation(nv.pad(nv.dot(x, nv.ones("F=5, G=4")), {"N": (1, 2)}), x))
+    first, *borders = found.kernels
+    assert first.notes[-1] == "Contract is stored where Pad wants it"
+    assert first.writes[0].name == "result 0" and [len(step.reads) for step in borders] == [0, 0]
+
+
 def test_a_step_of_nothing_has_no_kernel(cpu):
     x = nv.placeholder((0, 2))
     e = nv.exp(x)
