@@ -34,6 +34,7 @@ from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
 from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
+from nervure.kernel.step_order import relieved
 from nervure.memory.storage import Storage, StorageKind, layout_of
 from nervure.types.description import BasicTensorDescription
 
@@ -169,7 +170,7 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
              for step in clusters for made in sharing.kernels(step)]
     if flags.debug:
         _show(function, clusters, steps)
-    ordered, in_place = updates_in_place(function, steps, roots)
+    ordered, in_place = updates_in_place(function, relieved(steps), roots)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
                 memory.inside)
 

@@ -1,0 +1,67 @@
+"""In which order steps run: one that ends the life of more memory than it fills runs as soon as what it reads is there.
+
+So the gradient of a layer's weights is made while the gradient of its result is alive, and what the layer was given
+need not wait for the other layers.
+
+>>> import nervure as nv
+>>> from nervure.kernel.plan import make_plan
+>>> from nervure.passes.pipelines import standard
+>>> x, v = nv.Parameter(nv.float32, (64, 64)), nv.Parameter(nv.float32, (64, 2))
+>>> wide = nv.ops.MatMul(x, x)
+>>> results = nv.ops.MatMul(nv.ops.MatMul(wide, x), x), nv.ops.MatMul(x, nv.ops.MatMul(wide, v))
+>>> for step in make_plan(standard(nv.Function(results, [x, v]))).steps:
+...     print(step)
+kernel product: reads argument 0; writes temporary 0
+kernel product: reads temporary 0, argument 1; writes temporary 2
+kernel product: reads temporary 0, argument 0; writes temporary 1
+kernel product: reads temporary 1, argument 0; writes root 0
+kernel product: reads argument 0, temporary 2; writes root 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from nervure.memory.storage import Storage, StorageKind
+from nervure.types.dim import DimLike, less_equal
+
+if TYPE_CHECKING:
+    from nervure.kernel.plan import PlanStep
+
+
+def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
+    """The steps with those moved ahead that make memory free. None passes a step that makes what it reads, or that
+    touches what it writes; what may fail, and what writes more than the memory of the call, stays.
+    """
+    last = {storage: number for number, step in enumerate(steps) for storage in (*step.read, *step.written)}
+    read, written = dict[Storage, int](), dict[Storage, int]()
+    places: list[tuple[int, int]] = []
+    for number, step in enumerate(steps):
+        place = number
+        if not step.may_fail and _is_inside(step) and _makes_free(step, number, last):
+            place = max([-1, *[written.get(storage, -1) for storage in (*step.read, *step.written)],
+                         *[read.get(storage, -1) for storage in step.written]])
+        places.append((place, number))
+        for table, storages in (read, step.read), (written, step.written):
+            table.update({storage: max(place, table.get(storage, -1)) for storage in storages})
+    return [steps[number] for _, number in sorted(places)]
+
+
+def _is_inside(step: PlanStep) -> bool:
+    """Whether a step is a kernel that writes memory of the call alone."""
+    return step.kernel is not None and all([storage.kind is StorageKind.TEMPORARY for storage in step.written])
+
+
+def _makes_free(step: PlanStep, number: int, last: Mapping[Storage, int]) -> bool:
+    """Whether there is surely less memory in use after a step than before it."""
+    freed = [storage for storage in dict.fromkeys(step.read)
+             if storage.kind is StorageKind.TEMPORARY and last[storage] == number]
+    return less_equal(_bytes(step.written) + 1, _bytes(freed)) is True
+
+
+def _bytes(storages: Sequence[Storage]) -> DimLike:
+    total: DimLike = 0
+    for storage in storages:
+        total = total + storage.size * storage.dtype.itemsize
+    return total

@@ -1,0 +1,71 @@
+"""The order of steps: memory ends early, and everything is made before it is read."""
+
+from __future__ import annotations
+
+import pytest
+
+import nervure as nv
+from nervure.kernel import plan as plans
+from nervure.kernel.plan import make_plan
+from nervure.kernel.step_order import relieved
+from nervure.memory.storage import StorageKind
+from nervure.passes.pipelines import native
+from tests.fuzz.graphs import random_case
+
+LAYERS = 6
+
+
+def steps_of(function, monkeypatch):
+    """The steps in their first order, and as they are moved."""
+    monkeypatch.setattr(plans, "relieved", list)
+    first = make_plan(native(function)).steps
+    return list(first), relieved(first)
+
+
+def accesses(steps):
+    """For each memory what touches it, in order: reads between two writes in any order."""
+    found = {}
+    for step in steps:
+        for storage in step.written:
+            found.setdefault(storage, [set()]).extend([step, set()])
+        for storage in step.read:
+            found.setdefault(storage, [set()])[-1].add(step)
+    return found
+
+
+def most_alive(steps):
+    """The most bytes of the memory of a call that are in use during a step."""
+    last = {storage: number for number, step in enumerate(steps) for storage in (*step.read, *step.written)}
+    begun, most = set(), 0
+    for number, step in enumerate(steps):
+        begun |= {storage for storage in step.written if storage.kind is StorageKind.TEMPORARY}
+        most = max(most, sum(storage.size * storage.dtype.itemsize for storage in begun if last[storage] >= number))
+    return most
+
+
+def layers(batch):
+    """A step of convolutions over one another."""
+    x, weights = nv.placeholder((batch, 8, 12, 12)), [nv.variable((8, 8, 3, 3), 0.1) for _ in range(LAYERS)]
+    h = x
+    for weight in weights:
+        h = nv.tanh(nv.convolution(h, weight, padding=1))
+    loss = nv.sum(h, out_axes=())
+    return nv.computation([loss, nv.optim.SGD(0.1, momentum=0.9)(loss)], x).function
+
+
+def test_what_is_read_is_what_was_read_before(monkeypatch):
+    for seed in (*range(30), 42, 125, 180):
+        before, after = steps_of(random_case(seed).function, monkeypatch)
+        assert accesses(before) == accesses(after)
+        assert [step for step in before if step.may_fail] == [step for step in after if step.may_fail]
+        assert seed < 30 or before != after
+
+
+@pytest.mark.parametrize("batch", [4, nv.dim("n", min=4)])
+def test_gradients_of_weights_do_not_wait_for_other_layers(batch, monkeypatch):
+    before, after = steps_of(layers(batch), monkeypatch)
+    assert accesses(before) == accesses(after) and sorted(map(id, before)) == sorted(map(id, after))
+    if batch == 4:
+        assert most_alive(after) < 0.75 * most_alive(before)
+    else:
+        assert after != before
