@@ -22,10 +22,10 @@ Contract (8, 1, 16, 32, 32)
 Reshape (8, 16, 32, 32)
 
 The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of them, too: then long
-stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.lines`). With strides, every phase of a
-stride has its own place in memory first. The gradient for the data is a convolution of what came out, with the filters
-turned, one for each phase of the strides; where dilations meet strides there are zeros in between, whose products with
-a filter that is not finite are NaN.
+stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`). With strides, every
+phase of a stride has its own place in memory first. The gradient for the data is a convolution of what came out, with
+the filters turned, one for each phase of the strides; where dilations meet strides there are zeros in between, whose
+products with a filter that is not finite are NaN.
 """
 
 from __future__ import annotations

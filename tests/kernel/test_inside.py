@@ -153,7 +153,7 @@ def test_no_bit_depends_on_it(batch, monkeypatch):
     with nv.transformers.make_transformer("cpu") as cpu:
         together = cpu.compile(function)(arrays)
     monkeypatch.setattr("nervure.kernel.plan.places_inside", lambda *_: {})
-    monkeypatch.setattr("nervure.kernel.schedule.matrix_products.lines_of", lambda *_: None)
+    monkeypatch.setattr("nervure.kernel.schedule.products.matrices.lines_of", lambda *_: None)
     with nv.flags.overriding(cache=False, cache_executables=False), nv.transformers.make_transformer("cpu") as cpu:
         apart = cpu.compile(function)(arrays)
     assert [array.tobytes() for array in together] == [array.tobytes() for array in apart]

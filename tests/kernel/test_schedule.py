@@ -6,17 +6,13 @@ import os
 
 import pytest
 
-from nervure.kernel.ir import Address, Buffer, Kernel, Load, Variable, walk
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.ir import Kernel, walk
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
-from nervure.kernel.routines import Side
 from nervure.kernel.schedule import LOOP_ORDER, REWRITES, VECTORISATION, schedule_kernel, vectorise_kernel
-from nervure.kernel.schedule.points import in_runs
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.simplify import simplify_kernel
 from nervure.kernel.verify import verify_kernel
-from nervure.types.dtype import float32
 from tests.ir.golden import GOLDEN
 from tests.kernel.before_after import check_file
 from tests.kernel.random_kernels import random_case
@@ -89,11 +85,3 @@ kernel pointwise(in x: f32[6000], in y: f32[100], out z: f32[6000]):
     loop, = schedule_kernel(kernel, GENERIC).body
     inner, = loop.body
     assert (loop.extent, loop.parallel, loop.vector, inner.extent, inner.vector) == (60, True, False, 100, True)
-
-
-def test_runs_of_points_are_the_longest_that_are_affine():
-    """Of a strided window, whose positions are divided by the stride, too."""
-    point, x = LoopIndex(0), Buffer("x", float32, 100_000, "in")
-    load = Load(Variable(float32), x, Address(point.dim // 64 % 3 % 2 * 225 + point.dim // 192 * 450 + point.dim % 64))
-    runs = in_runs(Side((load,), load.result), point, LoopIndex(1))
-    assert runs is not None and runs.length == 64

@@ -11,7 +11,7 @@ import nervure as nv
 from nervure import ops
 from nervure.ir.function import Function
 from nervure.kernel.plan import make_plan
-from nervure.kernel.schedule.product_notes import described_products
+from nervure.kernel.schedule.products.notes import described_products
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.pipelines import native
 from tests.conformance.samples import samples_of, types_of

@@ -1,8 +1,8 @@
 """Prologues: how often a product computes an element of an operand, if it computes what it reads as it packs it.
 
 A product of blocks packs its right side once for each group of rows, its left side once for each group of columns
-(:mod:`nervure.kernel.schedule.matrix_products`). One that has no blocks, or of another type, takes each element anew
-for every row and column.
+(:mod:`nervure.kernel.schedule.products`). One that has no blocks, or of another type, takes each element anew for
+every row and column.
 
 >>> import nervure as nv
 >>> from nervure.kernel.analysis import OpAnalysis

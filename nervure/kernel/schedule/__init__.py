@@ -36,8 +36,8 @@ from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
-from nervure.kernel.schedule.matrix_products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.prefetch import with_prefetches
+from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes

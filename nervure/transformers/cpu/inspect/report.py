@@ -23,7 +23,7 @@ from nervure.kernel.cost_model import work
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
-from nervure.kernel.schedule.product_notes import described_products
+from nervure.kernel.schedule.products.notes import described_products
 from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code

@@ -12,11 +12,9 @@ Parts(added=(%0 % 3 + 100*(%0//3), %1 + 10*(%1//8)), rest=Address(base=7, steps=
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import Address, Index, Load, Scalar, Variable
+from nervure.kernel.ir import Address, Index, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side
 from nervure.types.dim import DimLike, terms
@@ -46,22 +44,6 @@ def parts_of(address: Address, *wanted: LoopIndex) -> Parts | None:
             rest = rest + coefficient * factor
     steps = tuple([(index, step) for index, step in address.steps if index not in wanted])
     return Parts(tuple(added.values()), Address(rest, steps))
-
-
-class Placed:
-    """A side that is read by tables: its parts, the block of points and the moved indices that they are filled for."""
-
-    def __init__(self, parts: Parts | None, load: Load, block: tuple[DimLike, DimLike],
-                 moved: Mapping[LoopIndex, DimLike], indices: tuple[LoopIndex, ...]) -> None:
-        found = parts or parts_of(load.address, *indices)
-        assert found is not None
-        self.parts, self._load = found, load
-        self.block, self.moved = (block, moved) if parts is not None else ((0, block[1]), {})
-
-    def load(self, *said: Scalar) -> Load:
-        """The load, where tables have said these."""
-        rest = self.parts.rest.substitute(self.moved)
-        return replace(self._load, address=replace(rest, terms=tuple([(1, entry) for entry in said])))
 
 
 def place_of(place: DimLike) -> Side:

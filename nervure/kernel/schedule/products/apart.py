@@ -1,0 +1,91 @@
+"""A panel of the whole right side, packed apart: by a kernel of its own, which calls run once for each of its values.
+
+It lies in strips that are as wide as a task, of all points each; strip after strip, matrix after matrix.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.printer import print_kernel
+>>> from nervure.kernel.schedule.products.blocking import blocking_of
+>>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> from nervure.kernel.schedule.products.packing import packing_of
+>>> from nervure.kernel.schedule.products.sides import reading_of
+>>> kernel = parse_kernel('''
+... kernel product(in x: f32[6000], in y: f32[36000], out z: f32[60000]):
+...   for i < 100 parallel:
+...     for j < 600 vector:
+...       v0 = contract over k < 60:
+...         v1 = x[60*i + k]
+...         v2 = y[60*j + k]
+...         give v1, v2
+...       z[600*i + j] = v0
+... ''')
+>>> matrices = matrices_of(kernel)
+>>> reading = reading_of(matrices, kernel.buffers[1:2])
+>>> blocking = blocking_of(matrices, reading, threads=1)
+>>> panel = panel_apart(blocking, reading)
+>>> print(print_kernel(packing_kernel(packing_of(blocking, reading), panel)), end="")
+kernel pack(in y: f32[36000], out packed: f32[38400]):
+  for i < 4 parallel:
+    for j < 60 as transpose:
+      for k < min(600 - 160*(i % 4), 160) vector:
+        v0 = y[j + 60*k + (9600*(i % 4))]
+        packed[160*j + k + (9600*(i % 4))] = v0
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Buffer, For, Kernel, Load, Variable, walk
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.schedule.products.blocking import Blocking
+from nervure.kernel.schedule.products.extents import block_count
+from nervure.kernel.schedule.products.packing import Block, Packing
+from nervure.kernel.schedule.products.points import in_runs
+from nervure.kernel.schedule.products.sides import Reading
+from nervure.types.dim import DimLike, dim_min, product
+
+
+class PanelApart(NamedTuple):
+    """The buffer that the right side is packed from, and how tasks load an element of the panel."""
+
+    source: Buffer
+    load: Load
+
+
+def panel_apart(blocking: Blocking, reading: Reading) -> PanelApart | None:
+    """The panel of the whole right side; None if it is not packed apart."""
+    matrices, width = blocking.matrices, blocking.width
+    if reading.source is None:
+        return None
+    assert isinstance(matrices.points, int)
+    size = block_count(matrices.columns.extent, width) * matrices.points * width
+    # A column moves the place by 1, and so by a row of the strip with each strip that is behind it.
+    steps: dict[LoopIndex, DimLike] = {
+        matrices.point: width, matrices.columns.index: 1, matrices.new.strip: (matrices.points - 1) * width}
+    for loop in reversed(matrices.right_batch):
+        steps[loop.index], size = size, size * loop.extent
+    result = Variable(matrices.right.value.dtype)
+    load = Load(result, Buffer("packed", result.dtype, size, "in"), Address(0, tuple(steps.items())))
+    return PanelApart(reading.source, load)
+
+
+def packing_kernel(packing: Packing, panel: PanelApart) -> Kernel:
+    """The kernel that fills a panel of the whole right side, in tasks of a block of points of a strip each."""
+    matrices, width = packing.blocking.matrices, packing.blocking.width
+    column, new, batch = matrices.columns, matrices.new, matrices.right_batch
+    blocks, strips = block_count(matrices.points, CONTRACT_BLOCK), block_count(column.extent, width)
+    number, start = new.task.dim // blocks, new.task.dim % blocks * CONTRACT_BLOCK
+    number, strip = number // strips, number % strips
+    moved: dict[LoopIndex, DimLike] = {new.strip: strip, column.index: strip * width + column.index.dim}
+    for loop in reversed(batch):
+        number, moved[loop.index] = number // loop.extent, number % loop.extent
+    block = Block(start, dim_min(CONTRACT_BLOCK, matrices.points - start),
+                  column.index, dim_min(width, column.extent - strip * width), moved)
+    place = panel.load.address.substitute({**moved, matrices.point: start + matrices.point.dim})
+    target = replace(panel.load, buffer=replace(panel.load.buffer, role="out"), address=place)
+    body = packing.packed(matrices.right, in_runs(matrices.right, matrices.point, new.run), target, block)
+    tasks = product([*[loop.extent for loop in batch], strips, blocks])
+    waits = any([isinstance(entry, Access) and entry.buffer is packing.waiting for entry in walk(body)])
+    buffers = (panel.source, target.buffer, *((packing.waiting,) if waits else ()))
+    return Kernel("pack", buffers, (For(new.task, tasks, body, parallel=True),), ())

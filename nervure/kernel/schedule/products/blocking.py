@@ -1,0 +1,220 @@
+"""Blocking: how many rows and columns of a product a task has, and where each task begins.
+
+Tasks are what threads share. A strip of columns is as wide as its panel stays in the second cache; rows are as many as
+use a panel often, but leave work to other threads.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> from nervure.kernel.schedule.products.sides import reading_of
+>>> matrices = matrices_of(parse_kernel('''
+... kernel product(in x: f32[960000], in y: f32[720000], out z: f32[1200000]):
+...   for i < 1000 parallel:
+...     for j < 1200 vector:
+...       v0 = contract over k < 600:
+...         v1 = x[600*i + k]
+...         v2 = y[1200*k + j]
+...         give v1, v2
+...       z[1200*i + j] = v0
+... '''))
+>>> blocking = blocking_of(matrices, reading_of(matrices, ()), threads=16)
+>>> blocking.width, blocking.height, blocking.tasks
+(128, 504, 20)
+>>> blocking.rows, blocking.moved[matrices.rows.index]
+(min(1000 - 504*((%3//10) % 2), 504), %0 + 504*((%3//10) % 2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from nervure.kernel.ir import Body, For
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.routines import block_columns
+from nervure.kernel.schedule.products.extents import at_most, block_count
+from nervure.kernel.schedule.products.matrices import Matrices
+from nervure.kernel.schedule.products.sides import Reading
+from nervure.kernel.tuning import (
+    BYTES_ROWS,
+    COLUMN_MULTIPLE,
+    EPILOGUE_BYTES,
+    KEPT_SHARE,
+    LEAST_PRODUCTS,
+    LEAST_ROWS,
+    LONG_ROW_COLUMNS,
+    LONG_ROWS,
+    PACKED_ROWS,
+    PACKED_SHARE,
+    ROW_MULTIPLE,
+    STRIP_COLUMNS,
+    TASK_PRODUCTS,
+    UNEVEN_TASKS,
+)
+from nervure.types.dim import DimLike, dim_min, product
+
+
+class LineOfTask(NamedTuple):
+    """One of the lines that a task has, in part at least: how many there are, where this one begins among the columns
+    of the task, how many of its columns the task has, and where the indices are that have moved.
+    """
+
+    lines: DimLike
+    start: DimLike
+    columns: DimLike
+    moved: dict[LoopIndex, DimLike]
+
+
+class Blocking(NamedTuple):
+    """The blocks of a product: the most columns (``width``) and rows (``height``) of a task, how many tasks there are,
+    where the indices are in one of them, and how many columns and rows it has.
+    """
+
+    matrices: Matrices
+    width: int
+    height: int
+    tasks: DimLike
+    moved: Mapping[LoopIndex, DimLike]
+    columns: DimLike
+    rows: DimLike
+
+    def over_columns(self, body: Body) -> For:
+        """The loop over the columns of a task."""
+        return For(self.matrices.columns.index, self.columns, body, vector=True)
+
+    def line(self) -> LineOfTask:
+        """A line of a task, where columns lie in lines."""
+        lines, column = self.matrices.lines, self.matrices.columns.index
+        assert lines is not None
+        first, line = self.moved[column] - column.dim, self.matrices.new.line.dim
+        above, count = lines.in_block(first, self.columns)
+        start, before, extent = lines.part(line, first, self.columns)
+        return LineOfTask(count, start, extent, {**lines.at(above + line), column: before + column.dim})
+
+
+def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
+    """The blocks of a product whose sides are read so, with work for so many threads."""
+    width = _width(matrices, reading)
+    strips = product([_batch_size(matrices), block_count(matrices.columns.extent, width)])
+    height = at_most(matrices.rows.extent, _most_rows(matrices, reading, width, strips, threads))
+    return _in_tasks(matrices, width, height)
+
+
+def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
+    """The tasks of so many columns and rows: a batch after the other, in it a block of rows after the other, in that
+    strip after strip.
+    """
+    rows, columns, lines = matrices.rows, matrices.columns, matrices.lines
+    across, down = block_count(columns.extent, width), block_count(rows.extent, height)
+    number: DimLike = matrices.new.task.dim
+    number, strip = number // across, number % across
+    first_column = strip * width
+    number, first_row = number // down, number % down * height
+    moved: dict[LoopIndex, DimLike] = {columns.index: first_column + columns.index.dim,
+                                       rows.index: first_row + rows.index.dim,
+                                       matrices.new.strip: strip}
+    for loop in reversed(matrices.batch):
+        number, moved[loop.index] = number // loop.extent, number % loop.extent
+    tasks = product([_batch_size(matrices), across, down, 1 if lines is None else lines.is_any])
+    wide, high = dim_min(width, columns.extent - first_column), dim_min(height, rows.extent - first_row)
+    return Blocking(matrices, width, height, tasks, moved, wide, high)
+
+
+def _batch_size(matrices: Matrices) -> DimLike:
+    return product([loop.extent for loop in matrices.batch])
+
+
+# -- columns -----------------------------------------------------------------------------------------------------
+
+
+def _width(matrices: Matrices, reading: Reading) -> int:
+    """The most columns of a task; whole lines, where lines are packed."""
+    rows, lines = matrices.rows.extent, matrices.lines
+    is_direct = not reading.is_right_packed and reading.right_parts is None
+    is_stream = isinstance(rows, int) and rows <= LONG_ROWS and is_direct
+    most = LONG_ROW_COLUMNS if is_stream else _strip_columns(matrices, reading)
+    width = _even(matrices, at_most(matrices.columns.extent, most))
+    if lines is None or not lines.packed:
+        return width
+    assert isinstance(lines.length, int)
+    return max(width // lines.length, 1) * lines.length
+
+
+def _strip_columns(matrices: Matrices, reading: Reading) -> int:
+    """The columns of a panel; half as many if one of few rows were all, which cannot be cut by rows: each task would
+    pack all of it.
+    """
+    rows, columns = matrices.rows.extent, matrices.columns.extent
+    block = block_columns(matrices.points, matrices.dtype) // (1 if reading.source is None else KEPT_SHARE)
+    if matrices.batch or not reading.packs_in_tasks:
+        return block
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return block
+    half = -(-columns // (2 * STRIP_COLUMNS)) * STRIP_COLUMNS
+    is_one = columns <= block and rows <= PACKED_ROWS and rows * half * matrices.depth >= 2 * LEAST_PRODUCTS
+    return min(half, block) if is_one else block
+
+
+def _even(matrices: Matrices, width: int) -> int:
+    """The columns of a strip; fewer where few strips of few rows would be shared unevenly."""
+    rows, columns, batch = matrices.rows.extent, matrices.columns.extent, _batch_size(matrices)
+    if not (isinstance(rows, int) and isinstance(columns, int) and isinstance(batch, int)):
+        return width
+    if columns <= width or rows > PACKED_ROWS:
+        return width
+    parts = -(-columns // width)
+    parts += batch * parts % 2
+    return width if batch * parts > UNEVEN_TASKS else -(-columns // (parts * COLUMN_MULTIPLE)) * COLUMN_MULTIPLE
+
+
+# -- rows --------------------------------------------------------------------------------------------------------
+
+
+def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike, threads: int) -> int:
+    """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
+    rows = matrices.rows.extent
+    limit = _row_limit(matrices, reading, width)
+    if not isinstance(rows, int):
+        return _in_tiles(limit)
+    most = limit
+    if isinstance(strips, int):
+        shared = -(-rows * strips // threads)
+        most = min(most, max(shared, _least_rows(matrices, reading, width, rows, strips)))
+    return _in_tiles(-(-rows // _row_blocks(rows, most, limit, strips)))  # tasks of about the same length
+
+
+def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
+    """The rows of a task that takes as long as any may, and whose results stay in the cache until it goes on."""
+    longer = PACKED_SHARE if reading.packs_in_tasks else 1
+    most = TASK_PRODUCTS * longer // max(width * _known_points(matrices), 1)
+    if matrices.is_stored and isinstance(matrices.rows.extent, int):
+        return most
+    return min(most, EPILOGUE_BYTES // (width * matrices.dtype.itemsize))
+
+
+def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, strips: int) -> int:
+    """The rows that are worth a task, beside so many strips."""
+    points = _known_points(matrices)
+    packed = PACKED_ROWS if reading.packs_in_tasks else LEAST_ROWS
+    if strips == 1 and rows * width * points >= 4 * LEAST_PRODUCTS:
+        packed = min(packed, -(-rows // 2))  # to pack what another task packs, too, is better than to wait
+    return max(BYTES_ROWS if matrices.is_of_bytes else packed, LEAST_PRODUCTS // max(width * points, 1))
+
+
+def _known_points(matrices: Matrices) -> int:
+    """The points of the contraction, or those of a block where nobody knows how many there are."""
+    return matrices.points if isinstance(matrices.points, int) else matrices.depth
+
+
+def _in_tiles(rows: int) -> int:
+    """As many rows, or a few more, that fill register tiles."""
+    return max(-(-rows // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
+
+
+def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:
+    """How many parts rows are cut into, of about ``most`` and never more than a limit, beside so many other cuts: no
+    odd number of tasks, of which one thread would have more.
+    """
+    parts = -(-rows // max(most, 1))
+    if parts == 1 or parts % 2 == 0 or isinstance(others, int) and others % 2 == 0:
+        return parts
+    return parts - 1 if -(-rows // (parts - 1)) <= limit else parts + 1

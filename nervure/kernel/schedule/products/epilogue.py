@@ -1,0 +1,97 @@
+"""Epilogues: what is done with the results of a product, which wait in a tile while they are in the cache.
+
+Where results are but stored, in rows, there is no tile: a product stores them, and adds to them what follows from more
+blocks of points.
+
+>>> from nervure.kernel.ir import Kernel
+>>> from nervure.kernel.parser import parse_kernel
+>>> from nervure.kernel.printer import print_kernel
+>>> from nervure.kernel.schedule.products.blocking import blocking_of
+>>> from nervure.kernel.schedule.products.matrices import matrices_of
+>>> from nervure.kernel.schedule.products.sides import reading_of
+>>> kernel = parse_kernel('''
+... kernel product(in x: f32[6000], in y: f32[3000], out z: f32[5000]):
+...   for i < 100 parallel:
+...     for j < 50 vector:
+...       v0 = contract over k < 60:
+...         v1 = x[60*i + k]
+...         v2 = y[50*k + j]
+...         give v1, v2
+...       v3 = negative(v0)
+...       z[50*i + j] = v3
+... ''')
+>>> matrices = matrices_of(kernel)
+>>> results = results_of(blocking_of(matrices, reading_of(matrices, ()), threads=1))
+>>> print(print_kernel(Kernel("rest", (*kernel.buffers[2:], results.tile), results.epilogue(), ())), end="")
+kernel rest(out z: f32[5000], scratch tile: f32[5000]):
+  for i < 100:
+    for j < 50 vector:
+      v0 = tile[50*i + j]
+      v1 = negative(v0)
+      z[50*i + j] = v1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.schedule.products.blocking import Blocking
+from nervure.types.dim import DimLike
+
+
+class Results(NamedTuple):
+    """Where tasks store the results of their products: in a ``tile``, whose rows are as wide as a task, if it has one,
+    else where the kernel stores them.
+    """
+
+    blocking: Blocking
+    tile: Buffer | None
+
+    def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
+        """What stores a result, or adds it to another one, where the indices are there."""
+        matrices = self.blocking.matrices
+        if self.tile is None:
+            store, = matrices.rest
+            assert isinstance(store, Store)
+            return replace(store, value=result, combine=combine).substitute(moved)
+        row = matrices.rows.index
+        inside = moved[row] - self.blocking.moved[row] + row.dim
+        return Store(self.tile, self._place.substitute({row: inside}), result, combine)
+
+    def epilogue(self) -> Body:
+        """What is computed of the results of a task."""
+        matrices, moved = self.blocking.matrices, self.blocking.moved
+        if self.tile is None:
+            return ()
+        load = Load(matrices.contract.result, self.tile, self._place)
+        if matrices.lines is not None:
+            return (self._in_lines(load),)
+        rest = [entry.substitute(moved) for entry in matrices.rest]
+        return (For(matrices.rows.index, self.blocking.rows, (self.blocking.over_columns((load, *rest)),)),)
+
+    def _in_lines(self, load: Load) -> For:
+        """The same line by line: what the gaps between them hold is left out."""
+        matrices, line = self.blocking.matrices, self.blocking.line()
+        column = matrices.columns.index
+        here = replace(load, address=load.address.substitute({column: line.start + column.dim}))
+        rest = [entry.substitute({**self.blocking.moved, **line.moved}) for entry in matrices.rest]
+        over_columns = For(column, line.columns, (here, *rest), vector=True)
+        over_rows = For(matrices.rows.index, self.blocking.rows, (over_columns,))
+        return For(matrices.new.line, line.lines, (over_rows,))
+
+    @property
+    def _place(self) -> Address:
+        """An element of the tile."""
+        matrices = self.blocking.matrices
+        return Address(0, ((matrices.rows.index, self.blocking.width), (matrices.columns.index, 1)))
+
+
+def results_of(blocking: Blocking) -> Results:
+    """Where tasks of these blocks store their results."""
+    matrices = blocking.matrices
+    tile = Buffer("tile", matrices.dtype, blocking.height * blocking.width, "scratch")
+    return Results(blocking, None if matrices.is_stored else tile)

@@ -1,0 +1,22 @@
+"""Extents in blocks, numbers or symbols: how long the longest block is, and how many there are.
+
+>>> from nervure.types.dim import dim
+>>> at_most(100, 512), at_most(1000, 512), block_count(1000, 512)
+(100, 512, 2)
+>>> at_most(dim("n"), 512), block_count(dim("n"), 512)
+(512, (n + 511)//512)
+"""
+
+from __future__ import annotations
+
+from nervure.types.dim import DimLike
+
+
+def at_most(extent: DimLike, most: int) -> int:
+    """An extent that is a number, but no more than so much."""
+    return min(extent, most) if isinstance(extent, int) else most
+
+
+def block_count(extent: DimLike, block: int) -> DimLike:
+    """How many blocks there are, the last of which may be smaller."""
+    return (extent + (block - 1)) // block

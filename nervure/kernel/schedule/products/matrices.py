@@ -1,0 +1,170 @@
+"""The matrices that a kernel multiplies: two sides, and loops over rows, columns, points, and pairs of matrices.
+
+A nest around a contraction of two elements is a product. The innermost loop goes over columns, of which the right side
+alone depends; what the left side alone depends on are rows, and all other loops choose a pair of matrices. Columns may
+lie in lines (:mod:`nervure.kernel.schedule.products.lines`): then the loops over lines and along them are one.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> matrices = matrices_of(parse_kernel('''
+... kernel product(in x: f32[120], in y: f32[96], out z: f32[40]):
+...   for i < 2 parallel:
+...     for j < 5:
+...       for k < 4 vector:
+...         v0 = contract over l < 12:
+...           v1 = x[60*i + 12*j + l]
+...           v2 = y[48*i + k + 4*l]
+...           give v1, v2
+...         z[20*i + 4*j + k] = v0
+... '''))
+>>> [loop.extent for loop in matrices.batch], matrices.rows.extent, matrices.columns.extent, matrices.points
+([2], 5, 4, 12)
+>>> matrices.is_stored, matrices.right.step(matrices.point)
+(True, 4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop, Store, walk
+from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
+from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.schedule.products.extents import at_most
+from nervure.kernel.schedule.products.lines import Lines, lines_of
+from nervure.kernel.schedule.products.points import with_one_index
+from nervure.kernel.tuning import LEAST_PACKED_POINTS
+from nervure.types.dim import DimLike
+from nervure.types.dtype import DType
+
+
+class NewIndices(NamedTuple):
+    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, and lines. No
+    loop counts the strip of columns of a task, or the row where there is a single one.
+    """
+
+    task: LoopIndex
+    block: LoopIndex
+    group: LoopIndex
+    run: LoopIndex
+    strip: LoopIndex
+    line: LoopIndex
+    row: LoopIndex
+
+
+class Matrices(NamedTuple):
+    """A product: its contraction over the points, both sides, loops over rows and columns, those of the ``batch`` over
+    pairs of matrices, and the ``rest``, which is done with an element of the result. Where columns lie in lines with
+    gaps, the right side goes on from the first line through all of them.
+    """
+
+    contract: Contract
+    left: Side
+    right: Side
+    rows: For
+    columns: For
+    batch: tuple[For, ...]
+    rest: Body
+    lines: Lines | None
+    new: NewIndices
+
+    @property
+    def point(self) -> LoopIndex:
+        """The index of the points."""
+        return self.contract.indices[0][0]
+
+    @property
+    def points(self) -> DimLike:
+        """How many points there are."""
+        return self.contract.indices[0][1]
+
+    @property
+    def depth(self) -> int:
+        """The most points of a block."""
+        return at_most(self.points, CONTRACT_BLOCK)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the results."""
+        return self.contract.result.dtype
+
+    @property
+    def is_of_bytes(self) -> bool:
+        """Whether bytes are multiplied."""
+        return self.left.value.dtype in BYTES
+
+    @property
+    def may_be_across(self) -> bool:
+        """Whether the points of the right side may follow each other: there are few rows, or it is of bytes."""
+        return self.is_of_bytes or isinstance(self.rows.extent, int) and self.rows.extent <= FEW_ROWS
+
+    @property
+    def has_packed_lines(self) -> bool:
+        """Whether the columns of the right side lie in lines, and those of its panel one line behind the other."""
+        return self.lines is not None and self.lines.packed
+
+    @property
+    def right_batch(self) -> list[For]:
+        """The loops over matrices of the right side."""
+        return [loop for loop in self.batch if self.right.mentions(loop.index)]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether nothing is done with results but to store them, in rows."""
+        store = self.rest[0]
+        return (self.lines is None and len(self.rest) == 1 and isinstance(store, Store)
+                and store.value is self.contract.result and store.combine is None
+                and is_affine(store, self.rows.index, self.columns.index)
+                and store.address.step(self.columns.index) == 1)
+
+
+def matrices_of(kernel: Kernel) -> Matrices | None:
+    """The matrices of a kernel that is a product; None if it is none, or one of so few points that the right side,
+    which would be packed for a single row, is better computed in registers.
+    """
+    if kernel.sliced is None:
+        return None
+    nest = nest_of(kernel.sliced)
+    *outer, columns = nest.loops
+    loops = [entry for entry in nest.body if isinstance(entry, Loop)]
+    if len(loops) != 1 or not isinstance(loops[0], Contract):
+        return None
+    contract = with_one_index(loops[0])
+    sides = sides_of(contract, columns.index)
+    if sides is None or not nest.is_free:
+        return None
+    left, right = sides
+    rows = [loop for loop in outer if left.mentions(loop.index) and not right.mentions(loop.index)]
+    point, points = contract.indices[0]
+    if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
+        return None  # depthwise windows
+    new = _new_indices(nest)
+    row = rows[-1] if rows else For(new.row, 1, ())
+    batch = tuple([loop for loop in outer if loop is not row])
+    rest = tuple([entry for entry in nest.body if entry is not loops[0]])
+    return _in_lines(Matrices(contract, left, right, row, columns, batch, rest, None, new), outer)
+
+
+def _new_indices(nest: Nest) -> NewIndices:
+    """Indices that no loop of a nest has."""
+    number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
+                      for index, _ in entry.indices])
+    return NewIndices(*[LoopIndex(number + each) for each in range(len(NewIndices._fields))])
+
+
+def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
+    """The same where columns lie in lines, which are one loop then: through the gaps, or without them if that takes
+    less time.
+    """
+    left, right = matrices.left, matrices.right
+    lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
+    if lines is None:
+        return matrices
+    if not matrices.is_of_bytes and lines.are_better_packed(matrices.rows.extent):
+        lines = lines.without_gaps([loop for loop in outer if not left.mentions(loop.index)])
+    else:
+        first = dict.fromkeys(lines.at(0), 0)
+        right = right._replace(statements=tuple([entry.substitute(first) for entry in right.statements]))
+    batch = tuple([loop for loop in matrices.batch if loop.index not in lines.at(0)])
+    return matrices._replace(right=right, columns=For(lines.column, lines.extent, ()), batch=batch, lines=lines)

@@ -1,0 +1,93 @@
+"""Products in blocks: how sides are read, that tasks share out all results, and runs of points."""
+
+from __future__ import annotations
+
+import pytest
+
+from nervure.kernel.ir import Address, Buffer, Load, Variable
+from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.kernel.machine import GENERIC
+from nervure.kernel.parser import parse_kernel
+from nervure.kernel.routines import Side
+from nervure.kernel.schedule.products import packed_apart
+from nervure.kernel.schedule.products.blocking import blocking_of
+from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
+from nervure.kernel.schedule.products.points import in_runs
+from nervure.kernel.schedule.products.sides import reading_of
+from nervure.types.dtype import float32
+
+POINTS = 60
+
+
+def text_of(rows: int, columns: int, left: str, right: str) -> str:
+    """The kernel of two products, of which the sides are loaded so."""
+    return f"""
+kernel product(in x: f32[100000000], in y: f32[100000000], out z: f32[{2 * rows * columns}]):
+  for i < 2 parallel:
+    for j < {rows}:
+      for k < {columns} vector:
+        v0 = contract over l < {POINTS}:
+          v1 = x[{left}]
+          v2 = y[{right}]
+          give v1, v2
+        z[{rows * columns}*i + {columns}*j + k] = v0
+"""
+
+
+def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str | None = None) -> Matrices:
+    found = matrices_of(parse_kernel(text_of(rows, columns, left, right or f"k + {columns}*l")))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("rows", "left", "right", "packed"), [
+    (100, "60*j + l", "k + 50*l", (False, False)),
+    (100, "60*j + l", "k + 100000*l", (False, True)),   # rows far apart
+    (64, "60*j + l", "k + 100000*l", (False, False)),   # too few rows to pack it for
+    (100, "60*j + l", "60*k + l", (False, True)),       # across memory
+    (8, "60*j + l", "60*k + l", (False, False)),        # as few rows read it
+    (100, "j + 100*l", "k + 50*l", (False, False)),
+    (100, "j + 1024*l", "k + 50*l", (True, False)),     # points that meet in the cache
+    (100, "l + 60*(j // 3) + 7*(j % 3)", "k + 50*l", (False, False)),
+    (100, "60*j + l", "k + 50*(l // 6) + 700*(l % 6)", (False, False)),
+    (193, "60*j + l", "k + 50*(l // 6) + 700*(l % 6)", (False, True)),  # windows that many rows read
+])
+def test_sides_are_packed_where_that_pays(rows, left, right, packed):
+    reading = reading_of(matrices(rows, 50, left, right), ())
+    assert (reading.is_left_packed, reading.is_right_packed) == packed
+    assert reading.has_tables == (not packed[1] and ("//" in left or "//" in right))
+
+
+def test_only_what_lasts_is_packed_apart():
+    kernel = parse_kernel(text_of(100, 50, "60*j + l", "60*k + l"))
+    x, y, z = kernel.buffers
+    assert packed_apart(kernel, GENERIC, ()) is None and packed_apart(kernel, GENERIC, [x]) is None
+    first, rest = packed_apart(kernel, GENERIC, [x, y])
+    assert [buffer.name for buffer in first.buffers] == ["y", "packed"]
+    assert [buffer.name for buffer in rest.buffers] == ["x", "z", "packed"]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 3), (5, 2100), (100, 50), (301, 129), (2000, 700), (7, 20_000)])
+def test_each_result_is_of_one_task(rows, columns, threads):
+    product = matrices(rows, columns)
+    blocking = blocking_of(product, reading_of(product, ()), threads)
+    taken = set()
+    for number in range(blocking.tasks):
+        at = {product.new.task: number, product.rows.index: 0, product.columns.index: 0}
+        batch, row, column = [substitute_indices(blocking.moved[loop.index], at)
+                              for loop in (*product.batch, product.rows, product.columns)]
+        high, wide = [substitute_indices(extent, at) for extent in (blocking.rows, blocking.columns)]
+        assert 0 < high <= blocking.height and 0 < wide <= blocking.width
+        assert row % blocking.height == 0 == column % blocking.width
+        assert row + high == min(row + blocking.height, rows) and column + wide == min(column + blocking.width, columns)
+        taken.add((batch, row, column))
+    assert len(taken) == blocking.tasks == 2 * -(-rows // blocking.height) * -(-columns // blocking.width)
+
+
+def test_runs_of_points_are_the_longest_that_are_affine():
+    """Of a strided window, whose positions are divided by the stride, too."""
+    point, x = LoopIndex(0), Buffer("x", float32, 100_000, "in")
+    load = Load(Variable(float32), x, Address(point.dim // 64 % 3 % 2 * 225 + point.dim // 192 * 450 + point.dim % 64))
+    runs = in_runs(Side((load,), load.result), point, LoopIndex(1))
+    assert runs is not None and runs.length == 64
