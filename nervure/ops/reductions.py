@@ -164,11 +164,14 @@ class ProductChains(Reduction, Structured):
     admits = REALS
     needs_elements = True
 
-    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         if len(types) < 2:
             raise self.fail(InvalidArgument, "there is nothing to multiply", operand="xs", got=f"{len(types)} operands",
                             expected="factors, and what they are multiplied by",
                             help="the last operand is the partner of the others")
+        return super().normalise(*types)
+
+    def infer(self, *types: BasicTensorDescription) -> tuple[BasicTensorDescription, ...]:
         sums = super().infer(*types)
         return (sums,) * (len(types) - 1)
 

@@ -63,11 +63,10 @@ class TracingNamespace:
             return lambda *operands: _fitting(classes, operands)(*operands).outputs[0]
         if name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if name in ("index", "fma"):
+        if name == "index":
             raise NotSupported("no op stands for this function of scalars", op=f"s.{name}", got=name,
                                expected="a function of single elements that an op has",
-                               help="write it with s.multiply and s.add" if name == "fma" else
-                               "give the positions as a tensor: nv.iota")
+                               help="give the positions as a tensor: nv.iota")
         raise NotSupported("there is no such function of scalars", op=f"s.{name}", got=name,
                            expected="a function of the namespace of scalars",
                            help=did_you_mean(name, SCALAR_FUNCTIONS, "such as s.add, s.where, s.greater"))

@@ -176,9 +176,17 @@ def test_low_precision_is_rounded_once():
     assert out.tolist() == nv.constant(exact).astype(nv.bfloat16).tolist()
 
 
+def test_a_fused_multiply_add_rounds_once():
+    """T179: it is a function of scalars, as others are."""
+    x, out = [nv.tensor(np.float32([1 + 2**-23, 3])) for _ in range(2)]
+    nv.compiled_loop([x, out], mode="generate")(lambda s, a: s.fma(a, a, s.negative(a)))
+    exact = np.float64([1 + 2**-23, 3]) ** 2 - np.float64([1 + 2**-23, 3])
+    assert out.tolist() == exact.astype(np.float32).tolist()
+
+
 @pytest.mark.parametrize(("expression", "kind", "message"), [
     (lambda s, a: s.frobnicate(a), NotSupported, "there is no such function of scalars"),
-    (lambda s, a: s.fma(a, a, a), NotSupported, "no op stands for this function of scalars"),
+    (lambda s, a: s.index(0), NotSupported, "no op stands for this function of scalars"),
     (lambda s, a: None, WrongKind, "the expression gives no scalar"),
     (lambda s, a: s.bitwise_and(a, a), NervureError, "Bitwise|Logical"),
 ])

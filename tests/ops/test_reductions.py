@@ -204,7 +204,7 @@ def test_integers_wrap_and_keep_their_type() -> None:
     assert evaluate(lambda x: ops.CountNonzero(x, [1]), x).dtype == np.int64
 
 
-@pytest.mark.parametrize("op", [op for op in registry.values() if issubclass(op, Reduction)], ids=name)
+@pytest.mark.parametrize("op", [op for op in registry.values() if issubclass(op, Reduction) and op.arity], ids=name)
 def test_type_rule(op: type) -> None:
     dtype = nv.bool_ if op in (ops.Any, ops.All) else nv.float32
     inputs = [nv.Parameter(dtype, (nv.dim("N"), 3, 4)) for _ in range(op.arity)]

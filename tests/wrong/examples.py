@@ -65,6 +65,7 @@ EXAMPLES: dict[str, Example] = {
     "PrintOp": example(X),
     "Guard": example(TRUTH, message="it must hold"),
     "IndexView": example(X, map=REVERSED),
+    "FilledView": example(X, map=REVERSED),
     "AccumulateView": example(X, map=REVERSED, shape=(3, 4)),
     "UpdateView": example(X, X, map=REVERSED),
     "Broadcast": example(X, shape=(2, 3, 4), axes=(0,)),
@@ -74,6 +75,7 @@ EXAMPLES: dict[str, Example] = {
     "Pad": example(X, paddings=((1, 1), (0, 0))),
     "FoldedPad": example(X, paddings=((1, 1), (0, 0)), mode="edge"),
     "Concatenate": example(X, tensor(2, 4), axis=0),
+    "Stack": example(X, X, axes=(0,), counts=(2,)),
     "Diagonal": example(X),
     "AssumeShape": example(X, shape=(3, 4)),
     "Dot": example(X, tensor(4, 5), pairs=((1, 0),)),
@@ -123,7 +125,7 @@ def example_of(name: str) -> Example:
     attributes = {"axes": (1,)} if "axes" in op_class.fields else {}
     admits: Sequence[Any] = [dtype for dtype in (nv.float32, nv.int32, nv.bool_, nv.complex64)
                              if not issubclass(op_class, Pointwise) or dtype in op_class.admits]
-    return Example((tensor(3, 4, dtype=admits[0]),) * op_class.arity, attributes)
+    return Example((tensor(3, 4, dtype=admits[0]),) * (op_class.arity or 2), attributes)
 
 
 def build(name: str, operands: Sequence[Any], attributes: dict[str, Any]) -> Op:
