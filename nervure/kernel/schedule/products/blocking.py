@@ -132,7 +132,8 @@ def _width(matrices: Matrices, reading: Reading) -> int:
     is_direct = not reading.is_right_packed and reading.right_parts is None
     is_stream = isinstance(rows, int) and rows <= LONG_ROWS and is_direct
     most = LONG_ROW_COLUMNS if is_stream else _strip_columns(matrices, reading)
-    width = _even(matrices, at_most(matrices.columns.extent, most))
+    width = at_most(matrices.columns.extent, most)
+    width = width if reading.source is not None else _even(matrices, width)  # any number of rows reads one panel
     if lines is None or not lines.packed:
         return width
     assert isinstance(lines.length, int)
