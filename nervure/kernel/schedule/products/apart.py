@@ -23,12 +23,12 @@ It lies in strips that are as wide as a task, of all points each; strip after st
 >>> blocking = blocking_of(matrices, reading, threads=1)
 >>> panel = panel_apart(blocking, reading)
 >>> print(print_kernel(packing_kernel(packing_of(blocking, reading), panel)), end="")
-kernel pack(in y: f32[36000], out packed: f32[38400]):
-  for i < 4 parallel:
+kernel pack(in y: f32[36000], out packed: f32[46080]):
+  for i < 3 parallel:
     for j < 60 as transpose:
-      for k < min(600 - 160*(i % 4), 160) vector:
-        v0 = y[j + 60*k + (9600*(i % 4))]
-        packed[160*j + k + (9600*(i % 4))] = v0
+      for k < min(600 - 256*(i % 3), 256) vector:
+        v0 = y[j + 60*k + (15360*(i % 3))]
+        packed[256*j + k + (15360*(i % 3))] = v0
 """
 
 from __future__ import annotations
