@@ -3,7 +3,7 @@ number, of which this is the meaning.
 
 >>> import nervure as nv
 >>> x, k = nv.Parameter(nv.float32, (5,)), nv.Parameter(nv.int64, (2,))
->>> failure = Failure(nv.ops.Gather(x, k, 0), 1)
+>>> failure = IndexFailure(nv.ops.Gather(x, k, 0), 1)
 >>> failure.bound({})
 5
 >>> print(failure.error(7, (0,), {}).got)
@@ -13,27 +13,44 @@ number, of which this is the meaning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from nervure.errors import IndexOutOfRange, NervureError
 from nervure.ir.kinds import Element
-from nervure.ir.op import Op
+from nervure.ir.op import Op, Value
 from nervure.ops.effects import Guard
 from nervure.types.dim import evaluate
 
 
-class Failure(NamedTuple):
-    """An operand of indices, by its number in the op that reads or writes at them; or the condition of a guard."""
+class Failure(Protocol):
+    """What a check of a kernel may find."""
+
+    @property
+    def checked(self) -> Value:
+        """The value whose elements are checked."""
+
+    def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
+        """Which elements of it are reported."""
+
+    def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
+        """The error of a call in which an element has this value, at a position if it is known."""
+
+
+class IndexFailure(NamedTuple):
+    """An operand of indices, by its number in the op that reads or writes at them."""
 
     op: Op
     operand: int
 
+    @property
+    def checked(self) -> Value:
+        """The indices."""
+        return self.op.operands[self.operand]
+
     def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
-        """Which elements of the operand are reported."""
-        if isinstance(self.op, Guard):
-            return np.logical_not(values)
+        """Those that are out of range."""
         bound = self.bound(bindings)
         return np.logical_or(values < -bound, values >= bound)
 
@@ -47,11 +64,28 @@ class Failure(NamedTuple):
         return evaluate(elements[0].bound, bindings)
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
-        """The error of a call in which the operand has this value, at a position if it is known."""
-        if isinstance(self.op, Guard):
-            return self.op.failure(position)
+        """It says the index and the range."""
         bound, got = self.bound(bindings), str(value) if position is None else f"{value} at position {position}"
         return self.op.fail(IndexOutOfRange, f"index {got} is out of range",
                             operand=self.op.operand_label(self.operand), got=got,
                             expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
                             help="an index counts from the end once when negative; nothing was changed by this call")
+
+
+class ConditionFailure(NamedTuple):
+    """The condition of a guard."""
+
+    op: Guard
+
+    @property
+    def checked(self) -> Value:
+        """The condition."""
+        return self.op.operands[0]
+
+    def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
+        """Where it does not hold."""
+        return np.logical_not(values)
+
+    def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
+        """The guard's own."""
+        return self.op.failure(position)

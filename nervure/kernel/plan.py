@@ -68,7 +68,7 @@ class KernelStep(NamedTuple):
     @property
     def failures(self) -> tuple[Failure, ...]:
         """What its checks may find, in the order of their numbers."""
-        return tuple([Failure(*each) for each in self.lowered.failures])
+        return self.lowered.failures
 
     @property
     def may_fail(self) -> bool:

@@ -15,6 +15,7 @@ from nervure.errors import InternalError
 from nervure.ir.op import Op, Value
 from nervure.kernel import combiners
 from nervure.kernel.coordinates import Coordinates, Flat, Point, position, through, without_ones
+from nervure.kernel.failures import Failure
 from nervure.kernel.ir import COMBINERS, Buffer, For, Kernel, Literal, Scalar, Statement, Store
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.values import ValueLowering
@@ -35,13 +36,13 @@ Indices = Sequence[tuple[LoopIndex, DimLike]]
 class LoweredKernel(NamedTuple):
     """A kernel and the memory of its buffers (without scratch), in their order.
 
-    ``failures`` are the ops (and the numbers of their operands) that its checks speak of, ``points`` how often its
-    innermost statements run.
+    ``failures`` are what its checks may find, in the order of their numbers, ``points`` how often its innermost
+    statements run.
     """
 
     kernel: Kernel
     storages: tuple[Storage, ...]
-    failures: tuple[tuple[Op, int], ...]
+    failures: tuple[Failure, ...]
     points: DimLike
 
 

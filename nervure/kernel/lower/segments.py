@@ -15,6 +15,7 @@ from nervure.errors import InternalError
 from nervure.ir.op import Value
 from nervure.kernel.analysis import OpKind, segments_of
 from nervure.kernel.coordinates import Coordinates, compose
+from nervure.kernel.failures import ConditionFailure
 from nervure.kernel.ir import Buffer, Literal, Scalar
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
@@ -28,6 +29,7 @@ from nervure.kernel.lower.kernel_builder import (
     nested,
     place_in,
 )
+from nervure.ops.effects import Guard
 from nervure.types.dim import product
 from nervure.types.dtype import int64
 from nervure.types.view.complex import Piece
@@ -72,10 +74,12 @@ def lower_copy(step: Copy, memory: BufferAssignment) -> list[LoweredKernel]:
 
 def lower_check(step: Check, memory: BufferAssignment) -> list[LoweredKernel]:
     """One kernel, which stores nothing: it fails where a condition does not hold."""
+    assert isinstance(step.op, Guard)
     condition, = step.op.operands
     builder = KernelBuilder(memory, condition.shape, {step.op: None})
     with builder.elements.body() as body:
-        builder.elements.require(step.op, 0, builder.elements.of(condition, here(condition.shape)), Literal(0, int64))
+        holds = builder.elements.of(condition, here(condition.shape))
+        builder.elements.require(holds, Literal(0, int64), ConditionFailure(step.op))
     loops = nested(loops_over(condition.shape), body.list)
     return [builder.finish("check", loops, product(condition.shape), [step.op])]
 

@@ -38,6 +38,7 @@ from nervure.kernel.coordinates import (
     through,
     without_ones,
 )
+from nervure.kernel.failures import Failure, IndexFailure
 from nervure.kernel.ir import Address, Buffer, Check, Literal, Load, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.scalars import KernelScalars, Statements, converted
@@ -97,7 +98,7 @@ class ValueLowering:
         self._data = DataIndices()
         self.rows: dict[Value, Scalar] = {}
         self.held: dict[Value, tuple[Buffer, DimLike]] = {}
-        self.failures: list[tuple[Op, int]] = []
+        self.failures: list[Failure] = []
         self.statements = Statements()
         self._known: dict[tuple[Value, Point], Scalar] = {}
 
@@ -252,13 +253,13 @@ class ValueLowering:
             wide = s.convert(given, int64)
             place = s.where(s.less(wide, Literal(0, int64)), s.add(wide, bound), wide)
             fits = s.bitwise_and(s.less_equal(Literal(0, int64), place), s.less(place, bound))
-        self.require(op, element.operand, fits, s.wrap(given, int64))
+        self.require(fits, s.wrap(given, int64), IndexFailure(op, element.operand))
         safe = s.where(fits, place, Literal(0, int64))
         return self._data.new(safe)
 
-    def require(self, op: Op, operand: int, condition: Scalar, value: Scalar) -> None:
-        """A check that reports a failure of an operand, and a value, where a condition does not hold."""
-        self.failures.append((op, operand))
+    def require(self, condition: Scalar, value: Scalar, failure: Failure) -> None:
+        """A check that reports a failure, and a value, where a condition does not hold."""
+        self.failures.append(failure)
         self.statements.add(Check(condition, len(self.failures), value))
 
     def _value(self, expression: DimLike) -> Scalar:

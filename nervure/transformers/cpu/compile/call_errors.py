@@ -43,7 +43,7 @@ def _position(function: Function, failure: Failure, arguments: Sequence[np.ndarr
               states: Mapping[Variable, np.ndarray],
               bindings: dict[str, int]) -> tuple[object, tuple[int, ...]] | None:
     """The first element that is wrong, and where it is; None if it cannot be computed again."""
-    value = failure.op.operands[failure.operand]
+    value = failure.checked
     if any(map(is_effect, postorder([value]))):
         return None
     again = Function([value], function.parameters)
