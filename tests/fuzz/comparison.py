@@ -23,7 +23,8 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
-from nervure.ops import Prod
+from nervure.ops import Contract, Prod
+from nervure.ops.convolution import ConvolutionForm
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.passes.pipelines import minimal
 from nervure.transformers.binding import Bindings
@@ -36,6 +37,9 @@ UNITS = 4.0
 
 IN_ORDER = ("AccumulateView", "Scatter", "ScatterElements", "ScatterNd")
 """Ops that add one element after the other to a place: the roundings of many equal ones do not average out."""
+
+CHAIN = 512
+"""Products that contractions add one after the other (O48): a part of the roundings of equal ones adds up."""
 
 RUNS, MORE_RUNS = 4, 40
 """How often noise is tried; more often before a difference is taken for a failure."""
@@ -65,9 +69,10 @@ class _NoisySteps(StepList):
 
     def _noisy(self, op: Op, step: Any) -> Any:
         rng = self._rng
-        inputs = [self._slots[value] for value in op.operands] if isinstance(op, Structured) else []
+        inputs = [self._slots[value] for value in op.operands] if isinstance(op, (Structured, ConvolutionForm)) else []
         outputs = [self._slots[value] for value in op.outputs]
         is_drifting = type(op).__name__ in IN_ORDER
+        is_chained = isinstance(op, (Contract, ConvolutionForm))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
 
@@ -78,7 +83,8 @@ class _NoisySteps(StepList):
             step(values)
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
-            added = max([np.size(value) for value in kept], default=0) if is_drifting else 0
+            most = max([np.size(value) for value in kept], default=0)
+            added = most if is_drifting else min(most, CHAIN) / 16 if is_chained else 0
             for slot in outputs:  # where many equal ones are added, each sum drifts its own way
                 values[slot] = moved(np.asarray(values[slot]), rng, least, UNITS + added)
             if isinstance(op, Prod):

@@ -13,6 +13,7 @@ in front of it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -35,12 +36,12 @@ from nervure.kernel.ir import (
     Variable,
     walk,
 )
-from nervure.kernel.loop_index import Indices, LoopIndex
+from nervure.kernel.loop_index import Indices
 from nervure.kernel.lower.scalars import KernelScalars, Statements
 from nervure.kernel.plan import KernelStep, Plan, make_plan
 from nervure.passes.lower_convolutions import lower_convolutions
 from nervure.passes.pipelines import standard
-from nervure.types.dim import evaluate, index
+from nervure.types.dim import evaluate, index, symbols
 from nervure.types.shape import Shape
 from tests.conformance.tolerance import ROUNDED
 from tests.fuzz.graphs import Case
@@ -139,11 +140,15 @@ def _in_loop(body: Body, indices: Indices, binding: Mapping[str, int]) -> int:
             varying.update(getattr(entry, "results", ()))
     once = tuple([entry for entry in body if isinstance(entry, Apply) and entry.result not in varying])
     often = tuple([entry for entry in body if entry not in once])
-    turns = _turns([extent for _, extent in indices], binding)
-    return min(turns, 1) * _applied(once, binding) + turns * _applied(often, binding)
+    extents = {name.name: max(evaluate(extent, binding), 0) for name, extent in indices}
+    deciding = [name for name in extents if name in _deciding(often)]
+    turns = math.prod([extent for name, extent in extents.items() if name not in deciding])
+    each = [_applied(often, {**binding, **dict(zip(deciding, at, strict=True))})
+            for at in itertools.product(*[range(extents[name]) for name in deciding])]
+    return min(turns * len(each), 1) * _applied(once, binding) + turns * sum(each)
 
 
-def _turns(extents: Iterable[Any], binding: Mapping[str, int]) -> int:
-    """The turns of loops; an extent that depends on an outer index counts as in the first turn."""
-    first = {LoopIndex(number).name: 0 for number in range(64)}
-    return math.prod([max(evaluate(extent, {**first, **binding}), 0) for extent in extents])
+def _deciding(body: Body) -> frozenset[str]:
+    """What the lengths of the loops inside depend on."""
+    loops = [entry for entry in walk(body) if isinstance(entry, (For, Reduce, Fold))]
+    return frozenset().union(*[symbols(extent) for loop in loops for _, extent in loop.indices])
