@@ -145,6 +145,11 @@ STRIP_COLUMNS = 64
 COLUMNS_LEFT_OUT = 32
 """Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
 
+LEAST_TURNED_COLUMNS, LEAST_TURNED_POINTS = 48, 128
+"""Columns and points that a product has at least whose sides change places: fewer columns fill no registers, and of
+fewer points results are transposed in more than a few percent of the time.
+"""
+
 LINE_PACKING = 4
 """Rows in whose time a column of such a line is packed."""
 

@@ -191,3 +191,50 @@ def test_short_rows_of_places_of_all_images_are_columns_of_one_product(x, f):
                 assert one([arrays[0][2:3], arrays[1]])[0].tobytes() == got[2:3].tobytes()
         expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("x", "f"), [((3, 64, 9, 10), (48, 64, 3, 3)), ((40, 32, 5, 4), (128, 16, 3, 3)),
+                                      ((2, 40, 3, 4, 5), (96, 40, 2, 2, 3))])
+def test_places_are_rows_of_a_product_where_many_filters_are_its_columns(x, f):
+    """O67: of all images, without the gaps between rows of places; bits are those of one image, and of one thread."""
+    rank = len(x) - 2
+    attributes = {"paddings": [(window // 2, window // 2) for window in f[2:]], "groups": x[1] // f[1]}
+    brought = (nv.dim("n", min=1), x[1], *[nv.dim(name, min=3) for name in "dhw"[:rank]])
+    for number, (function, shapes) in enumerate(functions(x, f, attributes)[:2]):
+        arrays = drawn(*shapes)
+        found = []
+        with nv.transformers.make_transformer("cpu") as transformer:
+            for known in (x, (1, *x[1:]), brought):
+                if known != brought or number == 0:
+                    part = [arrays[0][-1:] if known[0] == 1 else arrays[0], arrays[1]]
+                    found.append(transformer.compile(functions(known, f, attributes)[number][0])(part)[0])
+            with nv.flags.overriding(threads=1):
+                found.append(transformer.compile(function)(arrays)[0])
+        assert all([other[-1:].tobytes() == found[0][-1:].tobytes() for other in found])
+        expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
+        np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=2e-4)
+    product = make_plan(native(functions(x, f, attributes)[0][0])).steps[-1].kernel
+    assert {"turned", "rows"} <= {buffer.name for buffer in product.buffers}
+
+
+def test_bits_stay_where_places_are_rows():
+    """O67: windows written out, whose places follow each other in memory, are columns."""
+    x, f = drawn((3, 64, 9, 9), (48, 64, 3, 3))
+    with nv.transformers.make_transformer("cpu") as transformer:
+        got, = transformer.compile(functions(x.shape, f.shape, {"paddings": [(1, 1), (1, 1)]})[0][0])([x, f])
+    expected = contracted(f.reshape(48, 64, 9), windows(x, 3, 1), (1, 4, 3), (0, 4, 3, 2), (0, 1, 2))
+    assert got.tobytes() == expected.tobytes()
+
+
+def test_what_follows_a_turned_product_is_computed_in_its_kernel():
+    shapes = (2, 32, 9, 8), (64, 32, 3, 3), (64,), (2, 64, 9, 8)
+    x, f, bias, other = parameters = [nv.Parameter(nv.float32, shape) for shape in shapes]
+    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+    after = ops.Relu(slid + ops.Broadcast(bias, slid.shape, [0, 2, 3])) + other
+    function, arrays = Function([after], parameters), drawn(*shapes)
+    last = make_plan(native(function)).steps[-1]
+    assert "turned" in {buffer.name for buffer in last.kernel.buffers} and len(last.read) == 4
+    with nv.transformers.make_transformer("cpu") as transformer:
+        got, = transformer.compile(function)(arrays)
+    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-4)

@@ -83,12 +83,13 @@ class Blocking(NamedTuple):
 
     def line(self) -> LineOfTask:
         """A line of a task, where columns lie in lines."""
-        lines, column = self.matrices.lines, self.matrices.columns.index
+        lines, index = self.matrices.lines, self.matrices.along.index
         assert lines is not None
-        first, line = self.moved[column] - column.dim, self.matrices.new.line.dim
-        above, count = lines.in_block(first, self.columns)
-        start, before, extent = lines.part(line, first, self.columns)
-        return LineOfTask(count, start, extent, {**lines.at(above + line), column: before + column.dim})
+        first, line = self.moved[index] - index.dim, self.matrices.new.line.dim
+        extent = self.rows if self.matrices.is_turned else self.columns
+        above, count = lines.in_block(first, extent)
+        start, before, part = lines.part(line, first, extent)
+        return LineOfTask(count, start, part, {**lines.at(above + line), index: before + index.dim})
 
 
 def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:

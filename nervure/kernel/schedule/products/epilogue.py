@@ -37,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store
+from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.types.dim import DimLike
@@ -45,11 +45,12 @@ from nervure.types.dim import DimLike
 
 class Results(NamedTuple):
     """Where tasks store the results of their products: in a ``tile``, whose rows are as wide as a task, if it has one,
-    else where the kernel stores them.
+    else where the kernel stores them. Those of turned products change places once more, to where they are ``turned``.
     """
 
     blocking: Blocking
     tile: Buffer | None
+    turned: Buffer | None
 
     def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         """What stores a result, or adds it to another one, where the indices are there."""
@@ -68,6 +69,10 @@ class Results(NamedTuple):
         if self.tile is None:
             return ()
         load = Load(matrices.contract.result, self.tile, self._place)
+        if self.turned is not None:
+            place = Address(0, ((matrices.columns.index, self.blocking.height), (matrices.rows.index, 1)))
+            again = replace(load, buffer=self.turned, address=place)
+            return self._turned(load, self.turned, place), self._in_lines(again)
         if matrices.lines is not None:
             return (self._in_lines(load),)
         rest = [entry.substitute(moved) for entry in matrices.rest]
@@ -76,12 +81,19 @@ class Results(NamedTuple):
     def _in_lines(self, load: Load) -> For:
         """The same line by line: what the gaps between them hold is left out."""
         matrices, line = self.blocking.matrices, self.blocking.line()
-        column = matrices.columns.index
-        here = replace(load, address=load.address.substitute({column: line.start + column.dim}))
+        index = matrices.along.index
+        here = replace(load, address=load.address.substitute({index: line.start + index.dim}))
         rest = [entry.substitute({**self.blocking.moved, **line.moved}) for entry in matrices.rest]
-        over_columns = For(column, line.columns, (here, *rest), vector=True)
-        over_rows = For(matrices.rows.index, self.blocking.rows, (over_columns,))
-        return For(matrices.new.line, line.lines, (over_rows,))
+        along = For(index, line.columns, (here, *rest), vector=True)
+        extent = self.blocking.columns if matrices.is_turned else self.blocking.rows
+        return For(matrices.new.line, line.lines, (For(matrices.across.index, extent, (along,)),))
+
+    def _turned(self, load: Load, target: Buffer, place: Address) -> For:
+        """What stores the results of a turned product as they lie in memory."""
+        loaded = replace(load, result=Variable(load.result.dtype))
+        over_rows = For(self.blocking.matrices.rows.index, self.blocking.rows,
+                        (loaded, Store(target, place, loaded.result)), vector=True)
+        return For(self.blocking.matrices.columns.index, self.blocking.columns, (over_rows,), routine="transpose")
 
     @property
     def _place(self) -> Address:
@@ -93,5 +105,6 @@ class Results(NamedTuple):
 def results_of(blocking: Blocking) -> Results:
     """Where tasks of these blocks store their results."""
     matrices = blocking.matrices
-    tile = Buffer("tile", matrices.dtype, blocking.height * blocking.width, "scratch")
-    return Results(blocking, None if matrices.is_stored else tile)
+    tile, turned = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
+                    for name in ("tile", "turned")]
+    return Results(blocking, None if matrices.is_stored else tile, turned if matrices.is_turned else None)

@@ -66,11 +66,7 @@ class Lines(NamedTuple):
 
     def at(self, number: DimLike) -> dict[LoopIndex, DimLike]:
         """Where the loops are at the line of a number."""
-        (first, _), *others = self.loops
-        found: dict[LoopIndex, DimLike] = {}
-        for index, extent in reversed(others):
-            number, found[index] = number // extent, number % extent
-        return {first: number, **found}
+        return coordinates(number, self.loops)
 
     def without_gaps(self, loops: Sequence[For]) -> Lines:
         """The lines of all these loops, packed."""
@@ -117,6 +113,14 @@ class Lines(NamedTuple):
         start = number * self.apart - first % self.apart
         before = dim_max(-start, 0)
         return dim_max(start, 0), before, dim_max(dim_min(self.length, columns - start) - before, 0)
+
+
+def coordinates(number: DimLike, loops: Indices) -> dict[LoopIndex, DimLike]:
+    """Where loops are at the iteration of a number, counted from the inside out."""
+    found: dict[LoopIndex, DimLike] = {}
+    for index, extent in reversed(loops[1:]):
+        number, found[index] = number // extent, number % extent
+    return {**dict.fromkeys([index for index, _ in loops[:1]], number), **found}
 
 
 def lines_of(outer: For, columns: For, left: Side, right: Side) -> Lines | None:

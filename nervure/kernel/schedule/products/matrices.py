@@ -34,6 +34,7 @@ from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.points import with_one_index
+from nervure.kernel.schedule.products.turned import are_better_turned, in_long_lines, with_places
 from nervure.kernel.tuning import LEAST_PACKED_POINTS
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType
@@ -56,7 +57,7 @@ class NewIndices(NamedTuple):
 class Matrices(NamedTuple):
     """A product: its contraction over the points, both sides, loops over rows and columns, those of the ``batch`` over
     pairs of matrices, and the ``rest``, which is done with an element of the result. Where columns lie in lines with
-    gaps, the right side goes on from the first line through all of them.
+    gaps, the right side goes on from the first line through all of them. In a turned product rows lie in lines.
     """
 
     contract: Contract
@@ -68,6 +69,7 @@ class Matrices(NamedTuple):
     rest: Body
     lines: Lines | None
     new: NewIndices
+    is_turned: bool = False
 
     @property
     def point(self) -> LoopIndex:
@@ -98,6 +100,16 @@ class Matrices(NamedTuple):
     def may_be_across(self) -> bool:
         """Whether the points of the right side may follow each other: there are few rows, or it is of bytes."""
         return self.is_of_bytes or isinstance(self.rows.extent, int) and self.rows.extent <= FEW_ROWS
+
+    @property
+    def along(self) -> For:
+        """The loop that goes through lines, if there are any."""
+        return self.rows if self.is_turned else self.columns
+
+    @property
+    def across(self) -> For:
+        """The other one of those over rows and columns."""
+        return self.columns if self.is_turned else self.rows
 
     @property
     def has_packed_lines(self) -> bool:
@@ -161,6 +173,8 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
     if lines is None:
         return matrices
+    if are_better_turned(left, right, matrices.rows.extent, matrices.points):
+        return _turned(matrices, outer)
     if not matrices.is_of_bytes and lines.are_better_packed(matrices.rows.extent):
         lines = lines.without_gaps([loop for loop in outer if not left.mentions(loop.index)])
     else:
@@ -168,3 +182,13 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
         right = right._replace(statements=tuple([entry.substitute(first) for entry in right.statements]))
     batch = tuple([loop for loop in matrices.batch if loop.index not in lines.at(0)])
     return matrices._replace(right=right, columns=For(lines.column, lines.extent, ()), batch=batch, lines=lines)
+
+
+def _turned(matrices: Matrices, outer: Sequence[For]) -> Matrices:
+    """The same where rows and columns have changed places: the rows are in lines."""
+    loops = [*[loop for loop in outer if not matrices.left.mentions(loop.index)], matrices.columns]
+    rest, lines = in_long_lines(matrices.rest, loops)
+    return matrices._replace(
+        left=with_places(matrices.right, loops), right=matrices.left,
+        rows=For(lines.column, lines.line_count * lines.length, ()), columns=matrices.rows,
+        batch=tuple([loop for loop in matrices.batch if loop not in loops]), rest=rest, lines=lines, is_turned=True)

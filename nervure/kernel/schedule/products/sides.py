@@ -107,9 +107,12 @@ def _may_be_apart(matrices: Matrices, is_packed: bool) -> bool:
 
 
 def _left_parts(matrices: Matrices) -> Parts | None:
-    """The places of the left side, where tables are to say what they are: its points follow each other in runs."""
+    """The places of the left side, where tables are to say what they are: its points follow each other in runs, of
+    a turned product a fixed step apart.
+    """
     parts = _parts(matrices, matrices.left, matrices.rows.index, matrices.point)
-    return parts if parts is not None and _step(matrices, parts.added[-1]) == 1 else None
+    step = None if parts is None else _step(matrices, parts.added[-1])
+    return parts if step == 1 or matrices.is_turned and step is not None else None
 
 
 def _right_parts(matrices: Matrices) -> Parts | None:

@@ -95,7 +95,7 @@ class Tasks(NamedTuple):
         """The buffers that tasks have beside those of the kernel."""
         apart = None if self.apart is None else self.apart.load.buffer
         panels = [panel.buffer for panel in (self.packing.right, self.packing.left) if panel is not None]
-        made = (apart, self.results.tile, *panels, self.packing.waiting, *(self.tables or ()))
+        made = (apart, self.results.tile, self.results.turned, *panels, self.packing.waiting, *(self.tables or ()))
         used = {entry.buffer for entry in walk(body) if isinstance(entry, Access)}
         return [buffer for buffer in made if buffer in used]
 
