@@ -336,6 +336,7 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
         initial = _spread(initial, own, role)
     if initial is not None and not callable(initial):
         initial = read_array(initial, dtype, role)
+        initial.flags.writeable = False
         dtype = initial.dtype if dtype is None else dtype
     element = float32 if dtype is None else as_dtype(dtype)
     is_known = all([axis.has_length for axis in own])  # others get theirs later, at the first use at the latest
@@ -415,7 +416,7 @@ def _spread(value: Tensor, axes: Axes, role: str) -> np.ndarray:
 
 def _stretched(array: np.ndarray, axes: Axes, role: str) -> np.ndarray:
     """An array with the lengths of axes; along axes without names it is stretched as NumPy does. A number stays one."""
-    if array.ndim and axes.is_anonymous:
+    if array.ndim and axes.is_anonymous and array.shape != axes.lengths:
         try:
             return np.broadcast_to(array, axes.lengths)  # type: ignore[arg-type]  # numbers, as was checked
         except ValueError:  # not to be stretched: the error below
@@ -457,7 +458,7 @@ def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
                                   help="give a wider dtype=")
     check_room(array.shape, element.itemsize, "this tensor", op=op)
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(array.astype(element.numpy)).reshape(array.shape)
+        return array.astype(element.numpy, order="C")
 
 
 def received(value: object, dtype: DType, op: str, position: int = 2) -> Tensor:

@@ -10,6 +10,8 @@ array([1.5, 1.5], dtype=float32)
 
 from __future__ import annotations
 
+import math
+import mmap
 from collections.abc import Callable
 from types import NoneType
 from typing import Any
@@ -23,6 +25,8 @@ from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim
 from nervure.types.frozen import Frozen, put
 from nervure.types.shape import check_room
+
+_MAPPED_FROM = 1 << 16  # bytes
 
 
 class Variable(Identity, Frozen):
@@ -118,12 +122,36 @@ class Variable(Identity, Frozen):
         if value.ndim and value.shape != shape:
             raise ShapeMismatch("the initial value has another shape", op=self.name or "variable", got=value.shape,
                                 expected=shape, location=self.location, help="a single number fills any shape")
-        array = np.empty(shape, self.type.dtype.numpy)
-        with np.errstate(all="ignore"):
-            array[...] = value.astype(self.type.dtype.numpy)
-        array.flags.writeable = False
-        return array
+        return _lasting(value, shape, self.type.dtype.numpy)
 
     def __repr__(self) -> str:
         known = "a length is not known yet" if callable(self._type) else self._type
         return f"Variable({self.name or 'unnamed'}: {known})"
+
+
+def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """A value that nobody writes any more, of a shape and a type: itself, if it is such memory already."""
+    is_such = value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and value.flags.owndata
+    if is_such and not value.flags.writeable:
+        return value
+    with np.errstate(all="ignore"):
+        converted = value.astype(dtype)
+    if not converted.ndim and not any(converted.tobytes()):
+        return _zeros(shape, dtype)
+    array = np.empty(shape, dtype)
+    array[...] = converted
+    array.flags.writeable = False
+    return array
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros that nobody writes. Pages of the system that are only read take no memory: an optimiser has many zeros,
+    which live as long as their variable and are used once.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size >= _MAPPED_FROM:
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)
+        return np.ndarray(shape, dtype, pages)
+    array = np.zeros(shape, dtype)
+    array.flags.writeable = False
+    return array
