@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from nervure.types.dim import Dim, DimLike, index, index_symbols, substitute
+from nervure.types.dim import Dim, DimLike, index, index_symbols, substitute, symbols
 
 
 class LoopIndex:
@@ -39,7 +39,7 @@ class LoopIndex:
 
     def occurs_in(self, x: DimLike) -> bool:
         """Whether a dimension depends on it."""
-        return self.name in index_symbols(x)
+        return self.name in symbols(x)
 
     def __repr__(self) -> str:
         return self.name

@@ -15,6 +15,7 @@ f32[4, 3] UpdateView(Parameter, Parameter)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, ShapeMismatch
 from nervure.ir import field
@@ -152,18 +153,30 @@ def _require_inside(op: Op, map: IndexMap, shape: tuple[DimLike, ...]) -> None:
     Certain are maps without symbols whose coordinates are affine: the bounds of these are reached.
     """
     _require_coordinates(op, map, shape)
+    left = _left_dimension(map, shape)
+    if left is not None:
+        d, low, high = left
+        raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
+                      expected=f"coordinates from 0 to {shape[d] - 1}, not {low} to {high}",
+                      help="map to fewer indices, or clip the coordinates")
+
+
+@lru_cache(maxsize=1 << 10)
+def _left_dimension(map: IndexMap, shape: tuple[DimLike, ...]) -> tuple[int, int, int] | None:
+    """A dimension that a map is certain to leave, and the ends of its coordinate. Asked again for each op that takes
+    the place of another one, so that answers are kept: they depend on no symbol.
+    """
     extents = [length for length in map.shape if isinstance(length, int)]
     if 0 in extents or len(extents) < map.rank:
-        return
+        return None
     for d, (coordinate, length) in enumerate(zip(map.coordinates, shape, strict=True)):
         low, high = bounds(coordinate, map.ranges)
         if not isinstance(length, int) or (low is not None and high is not None and low >= 0 and high < length):
             continue
         ends = _ends(coordinate, extents)
         if ends is not None and not (ends[0] >= 0 and ends[1] < length):
-            raise op.fail(IndexOutOfRange, f"the index map leaves dimension {d}", operand="map", got=map,
-                          expected=f"coordinates from 0 to {length - 1}, not {ends[0]} to {ends[1]}",
-                          help="map to fewer indices, or clip the coordinates")
+            return d, *ends
+    return None
 
 
 def _ends(coordinate: DimLike, extents: Sequence[int]) -> tuple[int, int] | None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.function import Function
+from nervure.ir.gc_paused import gc_paused
 from nervure.ir.identity import Identity
 from nervure.ir.op import Op
 from nervure.ir.ordered_locks import holding
@@ -66,7 +67,8 @@ class Transformer(Identity, ABC):
     def build(self, function: Function) -> Executable:
         """The function, after the passes that every function goes through, as a callable."""
         self.check_open()
-        return self.compile(self.optimised(function))
+        with gc_paused():
+            return self.compile(self.optimised(function))
 
     def optimised(self, function: Function) -> Function:
         """What ``build`` compiles."""

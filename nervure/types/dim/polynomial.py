@@ -100,14 +100,18 @@ class Polynomial(Frozen):
     Equality is structural. ``+ - *`` take polynomials and ints.
     """
 
-    __slots__ = ("terms", "_text")
+    __slots__ = ("terms", "_text", "_names", "_depth")
     _plural, _instead = "polynomials", "arithmetic makes others"
     terms: dict[Monomial, int]
     _text: str | None
+    _names: frozenset[str] | None
+    _depth: int | None
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
         _put_terms(self, terms)
         _put_text(self, None)
+        _put_names(self, None)
+        _put_depth(self, None)
 
     @property
     def constant(self) -> int | None:
@@ -127,12 +131,21 @@ class Polynomial(Frozen):
 
     @property
     def depth(self) -> int:
-        return max((atom.depth for monomial in self.terms for atom in monomial), default=-1)
+        """The levels of operations within operations: 0 for sums of products of symbols, -1 for a number."""
+        known = self._depth
+        if known is None:
+            known = max([atom.depth for monomial in self.terms for atom in monomial], default=-1)
+            _put_depth(self, known)
+        return known
 
     @property
     def names(self) -> frozenset[str]:
         """The names of all symbols in it, at any depth."""
-        return frozenset().union(*(atom.names for monomial in self.terms for atom in monomial))
+        known = self._names
+        if known is None:
+            known = frozenset().union(*[atom.names for monomial in self.terms for atom in monomial])
+            _put_names(self, known)
+        return known
 
     def check(self) -> None:
         """Raise TooLarge where this is more than a dimension may be."""
@@ -256,7 +269,7 @@ class Polynomial(Frozen):
         return Polynomial(cofactor), Polynomial(rest)
 
 
-_put_terms, _put_text = slot_writers(Polynomial)
+_put_terms, _put_text, _put_names, _put_depth = slot_writers(Polynomial)
 
 
 def cancel(monomial: Monomial, divisor: Monomial) -> Monomial | None:

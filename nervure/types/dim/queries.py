@@ -38,6 +38,10 @@ def _known(declared: Declared, ranges: RangesLike | None) -> Ranges:
     if not ranges:
         return Ranges(declared)
     numeric = dict(declared)
+    fixed = {name: (low, high) for name, (low, high) in ranges.items() if type(low) is int and type(high) is int}
+    if len(fixed) == len(ranges):
+        numeric.update({name: intersect(numeric.get(name, EVERYTHING), pair) for name, pair in fixed.items()})
+        return Ranges(numeric)
     symbolic: dict[str, SymbolicInterval] = {}
     ends: dict[str, SymbolicInterval] = {}
     for name, pair in ranges.items():

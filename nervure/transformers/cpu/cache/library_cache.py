@@ -84,8 +84,8 @@ def keep(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
     made = {}
     for key, code in codes.items():
         made[key] = _loaded[key] = _load(code)  # others may link it
-        if cache := user_cache():
-            cache.put(key, code)
+    if cache := user_cache():
+        cache.put_all(codes)
     return made
 
 
@@ -98,8 +98,7 @@ def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> 
     made = make()
     library = load(*made)
     if cache:
-        for key, code in zip(keys, made, strict=True):
-            cache.put(key, code)
+        cache.put_all(dict(zip(keys, made, strict=True)))
     return library
 
 

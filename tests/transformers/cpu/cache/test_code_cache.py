@@ -179,6 +179,16 @@ def test_what_is_too_large_is_not_kept(cache):
     assert cache.entries() == 0
 
 
+def test_of_many_contents_those_are_kept_that_find_room_together(cache):
+    cache.put(KEY, bytes(50_000))
+    keys = [make_key("kernel", str(number)) for number in range(4)]
+    cache.put_all(dict(zip(keys, [bytes(40_000), bytes(60_000), bytes(40_000), bytes(20_000)])))
+    assert [cache.get(key) is not None for key in (KEY, *keys)] == [False, True, False, True, False]
+    assert cache.size() <= cache.limit_bytes
+    cache.put_all({})
+    assert cache.entries() == 2
+
+
 def test_a_wrong_total_is_put_right(cache):
     cache.put(KEY, bytes(50_000))
     for text in (b"", b"nonsense", bytes(60)):
