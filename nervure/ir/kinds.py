@@ -36,6 +36,9 @@ from nervure.types.view import ComplexView, SimpleView
 Scalar = TypeVar("Scalar")
 """What a backend has for one scalar."""
 
+LANES = 64
+"""The logical lanes of a reduction, where nothing else is said; :mod:`nervure.kernel.ir` states their order."""
+
 ScalarExpression = Callable[..., Any]
 """A function of a scalar namespace and scalars (or tuples of them), which gives a scalar or a tuple of them."""
 

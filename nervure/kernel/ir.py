@@ -80,6 +80,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
+from nervure.ir.kinds import LANES as LANES
 from nervure.kernel.loop_index import Indices, LoopIndex, substitute_indices
 from nervure.kernel.operands import Address as Address
 from nervure.kernel.operands import Buffer as Buffer
@@ -87,9 +88,6 @@ from nervure.kernel.operands import Literal as Literal
 from nervure.kernel.operands import Scalar as Scalar
 from nervure.kernel.operands import Variable as Variable
 from nervure.types.dim import Dim, DimLike
-
-LANES = 64
-"""The logical lanes of a reduction, where nothing else is said."""
 
 BLOCK = 4096
 """The points of a block of such a reduction."""

@@ -58,10 +58,10 @@ def _keeps_all(op: Op) -> bool:
         return all([amount == 0 for pair in op.paddings for amount in pair])
     if type(op) in (Reshape, AssumeShape, Concatenate):
         return True
-    return _composes(op) and op.simple_view.index_map.is_identity(shape)
+    return composes(op) and op.simple_view.index_map.is_identity(shape)
 
 
-def _composes(op: Op) -> TypeGuard[View]:
+def composes(op: Op) -> TypeGuard[View]:
     """Whether an op is a view of one tensor that may become an index map with others."""
     return isinstance(op, View) and op.composes and isinstance(op.view, SimpleView)
 
@@ -127,7 +127,7 @@ def _of_same_class(op: Op) -> Op | None:
 
 def _of_other_class(op: Op) -> Value | None:
     inner = op.operands[0].op
-    if not (_composes(op) and _composes(inner)):
+    if not (composes(op) and composes(inner)):
         return None
     composed = inner.simple_view.index_map.compose(op.simple_view.index_map)
     return simplest_view(inner.operands[0], composed)

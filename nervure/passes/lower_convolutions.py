@@ -31,7 +31,7 @@ products with a filter that is not finite are NaN.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from nervure.ir.function import Function
 from nervure.ir.leaves import Full
@@ -45,7 +45,11 @@ from nervure.ops.convolution import (
     Geometry,
 )
 from nervure.ops.update import IndexView
-from nervure.ops.views import Concatenate, Pad, Permute, Reshape, Reverse, Slice
+from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
+from nervure.passes import channels_last
+from nervure.passes.layouts import channels_stay_last
+from nervure.passes.phases import interleaved
+from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
@@ -57,29 +61,108 @@ def lower_convolutions(function: Function) -> Function:
     """The function without convolutions."""
     if not any([isinstance(op, ConvolutionForm) for op in function.operations]):
         return function
-    return Rewriter("lower_convolutions", [
-        Local("result", [Convolution], _of_result), Local("data", [ConvolutionDataGradient], _of_data),
-        Local("filters", [ConvolutionFilterGradient], _of_filters)])(function)
+    forms = _Forms(channels_last.chosen(function))
+    return channels_stay_last(Rewriter("lower_convolutions", [
+        Local("result", [Convolution], forms.of_result), Local("data", [ConvolutionDataGradient], forms.of_data),
+        Local("filters", [ConvolutionFilterGradient], _of_filters)])(function))
 
 
-def _of_result(op: Convolution) -> Value:
-    x, f = op.operands
-    return _convolved(x, f, op.geometry, op.outputs[0].shape[2:])
+class _Forms:
+    """What results and gradients for data are made of. ``last`` are the leaves whose filters have their data with
+    channels last.
+    """
 
+    def __init__(self, last: Collection[Value]) -> None:
+        self._last = last
 
-def _of_data(op: ConvolutionDataGradient) -> Value:
-    """Filters that are turned go over what came out: for each phase of the strides the positions that meet a place."""
-    r, f = op.operands
-    if _is_apart(op):
-        return _unfolded(r, f, op)
-    has_phases = any([stride != 1 for stride in op.strides]) and all([dilation == 1 for dilation in op.dilations])
-    is_known = all([isinstance(window, int) for window in f.shape[2:]]) and all(
-        [isinstance(before, int) for before, _ in op.paddings])
-    if has_phases and is_known:
-        return _by_phases(r, f, op.geometry, op.lengths)
-    around = [(before, length + before - stride * places) for (before, _), length, stride, places
-              in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
-    return _turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
+    def of_result(self, op: Convolution) -> Value:
+        x, f = op.operands
+        return self._convolved(x, f, op.geometry, op.outputs[0].shape[2:])
+
+    def of_data(self, op: ConvolutionDataGradient) -> Value:
+        """Filters that are turned go over what came out: for each phase of the strides the positions that meet a
+        place.
+        """
+        r, f = op.operands
+        if _is_apart(op):
+            return self._unfolded(r, f, op)
+        has_phases = any([stride != 1 for stride in op.strides]) and all([dilation == 1 for dilation in op.dilations])
+        is_known = all([isinstance(window, int) for window in f.shape[2:]]) and all(
+            [isinstance(before, int) for before, _ in op.paddings])
+        if has_phases and is_known:
+            return self._by_phases(r, f, op.geometry, op.lengths)
+        around = [(before, length + before - stride * places) for (before, _), length, stride, places
+                  in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
+        return self._turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
+
+    def _unfolded(self, r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
+        """Every place as a window: a product has the elements of all windows as rows, and each is put where it
+        belongs.
+        """
+        rank = len(op.lengths)
+        turned = by_group(f, op.groups, 0)
+        turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
+        filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
+        unit = Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, op.groups)
+        whole = self._convolved(r, filters, unit, r.shape[2:])
+        apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
+        between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True)
+                   for axis in pair]
+        return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
+
+    def _turned(self, r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLike, DimLike]],
+                lengths: Lengths) -> Value:
+        """What turned filters give of places a step of 1 apart; ``around`` are the lengths that data have before the
+        first of them left out, and what they have more than these and the places.
+        """
+        turned = by_group(f, geometry.groups, 0)
+        turned = Permute(turned, (0, 2, 1, *range(3, turned.rank))).output
+        paddings = [((window - 1) * dilation - before, after) for (before, after), window, dilation
+                    in zip(around, f.shape[2:], geometry.dilations, strict=True)]
+        unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
+        return self._convolved(r, joined(turned, 0), unit, lengths, is_turned=True)
+
+    def _by_phases(self, r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
+        """The same of the elements of the data that lie a stride apart, from each of the first ones on; then these are
+        put between each other.
+        """
+        counts = [(length + (stride - 1)) // stride for length, stride in zip(lengths, geometry.strides, strict=True)]
+        parts = [self._phase(r, f, geometry, first, counts)
+                 for first in itertools.product(*[range(stride) for stride in geometry.strides])]
+        return interleaved(parts, (1, 1, *geometry.strides), (r.shape[0], f.shape[1] * geometry.groups, *lengths))
+
+    def _phase(self, r: Value, f: Value, geometry: Geometry, first: tuple[int, ...], counts: Lengths) -> Value:
+        """What the positions give that meet a first element, and those that follow it a stride apart."""
+        number = []
+        spatial = list(zip(first, geometry.paddings, geometry.strides, f.shape[2:], r.shape[2:], strict=True))
+        slices, around = [(0, length, 1) for length in f.shape[:2]], []
+        for count, (start, (before, _), stride, window, places) in zip(counts, spatial, strict=True):
+            assert isinstance(before, int) and isinstance(window, int)
+            shift, position = divmod(start + before, stride)
+            number.append(max((window - position + (stride - 1)) // stride, 0))
+            slices.append((position, number[-1], stride))
+            around.append((shift, count + shift - places))
+        if 0 in number:
+            return Full(0, r.dtype, (r.shape[0], f.shape[1] * geometry.groups, *counts)).output
+        return self._turned(r, Slice(f, slices).output, geometry, around, counts)
+
+    def _convolved(self, x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
+        """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places. Filters
+        that are turned lie in memory as they are: products read them from the last position of a window to the first.
+        """
+        if channels_last.leaf_of(f) in self._last:
+            return channels_last.convolved(x, f, geometry, places, is_turned)
+        filters = by_group(f, geometry.groups, 0)
+        filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
+        if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
+            filters = in_memory(filters)
+        if is_turned:
+            filters = Reverse(filters, range(2, filters.rank - 1)).output
+        columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
+        kept = range(3 + len(places))
+        points = range(len(kept), len(kept) + filters.rank - 2)
+        product = Contract(filters, columns, (1, 2, *points), (0, 1, *points, *kept[3:]), kept)
+        return joined(product.output, 1)
 
 
 def _is_apart(op: ConvolutionDataGradient) -> bool:
@@ -91,70 +174,6 @@ def _is_apart(op: ConvolutionDataGradient) -> bool:
                      in zip(op.lengths, r.shape[2:], op.strides, strict=True)]))
 
 
-def _unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
-    """Every place as a window: a product has the elements of all windows as rows, and each is put where it belongs."""
-    rank = len(op.lengths)
-    turned = _by_group(f, op.groups, 0)
-    turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
-    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-    unit = Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, op.groups)
-    whole = _convolved(r, filters, unit, r.shape[2:])
-    apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
-    between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
-    return Reshape(Permute(apart, (0, 1, *between)), op.outputs[0].shape).output
-
-
-def _turned(r: Value, f: Value, geometry: Geometry, around: Sequence[tuple[DimLike, DimLike]],
-            lengths: Lengths) -> Value:
-    """What turned filters give of places a step of 1 apart; ``around`` are the lengths that data have before the first
-    of them left out, and what they have more than these and the places.
-    """
-    turned = _by_group(f, geometry.groups, 0)
-    turned = Permute(turned, (0, 2, 1, *range(3, turned.rank))).output
-    paddings = [((window - 1) * dilation - before, after) for (before, after), window, dilation
-                in zip(around, f.shape[2:], geometry.dilations, strict=True)]
-    unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
-    return _convolved(r, _joined(turned, 0), unit, lengths, is_turned=True)
-
-
-def _by_phases(r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
-    """The same of the elements of the data that lie a stride apart, from each of the first ones on; then these are put
-    between each other.
-    """
-    counts = [(length + (stride - 1)) // stride for length, stride in zip(lengths, geometry.strides, strict=True)]
-    parts = [_phase(r, f, geometry, first, counts)
-             for first in itertools.product(*[range(stride) for stride in geometry.strides])]
-    for axis, stride in reversed(list(enumerate(geometry.strides, 2))):
-        parts = [_between(parts[start:start + stride], axis) for start in range(0, len(parts), stride)]
-    whole, = parts
-    if all([length == wanted for length, wanted in zip(whole.shape[2:], lengths, strict=True)]):
-        return whole
-    return Slice(whole, [(0, length, 1) for length in (*whole.shape[:2], *lengths)]).output
-
-
-def _phase(r: Value, f: Value, geometry: Geometry, first: tuple[int, ...], counts: Lengths) -> Value:
-    """What the positions give that meet a first element, and those that follow it a stride apart."""
-    number, spatial = [], list(zip(first, geometry.paddings, geometry.strides, f.shape[2:], r.shape[2:], strict=True))
-    slices, around = [(0, length, 1) for length in f.shape[:2]], []
-    for count, (start, (before, _), stride, window, places) in zip(counts, spatial, strict=True):
-        assert isinstance(before, int) and isinstance(window, int)
-        shift, position = divmod(start + before, stride)
-        number.append(max((window - position + (stride - 1)) // stride, 0))
-        slices.append((position, number[-1], stride))
-        around.append((shift, count + shift - places))
-    if 0 in number:
-        return Full(0, r.dtype, (r.shape[0], f.shape[1] * geometry.groups, *counts)).output
-    return _turned(r, Slice(f, slices).output, geometry, around, counts)
-
-
-def _between(parts: Sequence[Value], axis: int) -> Value:
-    """Values whose elements along an axis are put between each other."""
-    if len(parts) == 1:
-        return parts[0]
-    apart = [Reshape(part, (*part.shape[:axis + 1], 1, *part.shape[axis + 1:])) for part in parts]
-    return _joined(Concatenate(*apart, axis=axis + 1).output, axis)
-
-
 def _of_filters(op: ConvolutionFilterGradient) -> Value:
     """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
     x, r = op.operands
@@ -162,28 +181,11 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     seen = _Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
     *rows, batch = range(seen.rank - len(op.strides))
     places, column = range(batch + 1, seen.rank), seen.rank
-    product = Contract(seen, _by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
+    product = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
                        (*rows, column))
     whole = Reshape(product, (groups, *shape[2:], shape[1], product.outputs[0].shape[-1])).output
     *windows, channel, filter = range(1, whole.rank)
-    return _joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
-
-
-def _convolved(x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
-    """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places. Filters
-    that are turned lie in memory as they are: products read them from the last position of a window to the first.
-    """
-    filters = _by_group(f, geometry.groups, 0)
-    filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
-    if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
-        filters = _in_memory(filters)
-    if is_turned:
-        filters = Reverse(filters, range(2, filters.rank - 1)).output
-    columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
-    kept = range(3 + len(places))
-    points = range(len(kept), len(kept) + filters.rank - 2)
-    product = Contract(filters, columns, (1, 2, *points), (0, 1, *points, *kept[3:]), kept)
-    return _joined(product.output, 1)
+    return joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
 
 
 class _Stretches:
@@ -199,7 +201,7 @@ class _Stretches:
         self._phases = [1 if window == 1 else stride for stride, _, window in self._steps]
         reaches = [(window - 1) * dilation // stride for stride, dilation, window in self._steps]
         self.lengths = [place + reach for place, reach in zip(places, reaches, strict=True)]
-        self._data = _by_group(self._in_memory(x, geometry), geometry.groups, 1)
+        self._data = by_group(self._in_memory(x, geometry), geometry.groups, 1)
 
     def in_columns(self) -> Value:
         """(N, groups, window positions, C, places)."""
@@ -237,25 +239,20 @@ class _Stretches:
         """The padded data (N, C, phases, lengths), with the elements of a phase, a stride apart, side by side."""
         around = [(before, length * stride - before - own) for (before, _), length, stride, own
                   in zip(geometry.paddings, self.lengths, geometry.strides, x.shape[2:], strict=True)]
-        data = _padded(x, around)
+        data = padded(x, [(0, 0), (0, 0), *around])
         if any([stride != 1 for stride in geometry.strides]):
             n, c, *rest = indices(2 + 2 * len(self.lengths))
             phases, places = rest[:len(self.lengths)], rest[len(self.lengths):]
             coordinates = [place * stride + phase for place, stride, phase
                            in zip(places, geometry.strides, phases, strict=True)]
             shape = (*x.shape[:2], *self._phases, *self.lengths)
-            data = _in_memory(IndexView(data, IndexMap(shape, (n, c, *coordinates))).output)
+            data = in_memory(IndexView(data, IndexMap(shape, (n, c, *coordinates))).output)
         return Reshape(data, (*x.shape[:2], product(self._phases), product(self.lengths))).output
 
 
 def _unravelled(number: DimLike, lengths: Lengths) -> list[DimLike]:
     """The coordinates of the element of this number, in row-major order."""
     return [number // product(lengths[d + 1:]) % length for d, length in enumerate(lengths)]
-
-
-def _padded(x: Value, paddings: Sequence[tuple[DimLike, DimLike]]) -> Value:
-    """Data with zeros around their lengths."""
-    return x if all([entry == (0, 0) for entry in paddings]) else Pad(x, [(0, 0), (0, 0), *paddings]).output
 
 
 def _spread(x: Value, strides: Sequence[int]) -> Value:
@@ -266,19 +263,3 @@ def _spread(x: Value, strides: Sequence[int]) -> Value:
             wide = Pad(apart, [(0, stride - 1 if d == axis + 1 else 0) for d in range(x.rank + 1)]).output
             x = Reshape(wide, (*x.shape[:axis], x.shape[axis] * stride, *x.shape[axis + 1:])).output
     return x
-
-
-def _in_memory(x: Value) -> Value:
-    """A value that lies in memory in its own order: a padding of nothing is a copy."""
-    return Pad(x, [(0, 0)] * x.rank).output
-
-
-def _by_group(x: Value, groups: int, axis: int) -> Value:
-    """A dimension as two: the groups, and what each has."""
-    each = x.shape[axis] if groups == 1 else x.shape[axis] // groups
-    return Reshape(x, (*x.shape[:axis], groups, each, *x.shape[axis + 1:])).output
-
-
-def _joined(x: Value, axis: int) -> Value:
-    """A dimension and the next one as one."""
-    return Reshape(x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2:])).output

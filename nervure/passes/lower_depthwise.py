@@ -44,16 +44,13 @@ from nervure.ops.reductions import ProductChains, Sum
 from nervure.ops.views import Reshape, Stack
 from nervure.passes.phases import Meeting, Steps, by_phases
 from nervure.passes.rewrite import Local, Rewriter
-from nervure.passes.seen import shown
+from nervure.passes.seen import MOST_POSITIONS, shown
 from nervure.types.dim import DimLike
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
 MOST_FILTERS = 4
 """Filters of a channel: with more, a product reads the channel less often."""
-
-MOST_POSITIONS = 64
-"""Positions of a window, of which each is an op."""
 
 MOST_CHAINS = 12
 """Sums that run together: with two more they fill the registers of AVX2."""

@@ -30,7 +30,7 @@ from math import prod
 from typing import Any
 
 from nervure.ir.function import Function
-from nervure.ir.kinds import Elementwise
+from nervure.ir.kinds import LANES, Elementwise
 from nervure.ir.leaves import Full
 from nervure.ir.op import Op, Value
 from nervure.ops.conversion import converted
@@ -41,22 +41,16 @@ from nervure.ops.update import AccumulateView
 from nervure.ops.views import Slice
 from nervure.passes.phases import Meeting, Steps, by_phases
 from nervure.passes.rewrite import Local, Rewriter
-from nervure.passes.seen import DEEPEST, seen
+from nervure.passes.seen import DEEPEST, MOST_POSITIONS, seen
 from nervure.types.dim import DimLike, affine, index
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
-
-MOST_POSITIONS = 64
-"""Elements of a window, of which each is an op: as many as a reduction has lanes."""
 
 MOST_PHASES = 16
 """Phases of strides, of which each has ops of its own."""
 
 LARGEST_STEP = 4
 """Elements from one lane to the next that are still read in rows."""
-
-_LANES = 64  # of a sum, each with one point here; :mod:`nervure.kernel.ir` states the order
-
 
 def lower_windows(function: Function) -> Function:
     """The function without reductions of small windows, and with their gradients gathered."""
@@ -110,7 +104,7 @@ def _total(parts: Sequence[Value]) -> Value:
     """The sum in the order of a reduction: by halves, from zero."""
     dtype = parts[0].dtype
     lanes = [converted(part, dtype.compute) for part in parts]
-    half = _LANES // 2
+    half = LANES // 2  # each has one point here
     while half:
         lanes = [lane + lanes[at + half] if at + half < len(lanes) else lane for at, lane in enumerate(lanes[:half])]
         half //= 2

@@ -51,10 +51,10 @@ def by_phases(lengths: Shape, steps: Sequence[Steps],
     counts = tuple([(length + (stride - 1)) // stride for length, stride in zip(lengths, strides, strict=True)])
     parts = [part(counts, [entry.meeting(phase) for entry, phase in zip(steps, phases, strict=True)])
              for phases in itertools.product(*map(range, strides))]
-    return _interleaved(parts, strides, lengths)
+    return interleaved(parts, strides, lengths)
 
 
-def _interleaved(parts: Sequence[Value], strides: Sequence[int], lengths: Shape) -> Value:
+def interleaved(parts: Sequence[Value], strides: Sequence[int], lengths: Shape) -> Value:
     """Phases put between each other, in row-major order of their numbers."""
     if len(parts) == 1:
         return parts[0]

@@ -32,6 +32,9 @@ from nervure.types.dim import less_equal
 from nervure.types.dtype import DType
 from nervure.types.index_map import IndexMap
 
+MOST_POSITIONS = 64
+"""Elements of a window, of which each is an op: as many as a reduction has lanes."""
+
 DEEPEST = 8
 """Ops, one inside the other, that are computed of moved operands; what is below them is moved itself."""
 
@@ -97,9 +100,13 @@ def _through_broadcast(op: Broadcast, map: IndexMap, number: Number | None, dept
 
 
 def _through_windows(op: Windows, map: IndexMap, number: Number | None, depth: int) -> Value | None:
+    """What lies in several windows is not computed for each of them."""
     if number is not None:
         return None
-    return seen(op.operands[0], op.simple_view.index_map.compose(map), None, depth)
+    x = op.operands[0]
+    if any([window > stride for window, stride in zip(op.windows, op.strides, strict=True)]):
+        depth = int(isinstance(x.op, Pad))
+    return seen(x, op.simple_view.index_map.compose(map), None, depth)
 
 
 def _through_border(op: Pad, map: IndexMap, number: Number | None, depth: int) -> Value | None:

@@ -183,3 +183,11 @@ def test_what_is_moved_has_memory():
     moved = ops.FilledView(x + x, IndexMap((4, 6), (index(0) - 1, index(1)))).output
     steps = cluster(Function([ops.Permute(moved, (1, 0)) + nv.Parameter(nv.float32, (6, 4)).full(1)], [x]))
     assert [[type(value.op).__name__ for value in step.stored] for step in steps] == [["Add"], ["Add"]]
+
+
+def test_what_lies_in_several_windows_is_computed_once():
+    """Windows side by side have each element once: there nothing has to be stored for them."""
+    x = nv.Parameter(nv.float32, (2, 8, 9, 9))
+    for stride, count in ((2, 1), (3, 9)):
+        pool = ops.MaxPool(ops.Exp(x), axes=(2, 3), windows=(3, 3), strides=(stride, stride))
+        assert classes(native(Function([pool], [x]))).count("Exp") == count

@@ -33,10 +33,11 @@ from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
-from nervure.kernel.schedule.products.points import with_one_index
+from nervure.kernel.schedule.products.places import parts_of
+from nervure.kernel.schedule.products.points import in_runs, joined, with_one_index
 from nervure.kernel.schedule.products.turned import are_better_turned, in_long_lines, with_places
-from nervure.kernel.tuning import LEAST_PACKED_POINTS
-from nervure.types.dim import DimLike
+from nervure.kernel.tuning import LEAST_PACKED_POINTS, PACKED_ROWS
+from nervure.types.dim import DimLike, product
 from nervure.types.dtype import DType
 
 
@@ -155,7 +156,8 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     row = rows[-1] if rows else For(new.row, 1, ())
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
-    return _in_lines(Matrices(contract, left, right, row, columns, batch, rest, None, new), outer)
+    matrices = Matrices(contract, left, right, row, columns, batch, rest, None, new)
+    return _in_lines(_with_long_rows(matrices, rows), outer)
 
 
 def _new_indices(nest: Nest) -> NewIndices:
@@ -163,6 +165,24 @@ def _new_indices(nest: Nest) -> NewIndices:
     number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
                       for index, _ in entry.indices])
     return NewIndices(*[LoopIndex(number + each) for each in range(len(NewIndices._fields))])
+
+
+def _with_long_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
+    """The same with the rows of all these loops as those of one, where the last loop has few: so the places of images
+    are rows, and a table says where each lies. The left side has to be read along memory, run by run.
+    """
+    row, point = matrices.rows, matrices.point
+    if len(loops) < 2 or matrices.is_of_bytes or not isinstance(row.extent, int) or row.extent > PACKED_ROWS:
+        return matrices
+    indices = tuple([(loop.index, loop.extent) for loop in loops])
+    left = matrices.left._replace(statements=joined(matrices.left.statements, indices))
+    load, runs = left.element(), in_runs(matrices.left, point, matrices.new.run)
+    is_along = (matrices.left if runs is None else runs.side).step(point) == 1
+    if load is None or not is_along or parts_of(load.address, row.index, point) is None:
+        return matrices
+    rows = For(row.index, product([extent for _, extent in indices]), ())
+    batch = tuple([loop for loop in matrices.batch if loop not in loops])
+    return matrices._replace(left=left, rows=rows, batch=batch, rest=joined(matrices.rest, indices))
 
 
 def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:

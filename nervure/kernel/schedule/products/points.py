@@ -32,11 +32,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.coordinates import address
-from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Contract, Index, Statement
-from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.ir import CONTRACT_BLOCK, Access, Address, Body, Contract, Index, Statement
+from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.routines import Side
 from nervure.kernel.simplify.loops import walks_on
-from nervure.types.dim import DimLike, affine
+from nervure.types.dim import DimLike, affine, product
 from nervure.types.dim.polynomial import Kind
 from nervure.types.dim.queries import index_terms
 from nervure.types.index_map import Ranges
@@ -44,12 +44,17 @@ from nervure.types.index_map import Ranges
 
 def with_one_index(contract: Contract) -> Contract:
     """The contraction over one index, which numbers its points."""
-    *outer, (inner, extent) = contract.indices
-    body = contract.body
+    (inner, _), extent = contract.indices[-1], product([extent for _, extent in contract.indices])
+    return replace(contract, indices=((inner, extent),), body=joined(contract.body, contract.indices))
+
+
+def joined(body: Body, loops: Indices) -> Body:
+    """Statements where the last index goes on through all of these loops, in row-major order."""
+    *outer, (inner, extent) = loops
     for index, count in reversed(outer):
         body = tuple([_joined(entry, index, inner, extent) for entry in body])
         extent = count * extent
-    return replace(contract, indices=((inner, extent),), body=body) if outer else contract
+    return body
 
 
 def _joined(entry: Statement, outer: LoopIndex, inner: LoopIndex, extent: DimLike) -> Statement:

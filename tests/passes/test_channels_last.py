@@ -1,0 +1,125 @@
+"""Convolutions with channels last: which they are; no bit changes, and nothing crosses memory between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import ops
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant
+from nervure.kernel.plan import make_plan
+from nervure.passes import channels_last
+from nervure.passes.channels_last import chosen
+from nervure.passes.pipelines import native
+from tests.passes.agreement import classes
+
+CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((2, 48, 9, 7), (64, 48, 3, 3), {"paddings": [(1, 1), (1, 1)]}),
+    ((3, 60, 9, 8), (50, 60, 3, 2), {"strides": (2, 3), "dilations": (1, 2), "paddings": [(1, 2), (2, 0)]}),
+    ((2, 8, 11, 11), (96, 4, 7, 7), {"strides": (2, 2), "paddings": [(3, 3), (3, 3)], "groups": 2}),
+    ((1, 520, 6, 5), (7, 520, 1, 1), {"strides": (2, 1)}),
+    ((4, 50, 40), (49, 50, 5), {"paddings": [(-1, 2)]}),
+    ((1, 24, 5, 4, 6), (48, 24, 2, 1, 3), {"strides": (1, 2, 2), "paddings": [(0, 1), (-1, 0), (1, 1)]}),
+]
+"""Data, filters, attributes."""
+
+
+def drawn(*shapes: Any) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.standard_normal(shape, np.float32) for shape in shapes]
+
+
+def results(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    with nv.transformers.make_transformer("cpu") as transformer:
+        return transformer.compile(function)(list(arrays))
+
+
+def pair(filters: Sequence[Any], shape: tuple[Any, ...] = (2, 64, 12, 12)) -> Function:
+    """A pooling, two convolutions with what stands around them, the sum over all places at the end."""
+    x, (first, second) = nv.Parameter(nv.float32, shape), filters
+    scale = ops.Exp(Constant(drawn((64,))[0]))
+    slid = ops.Convolution(ops.Tanh(x), first, paddings=[(1, 1), (1, 1)])
+    pooled = ops.MaxPool(slid, axes=(2, 3), windows=(3, 3), strides=(2, 2), paddings=[(1, 1), (1, 1)])
+    normed = ops.Relu(pooled * ops.Broadcast(scale, pooled.shape, [0, 2, 3]))
+    slid = ops.Convolution(normed, second, paddings=[(1, 1), (1, 1)])
+    both = ops.Concatenate(normed, ops.Relu(slid + normed), axis=1)
+    parameters = [entry for entry in filters if isinstance(entry, nv.Parameter)]
+    return Function([ops.Sum(both, [2, 3])], [x, *parameters])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_bits_do_not_depend_on_where_channels_lie(case, monkeypatch):
+    """O67: with channels last, and of filters that a call brings, which have them first."""
+    shape, of_filters, attributes = case
+    monkeypatch.setattr(channels_last, "LEAST_FILTERS", 1)
+    monkeypatch.setattr(channels_last, "CROSSING", 0)
+    data, filters = drawn(shape, of_filters)
+    x, f = nv.Parameter(nv.float32, shape), nv.Parameter(nv.float32, of_filters)
+    last = Function([ops.Convolution(x, Constant(filters), **attributes)], [x])
+    first = Function([ops.Convolution(x, f, **attributes)], [x, f])
+    assert [len(chosen(function)) for function in (last, first)] == [1, 0]
+    got, expected = results(last, [data]), results(first, [data, filters])
+    assert got[0].tobytes() == expected[0].tobytes()
+    interpreted, = nv.transformers.make_transformer("interpreter").compile(first)([data, filters])
+    np.testing.assert_allclose(got[0], interpreted, rtol=1e-4, atol=1e-4)
+
+
+def test_bits_of_a_chain_are_those_of_channels_first():
+    """O67: what stands between two convolutions gives the same, too."""
+    arrays = drawn((2, 64, 12, 12), (64, 64, 3, 3), (64, 64, 3, 3))
+    kept, brought = pair([Constant(entry) for entry in arrays[1:]]), pair([
+        nv.Parameter(nv.float32, entry.shape) for entry in arrays[1:]])
+    assert [len(chosen(function)) for function in (kept, brought)] == [2, 0]
+    assert results(kept, arrays[:1])[0].tobytes() == results(brought, arrays)[0].tobytes()
+
+
+def test_nothing_crosses_memory_between_convolutions_with_channels_last():
+    filters = [Constant(entry) for entry in drawn((64, 64, 3, 3), (64, 64, 3, 3))]
+    made = native(pair(filters))
+    moved = [op.operands[0] for op in made.operations if isinstance(op, ops.Permute)]
+    assert [type(value.op) for value in moved] == [ops.Tanh, ops.Reshape, ops.Reshape]  # the data, and filters
+    assert "Convolution" not in classes(made)
+
+
+def test_short_rows_of_several_images_are_rows_of_one_product():
+    filters = [Constant(entry) for entry in drawn((64, 64, 3, 3), (64, 64, 3, 3))]
+    products = [step.kernel for step in make_plan(native(pair(filters))).steps if step.kernel.name == "product"]
+    assert [kernel.sliced.extent for kernel in products] == [6, 2]
+    assert all(["rows" in [buffer.name for buffer in kernel.buffers] for kernel in products])
+
+
+def test_any_number_of_images_has_the_same_bits():
+    n, (data, *filters) = nv.dim("n", min=1), drawn((3, 64, 12, 12), (64, 64, 3, 3), (64, 64, 3, 3))
+    constants = [Constant(entry) for entry in filters]
+    brought = pair(constants, (n, 64, 12, 12))
+    assert len(chosen(brought)) == 2
+    with nv.transformers.make_transformer("cpu") as transformer:
+        compiled = transformer.compile(brought)
+        whole, = compiled([data])
+        for number in range(3):
+            assert compiled([data[number:number + 1]])[0].tobytes() == whole[number:number + 1].tobytes()
+        known, = transformer.compile(pair(constants, data.shape))([data])
+    assert known.tobytes() == whole.tobytes()
+
+
+def test_filters_that_change_or_are_few_have_channels_first():
+    x = nv.Parameter(nv.float32, (1, 64, 8, 8))
+    for count, is_chosen in ((64, True), (32, False)):
+        f = Constant(drawn((count, 64, 3, 3))[0])
+        slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+        assert bool(chosen(Function([ops.Sum(slid, [2, 3])], [x]))) is is_chosen
+
+
+def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
+    """A product of 64 by 64 channels is soon done; behind another one nothing has to be moved for it."""
+    x, f = nv.Parameter(nv.float32, (1, 64, 8, 8)), Constant(drawn((64, 64, 1, 1))[0])
+    alone = Function([ops.Convolution(x, f)], [x])
+    assert not chosen(alone)
+    wide = ops.Convolution(x, Constant(drawn((64, 64, 5, 5))[0]), paddings=[(2, 2), (2, 2)])
+    behind = Function([ops.Sum(ops.Convolution(ops.Relu(wide), f), [2, 3])], [x])
+    assert len(chosen(behind)) == 2
