@@ -32,12 +32,13 @@ class Roles(NamedTuple):
 
     @staticmethod
     def of(left: Sequence[int], right: Sequence[int], kept: Sequence[int]) -> Roles:
-        """The roles, from the dimensions that each operand has and those that are kept."""
-        both = set(left) & set(right)
-        return Roles(tuple([d for d in kept if d in both]),
-                     tuple([d for d in kept if d in left and d not in both]),
-                     tuple([d for d in kept if d in right and d not in both]),
-                     tuple(sorted(both.difference(kept))))
+        """The roles, from the dimensions that each operand has and those that are kept. They come in the operands' own
+        order: wherever the result is written, the linear algebra sees the same matrices.
+        """
+        return Roles(tuple([d for d in left if d in right and d in kept]),
+                     tuple([d for d in left if d in kept and d not in right]),
+                     tuple([d for d in right if d in kept and d not in left]),
+                     tuple(sorted(set(left).intersection(right).difference(kept))))
 
     def product(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """The sum of products, over the kept dimensions in the domain's order.

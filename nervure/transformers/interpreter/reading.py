@@ -65,7 +65,7 @@ def as_line(coordinate: DimLike | Element, rank: int) -> Line | None:
 
 
 class Read:
-    """A planned read. ``dims`` are the dimensions of the domain that it depends on."""
+    """A planned read. ``dims`` are the dimensions of the domain that it depends on, as they come in it."""
 
     __slots__ = ("dims", "_domain")
 
@@ -100,7 +100,7 @@ class LineRead(Read):
 
     def __init__(self, lines: Sequence[Line], domain: tuple[int, ...], padding: Padding | None) -> None:
         used = [d for line in lines for d in line.dims]
-        super().__init__(tuple(sorted(set(used))), domain)
+        super().__init__(tuple(dict.fromkeys(used)), domain)
         self._padding, self._lines = padding, lines
         self._slices: tuple[slice | int | EllipsisType, ...] | None = None
         if len(used) == len(self.dims) and all(len(line.dims) <= 1 for line in lines):
