@@ -11,7 +11,7 @@ kernel rows: reads argument 0; writes root 0
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,8 +154,9 @@ class Plan(NamedTuple):
         return {*self.function.roots, *[self.held[each] for each in touched if each in self.held]}
 
 
-def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
-    """The plan of a function without composites."""
+def make_plan(function: Function, machine: Machine = GENERIC,
+              begin: Callable[[KernelStep], None] = lambda step: None) -> Plan:
+    """The plan of a function without composites. ``begin`` is told of each kernel as soon as it is there."""
     producers = ProducerAnalysis(function)
     clusters = cluster(function, producers, machine)
     memory = BufferAssignment(producers)
@@ -166,13 +167,24 @@ def make_plan(function: Function, machine: Machine = GENERIC) -> Plan:
     _place_values(clusters, memory, lasting)
     sharing = KernelSharing(memory, lasting, lambda step: [
         scheduled for lowered in step.lower(memory) for scheduled in _scheduled(lowered, memory, lasting, machine)])
-    steps = [HostStep(*made, step) if isinstance(made, HostCall) else KernelStep(made, step)
-             for step in clusters for made in sharing.kernels(step)]
+    steps = list(_made(clusters, sharing, begin))
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, relieved(steps), roots)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
                 memory.inside)
+
+
+def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:
+    """The kernels and calls of Python that clusters become."""
+    for step in clusters:
+        for made in sharing.kernels(step):
+            if isinstance(made, HostCall):
+                yield HostStep(*made, step)
+            else:
+                kernel = KernelStep(made, step)
+                begin(kernel)
+                yield kernel
 
 
 def _show(function: Function, clusters: list[Step], steps: list[PlanStep]) -> None:

@@ -28,8 +28,10 @@ from nervure.kernel.ir import (
     Definition,
     Fold,
     For,
+    Index,
     Reduce,
     Scalar,
+    Store,
     StorePair,
     Variable,
     Widths,
@@ -56,6 +58,8 @@ def vector_widths(loop: For, lanes: int) -> Widths:
         return Widths((lanes,), lanes)
     if not is_light(loop.body, loop.index):
         return Widths((heavy_width(loop.body, lanes),), lanes)
+    if all([isinstance(entry, Index | Store) for entry in statements]):
+        return Widths((lanes,), lanes)  # a table of places: a few hundred numbers
     live, length = most_live(loop.body, loop.index), len(statements)
     several = next((factor for factor in (4, 2)
                     if factor * live <= LIVE_REGISTERS and factor * length <= VECTOR_STATEMENTS), 1)

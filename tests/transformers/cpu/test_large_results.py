@@ -38,6 +38,6 @@ def test_variables_written_in_place_stay_in_the_caches(numbers):
         step(numbers)
         plan = step.executable.compilation.plan
         past = [storage for kernel in plan.steps for buffer, storage in kernel.pairs
-                if buffer in compilation.past_caches_of(kernel, plan, ())]
+                if buffer in compilation.past_caches_of(kernel, plan.in_place, ())]
         assert past == [plan.roots[0]] and list(plan.in_place) == [plan.roots[1]]
         np.testing.assert_array_equal(cpu.get(w), numbers - np.float32(0.5) * numbers)

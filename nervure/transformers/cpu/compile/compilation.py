@@ -21,7 +21,7 @@ from nervure.kernel.ir import Buffer
 from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.plan import HostStep, KernelStep, Plan, PlanStep, make_plan
 from nervure.kernel.tuning import STREAMED_RESULT
-from nervure.memory.storage import Storage
+from nervure.memory.storage import Storage, StorageKind
 from nervure.transformers.cpu.cache.library_cache import kernel_key
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
@@ -32,6 +32,7 @@ from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, 
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
 from nervure.transformers.memory_estimate import memory_estimate
+from nervure.types.dim import less_equal
 
 MACHINE = GENERIC
 """The machine of plans, an x86-64 processor: the same for all targets, so that their kernels are the same."""
@@ -47,8 +48,7 @@ class Compilation(NamedTuple):
 
 def compile_function(function: Function, target: Target) -> Compilation:
     """Compiles a function without composites."""
-    plan = make_plan(function, MACHINE)
-    texts, libraries = _machine_code(plan, target)
+    plan, texts, libraries = _machine_code(function, target)
     if flags.debug:
         _show(plan, texts, target)
     storages = {storage: number for number, storage in enumerate(dict.fromkeys(
@@ -64,34 +64,60 @@ def compile_function(function: Function, target: Target) -> Compilation:
     return Compilation(plan, texts, LoadedFunction(compiled, function, steps, plan.constants))
 
 
-def _machine_code(plan: Plan, target: Target) -> tuple[tuple[Code | None, ...], dict[bytes, Library]]:
-    """The texts of the steps that are kernels, and their machine code by its keys. Texts are compiled while the next
-    ones are written, and what of the tile library is not there as soon as a kernel links it. Kernels that share their
-    loops share a text, if the same results go past the caches.
+def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code | None, ...], dict[bytes, Library]]:
+    """The plan, the texts of the steps that are kernels, and their machine code by its keys. Kernels are compiled while
+    the next ones are planned and written, and what of the tile library is not there as soon as a kernel links it.
     """
-    read = {storage for step in plan.steps for storage in step.read}
-    written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
-
-        def text(step: KernelStep) -> Code:
-            past_caches = past_caches_of(step, plan, read)
-            structure = id(step.kernel.body), frozenset(past_caches.items())
-            if structure not in written:
-                code = written[structure] = generate(step.kernel, target, past_caches, tiles.link)
-                compilations.begin(kernel_key(code.text, target), partial(str, code.text))
-            return written[structure]
-
-        texts = tuple([text(step) if isinstance(step, KernelStep) else None for step in plan.steps])
+        texts = _Texts(target, compilations, tiles)
+        plan = make_plan(function, MACHINE, texts.begin)
+        codes = texts.of(plan)
         libraries = compilations.libraries()
     tiles.keep(libraries)
-    return texts, libraries
+    return plan, codes, libraries
 
 
-def past_caches_of(step: KernelStep, plan: Plan, read: Container[Storage]) -> dict[Buffer, int]:
-    """The buffers that need not stay in the caches, and from how many bytes on they are stored past them."""
-    return {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
-            if buffer.role == "out" and storage not in plan.in_place}
+class _Texts:
+    """The texts of kernels, which begin to be compiled when they are written. Kernels that share their loops share a
+    text, if the same results go past the caches.
+    """
+
+    def __init__(self, target: Target, compilations: Compilations, tiles: TileLibrary) -> None:
+        self._target, self._compilations, self._tiles = target, compilations, tiles
+        self._written: dict[tuple[int, frozenset[tuple[Buffer, int]]], Code] = {}
+
+    def begin(self, step: KernelStep) -> None:
+        """Writes the text of a kernel ahead of its plan, unless that may have a say: in whether a large root is read,
+        or lies in place. What lies in the memory of a call is read.
+        """
+        roots = {storage for storage in step.written if storage.kind is StorageKind.ROOT}
+        past_caches = past_caches_of(step, (), set(step.written) - roots)
+        if not any([storage in roots and buffer in past_caches for buffer, storage in step.pairs]):
+            self._text(step, past_caches)
+
+    def of(self, plan: Plan) -> tuple[Code | None, ...]:
+        """The texts of all steps."""
+        read = {storage for step in plan.steps for storage in step.read}
+        return tuple([self._text(step, past_caches_of(step, plan.in_place, read)) if isinstance(step, KernelStep)
+                      else None for step in plan.steps])
+
+    def _text(self, step: KernelStep, past_caches: Mapping[Buffer, int]) -> Code:
+        structure = id(step.kernel.body), frozenset(past_caches.items())
+        if structure not in self._written:
+            code = self._written[structure] = generate(step.kernel, self._target, past_caches, self._tiles.link)
+            self._compilations.begin(kernel_key(code.text, self._target), partial(str, code.text))
+        return self._written[structure]
+
+
+def past_caches_of(step: KernelStep, in_place: Container[Storage], read: Container[Storage]) -> dict[Buffer, int]:
+    """The buffers that need not stay in the caches, and from how many bytes on they are stored past them; none that are
+    surely smaller.
+    """
+    least = {buffer: MACHINE.shared_cache if storage in read else STREAMED_RESULT for buffer, storage in step.pairs
+             if buffer.role == "out" and storage not in in_place}
+    return {buffer: bytes for buffer, bytes in least.items()
+            if less_equal(bytes, buffer.size * buffer.dtype.itemsize) is not False}
 
 
 def _show(plan: Plan, texts: Sequence[Code | None], target: Target) -> None:

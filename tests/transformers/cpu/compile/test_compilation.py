@@ -7,6 +7,10 @@ import pytest
 
 import nervure as nv
 from nervure.errors import InvalidArgument
+from nervure.kernel.tuning import STREAMED_RESULT
+from nervure.transformers.cpu.compile import compilation
+from nervure.transformers.cpu.compile.codegen.generate import generate
+from nervure.transformers.cpu.target import Target
 
 
 def test_what_is_never_stored_needs_no_memory():
@@ -20,3 +24,28 @@ def test_what_is_never_stored_needs_no_memory():
             cpu.computation(y, x)(values)
         with nv.flags.overriding(check_nan=True), pytest.raises(InvalidArgument, match="more memory than there is"):
             cpu.computation(nv.sum(y), x)(values)
+
+
+def test_kernels_begin_to_be_compiled_while_the_next_ones_are_planned(monkeypatch):
+    """But for those with a large result: whether it is read, or lies in place, the whole plan tells."""
+    written, planned = [], compilation.make_plan
+
+    def generating(kernel, *others):
+        written.append(kernel)
+        return generate(kernel, *others)
+
+    def planning(*arguments):
+        plan = planned(*arguments)
+        written.append("planned")
+        return plan
+
+    monkeypatch.setattr(compilation, "generate", generating)
+    monkeypatch.setattr(compilation, "make_plan", planning)
+    x = nv.Parameter(nv.float32, (STREAMED_RESULT // 4, 2))
+    function = nv.Function([nv.ops.Exp(x), nv.ops.Sum(nv.ops.Exp(x), [0])], [x])
+    steps = compilation.compile_function(function, Target.host()).plan.steps
+    kernels = [step.kernel for step in steps]
+    large = [kernel for kernel in kernels
+             if any([buffer.role == "out" and buffer.size == 2 * STREAMED_RESULT // 4 for buffer in kernel.buffers])]
+    assert large and len(large) < len(kernels)
+    assert written == [*[kernel for kernel in kernels if kernel not in large], "planned", *large]

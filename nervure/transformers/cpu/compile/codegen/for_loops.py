@@ -26,7 +26,7 @@ A vector loop around a reduction is one in tiles:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
 
 from nervure.kernel.ir import BLOCK, LANES, Body, For, Reduce, Scalar, Statement, Tile, Variable, Widths, used
@@ -79,7 +79,7 @@ def emit_slice(context: Context, loop: For, begin: Register, end: Register, is_c
     """The iterations of a loop from ``begin`` up to ``end``."""
     context.loops.append((loop.index, loop.extent))
     if loop.widths is not None or loop.tile is not None:
-        with context.builder.if_(begin < end):
+        with nullcontext() if is_certain else context.builder.if_(begin < end):
             _emit_vector_loop(context, loop, begin, end, is_certain)
     else:
         def body(_: Sequence[Register]) -> Sequence[Register]:

@@ -20,7 +20,8 @@ loop that are due, memory of its own (``Code.scratch_bytes``), and the record th
 ((), 0, True)
 
 The text depends on the structure alone: no name of a symbol or a buffer is in it, and no size but 0, 1, -1 and 2, the
-extents of short reductions, whether a row or a result is larger than the caches, and whether its rows share lines.
+extents of short reductions, whether a loop surely has an iteration, whether a row or a result is larger than the
+caches, and whether its rows share lines.
 Equal texts are equal kernels.
 """
 
@@ -76,7 +77,7 @@ def generate(kernel: Kernel, target: HasVectors, least_bytes: Mapping[Buffer, in
     """
     machine = GENERIC._replace(lanes=target.vector_bytes // 4)
     kernel = vectorise_kernel(kernel, machine, least_bytes)
-    b = Builder("kernel", ARGUMENTS, attributes="nounwind")
+    b = Builder("kernel", ARGUMENTS, attributes="nounwind", has_opaque_counters=True)
     buffers, _, begin, end, scratch, _ = b.arguments
     context = Context(b, machine, register_lanes(kernel, machine), link)
     given = tuple([buffer for buffer in kernel.buffers if buffer.role != "scratch"])

@@ -39,7 +39,7 @@ def counted(context: Context, index: LoopIndex, ends: tuple[Register, Register],
             iterations.carried = list(body(iterations.carried))
         return iterations.results
 
-    return guarded(b, begin < end, carried, build)
+    return build() if preheader.is_certain else guarded(b, begin < end, carried, build)
 
 
 def nest(context: Context, indices: Sequence[tuple[LoopIndex, DimLike]], written: frozenset[Buffer], carried: Registers,

@@ -62,6 +62,11 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "DisposeMemoryBuffer": (None, _OBJECT),
 }
 
+_LONG = ("InitializeNativeTarget", "CreateTargetMachine", "ParseAssembly", "TargetMachineEmitToMemory")
+"""The functions that let other threads run Python meanwhile. Each of them is waited for once more, for milliseconds, if
+another thread does: a module that is compiled while the next one is written would mostly wait.
+"""
+
 
 class _Gate:
     """Lets any number of threads in, and a fork only while there are none."""
@@ -123,9 +128,9 @@ def _load() -> Any:
     """Loads the library, once per process, and makes it ready for this kind of machine."""
     functions = SimpleNamespace()
     try:
-        shared = ctypes.CDLL(llvm_file())
+        shared, quick = ctypes.CDLL(llvm_file()), ctypes.PyDLL(llvm_file())
         for name, (result, *arguments) in _SIGNATURES.items():
-            function = shared[f"LLVMPY_{name}"]
+            function = (shared if name in _LONG else quick)[f"LLVMPY_{name}"]
             function.restype, function.argtypes = result, arguments
             setattr(functions, name, function)
     except (OSError, AttributeError) as error:

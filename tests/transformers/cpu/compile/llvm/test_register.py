@@ -20,3 +20,13 @@ def test_other_registers_have_none():
     builder = Builder("numbers")
     x = builder.constant(I32, 3) + builder.emit(I32, "freeze i32 undef")
     assert x.number is None
+
+
+def test_counters_may_be_hidden_from_llvm():
+    texts = []
+    for is_hidden in (False, True):
+        builder = Builder("turns", has_opaque_counters=is_hidden)
+        with builder.loop(0, 8):
+            pass
+        texts.append(builder.text())
+    assert ["asm" in text for text in texts] == [False, True]
