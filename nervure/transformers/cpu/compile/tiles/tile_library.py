@@ -49,7 +49,10 @@ _FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
 """Rows that are as fast as memory, and bytes of columns from which on: the right side is read in long stretches."""
 
 _MORE_ROWS = {64: ((8, 3),)}
-"""For blocks that have a row or two more than the main tile."""
+"""For blocks whose rows it divides better than the main tile does: 8 of them, 16, or 32."""
+
+_ROUNDED_AWAY = 16
+"""How many rows of the main tile one has to be that is not there, to be worth a tile of fewer columns."""
 
 
 def main_tile(type: Type, vector_bytes: int) -> Tile:
@@ -167,10 +170,15 @@ class _Cover:
             self._cover(stream.name, self.block.columns - self.done,
                         (rows <= stream.rows) & (self.block.columns - self.done >= _LONG_ROW * 8 // stream.type.bits))
         for tile in more:
-            self._strips(tile, (rows <= tile.rows) & (rows > self.main.rows))
+            self._strips(tile, self._rounded(tile) * _ROUNDED_AWAY < self._rounded(self.main) * (_ROUNDED_AWAY - 1))
         self._strips(self.main, rows > 0)
         for narrow in reversed(last):
             self._last(narrow)
+
+    def _rounded(self, tile: Tile | Cover) -> Register:
+        """The rows that a tile computes, those included that are not there."""
+        rows = self.block.rows + (tile.rows - 1)
+        return self.b.emit(I64, f"udiv i64 {rows.text}, {tile.rows}") * tile.rows
 
     def _strips(self, tile: Tile | Cover, condition: Register) -> None:
         """As many whole strips as there are columns for, under a condition."""

@@ -14,10 +14,10 @@ import pytest
 
 from nervure.transformers.cpu.cache.loader import load
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
-from nervure.transformers.cpu.compile.llvm.builder import assemble
-from nervure.transformers.cpu.compile.llvm.types import F32, F64, Type
+from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
+from nervure.transformers.cpu.compile.llvm.types import F32, F64, I64, Type
 from nervure.transformers.cpu.compile.tiles.across import across_function
-from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, tile_function
+from nervure.transformers.cpu.compile.tiles.kernel import ARGUMENTS, PLACES_ARGUMENTS, Block, tile_function
 from nervure.transformers.cpu.compile.tiles.stream import stream_function
 from nervure.transformers.cpu.compile.tiles.tile_library import (
     across_of,
@@ -87,7 +87,7 @@ def uniform(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:
 @EVERY
 def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(target, type):
     kind, dtype = TYPES[type]
-    sizes = product((1, 2, 3, 5, 6, 7, 9, 13), (1, 7, 16, 31, 65, 100), (0, 1, 5))
+    sizes = product((1, 2, 3, 5, 6, 7, 9, 13, 16), (1, 7, 16, 31, 65, 100), (0, 1, 5))
     for number, (rows, columns, points) in enumerate(sizes):
         left, right = uniform((rows, points), dtype, number), uniform((points, columns), dtype, number + 1)
         wide = fenced(np.zeros((rows, columns + 3), dtype))
@@ -97,6 +97,27 @@ def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(ta
         multiply(target, kind, fenced(left), fenced(right), wide[:, 3:], True)
         np.testing.assert_array_equal(wide[:, 3:], plain_sum(expected, expected))
         assert not wide[:, :3].any()
+
+
+def test_rows_that_another_tile_divides_better_are_its_own():
+    """16 rows are two tiles of 8; of 6 they would be three, two rows of which nobody wants."""
+    tiles = tiles_of(F32, 64)
+    stubs = []
+    for number, tile in enumerate([*tiles, *streams_of(F32, 64)]):
+        b = Builder(tile.name, ARGUMENTS, attributes="nounwind")
+        block = Block(*b.arguments)
+        b.store(block.columns, b.offset(block.left, number, I64))
+        b.ret()
+        stubs.append(b)
+    loaded = load(*[compile_object(assemble([b]), Target.avx2()) for b in [*stubs, multiply_function(F32, 64)]])
+    cover = function_type(ARGUMENTS)(loaded.address("multiply_f32"))
+    for rows, expected in ((6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}),
+                           (16, {"8x48": 96, "6x8_masked": 4}), (24, {"6x64": 64, "8x48_masked": 36}),
+                           (32, {"8x48": 96, "6x8_masked": 4}), (64, {"6x64": 64, "8x48_masked": 36})):
+        covered = np.zeros(len(stubs), np.int64)
+        cover(covered.ctypes.data, 0, 0, 0, 0, 0, 0, rows, 100, 1, 0)
+        found = {tile.name.removeprefix("tile_f32_"): int(count) for tile, count in zip(tiles, covered, strict=False)}
+        assert {name: count for name, count in found.items() if count} == expected
 
 
 @EVERY
