@@ -183,9 +183,9 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     places, column = range(batch + 1, seen.rank), seen.rank
     product = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
                        (*rows, column))
-    whole = Reshape(product, (groups, *shape[2:], shape[1], product.outputs[0].shape[-1])).output
-    *windows, channel, filter = range(1, whole.rank)
-    return joined(Permute(whole, (0, filter, channel, *windows)).output, 0)
+    whole = Reshape(product, (groups, *shape[1:], product.outputs[0].shape[-1])).output
+    *rows, filter = range(1, whole.rank)
+    return joined(Permute(whole, (0, filter, *rows)).output, 0)
 
 
 class _Stretches:
@@ -212,16 +212,16 @@ class _Stretches:
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 
     def in_rows(self) -> Value:
-        """(groups, window positions and C, N, places). The rows are one dimension where their number is known; of the
+        """(groups, C and window positions, N, places). The rows are one dimension where their number is known; of the
         places each dimension is one.
         """
         batch, groups, channels = self._data.shape[:3]
-        apart = (*self._windows, channels)
+        apart = (channels, *self._windows)
         is_known = all([isinstance(length, int) and length > 0 for length in apart])
         rows = [product(apart)] if is_known else apart
         g, *rest = indices(2 + len(rows) + len(self._places))
         row, n, at = rest[:len(rows)], rest[len(rows)], rest[len(rows) + 1:]
-        *offsets, c = _unravelled(row[0], apart) if is_known else row
+        c, *offsets = _unravelled(row[0], apart) if is_known else row
         shape = (groups, *rows, batch, *self._places)
         return IndexView(self._data, IndexMap(shape, (n, g, c, *self._position(offsets, at)))).output
 

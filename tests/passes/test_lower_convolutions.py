@@ -238,3 +238,14 @@ def test_what_follows_a_turned_product_is_computed_in_its_kernel():
         got, = transformer.compile(function)(arrays)
     expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("batch", [2, nv.dim("n", min=1)], ids=str)
+def test_rows_of_the_gradient_for_filters_that_follow_each_other_see_one_channel(batch):
+    """So a tile of a few rows reads a few lines of memory, not a few channels."""
+    (_, _, (function, _)) = functions((batch, 4, 6, 6), (3, 4, 3, 3), {"paddings": [(1, 1), (1, 1)]})
+    view, = [op for op in lower_convolutions(function).operations if isinstance(op, ops.IndexView)]
+    data = np.zeros((2, 4, 6, 6), np.float32) + np.arange(4).reshape(4, 1, 1)
+    with nv.transformers.make_transformer("interpreter") as interpreter:
+        seen, = interpreter.compile(Function(view.outputs, function.parameters[:1]))([data])
+    assert seen[0, :, 0, 2, 2].tolist() == np.repeat(range(4), 9).tolist()
