@@ -11,12 +11,13 @@ from collections.abc import Mapping
 
 from nervure.ir import field
 from nervure.ir.op import Gradients, Value
-from nervure.ops.arithmetic import Square
+from nervure.ops.arithmetic import Multiply, Square
 from nervure.ops.checking import checked_axes
 from nervure.ops.composite import ElementwiseComposite
 from nervure.ops.exponential import Rsqrt
 from nervure.ops.reductions import spread
 from nervure.ops.statistics import Mean
+from nervure.ops.views import Broadcast
 from nervure.types.description import BasicTensorDescription
 from nervure.types.element_groups import FLOATS
 
@@ -39,7 +40,9 @@ class Standardize(Normalization):
     """``(x - mean) / sqrt(variance + epsilon)`` along the axes: what layer and batch normalisation begin with.
 
     Its derivative is ``(g - mean(g) - y * mean(g * y)) / sqrt(variance + epsilon)`` for a gradient g of the result y
-    (Ioffe and Szegedy 2015, simplified): it needs two sums beside those of the result, and none of what cancels.
+    (Ioffe and Szegedy 2015, simplified): it needs two sums beside those of the result, and none of what cancels. Where
+    g is what somebody multiplied by a scale for each row, the scale comes last: the sums are the gradients of the scale
+    and of the shift then.
     """
 
     epsilon = field.real(1e-5)
@@ -49,12 +52,23 @@ class Standardize(Normalization):
         return centred * inverse
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
-        centred, inverse = self._parts(x)
-        slope = self.mean(gradient * centred) * inverse
-        return ((gradient - self.mean(gradient) - self.output * slope) * inverse,)
+        _, factor = self._parts(x)
+        scale = _scale(gradient, self.axes)
+        if scale is not None:
+            gradient, factor = gradient.op.operands[0], factor * scale
+        slope = self.mean(gradient * self.output)
+        return ((gradient - self.mean(gradient) - self.output * slope) * factor,)
 
     def _parts(self, x: Value) -> tuple[Value, Value]:
         """x less its mean, and one over its deviation at every element."""
         centred = x - self.mean(x)
         variance = Mean(Square(centred), self.axes).output
         return centred, spread(Rsqrt(variance + self.epsilon).output, self.axes, x.shape)
+
+
+def _scale(gradient: Value, axes: tuple[int, ...]) -> Value | None:
+    """What a gradient was multiplied by, if that is the same all along the axes."""
+    if not isinstance(gradient.op, Multiply):
+        return None
+    scale = gradient.op.operands[1]
+    return scale if isinstance(scale.op, Broadcast) and set(axes) <= set(scale.op.axes) else None

@@ -335,6 +335,32 @@ def test_batch_norm_with_given_statistics_is_one_product_and_one_sum_at_each_ele
     np.testing.assert_allclose(nv.computation(y, x)(image), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("axes, channels", [("N=6, C=5, H=4", None), ((6, 5, 4), None), ("A=6, B=5, H=4", ["A", "B"])],
+                         ids=str)
+def test_the_sums_of_a_batch_norm_s_gradient_are_the_gradients_of_its_scale_and_shift(axes, channels):
+    """A177: four passes over the elements give the statistics and all gradients."""
+    x, target = [nv.placeholder(axes, nv.float64) for _ in range(2)]
+    own = (5,) if not x.is_named else [entry for entry in x.axes if entry.name in (channels or "C")]
+    scale, shift = [nv.variable(own, value, nv.float64) for value in (1.5, 0.5)]
+    loss = nv.sum(nv.batch_norm(x, scale, shift, channels=channels) * target, out_axes=())
+    step = nv.computation([nv.deriv(loss, entry) for entry in (x, scale, shift)], x, target)
+    assert [type(op).__name__ for op in step.optimised.operations].count("Sum") == 4
+    over = (2,) if channels else (0, 2)
+    a, t = np.random.default_rng(7).standard_normal((2, 6, 5, 4))
+    inverse = 1 / np.sqrt(a.var(over, keepdims=True) + 1e-5)
+    y = (a - a.mean(over, keepdims=True)) * inverse
+    means = [np.mean(entry, over, keepdims=True) for entry in (t, t * y)]
+    expected = 1.5 * inverse * (t - means[0] - y * means[1]), (t * y).sum(over), t.sum(over)
+    for found, wanted in zip(step(a, t), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_a_gradient_that_is_scaled_along_the_axes_is_summed_as_it_is():
+    """A177: the scale of a layer normalisation differs from element to element of what is normalised."""
+    scale = nv.constant(np.arange(1.0, 6.0), axes=[H], dtype=nv.float64)
+    nv.testing.check_grads(lambda x, s: nv.layer_norm(x, H, s), [X, scale], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("function", [
     lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t),
     lambda x, t: nv.cross_entropy_multi(nv.softmax(x), t, usebits=True, out_axes=()),
