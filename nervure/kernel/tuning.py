@@ -145,11 +145,6 @@ STRIP_COLUMNS = 64
 COLUMNS_LEFT_OUT = 32
 """Columns between two lines that may be computed for nothing: a tile that is not the widest has so many."""
 
-LEAST_TURNED_COLUMNS, LEAST_TURNED_POINTS = 48, 128
-"""Columns and points that a product has at least whose sides change places: fewer columns fill no registers, and of
-fewer points results are transposed in more than a few percent of the time.
-"""
-
 LINE_PACKING = 4
 """Rows in whose time a column of such a line is packed."""
 
@@ -169,6 +164,9 @@ BYTES_ROWS = 512
 
 EPILOGUE_BYTES = 1 << 18
 """Bytes of the results of a task that wait in memory for what is computed of them, half of a small second cache."""
+
+SCATTERED_BYTES = 1 << 18
+"""Bytes of the rows of a turned product, each element in a line of its own, that stay in the second cache."""
 
 BORDER_STATEMENTS = 640
 """Statements, all together, of copies of a row for the border and what lies inside: more would take LLVM long."""

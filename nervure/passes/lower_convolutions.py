@@ -22,7 +22,9 @@ Contract (8, 1, 16, 32, 32)
 Reshape (8, 16, 32, 32)
 
 The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of them, too: then long
-stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`). With strides, every
+stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`). Filters that fill
+registers lie side by side for each point, in strips; products read them as columns then, and places as rows
+(:mod:`nervure.kernel.schedule.products.turned`). With strides, every
 phase of a stride has its own place in memory first. The gradient for the data is a convolution of what came out, with
 the filters turned, one for each phase of the strides; where dilations meet strides there are zeros in between, whose
 products with a filter that is not finite are NaN.
@@ -55,6 +57,11 @@ from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
 
 Lengths = Sequence[DimLike]
+
+STRIP, LANES, LEAST_FILTERS, LEAST_POINTS = 64, 16, 48, 128
+"""Filters of a strip that products read as columns: as many as the main tile has; what there is a multiple of, so that
+registers are full; and filters and points that are worth it, since results are transposed then.
+"""
 
 
 def lower_convolutions(function: Function) -> Function:
@@ -152,15 +159,20 @@ class _Forms:
         """
         if channels_last.leaf_of(f) in self._last:
             return channels_last.convolved(x, f, geometry, places, is_turned)
+        columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
+        strip, rank = _strip(f, geometry.groups), 1 + len(places)
+        if strip is not None:
+            filters = _in_strips(f, geometry.groups, strip)
+            filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
+            points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
+            product = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
+            return joined(joined(product.output, 1), 1)
         filters = by_group(f, geometry.groups, 0)
         filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
         if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
             filters = in_memory(filters)
-        if is_turned:
-            filters = Reverse(filters, range(2, filters.rank - 1)).output
-        columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
-        kept = range(3 + len(places))
-        points = range(len(kept), len(kept) + filters.rank - 2)
+        filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
+        points, kept = range(2 + rank, 2 + 2 * rank), range(2 + rank)
         product = Contract(filters, columns, (1, 2, *points), (0, 1, *points, *kept[3:]), kept)
         return joined(product.output, 1)
 
@@ -186,6 +198,24 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     whole = Reshape(product, (groups, *shape[1:], product.outputs[0].shape[-1])).output
     *rows, filter = range(1, whole.rank)
     return joined(Permute(whole, (0, filter, *rows)).output, 0)
+
+
+def _strip(f: Value, groups: int) -> int | None:
+    """How many filters lie side by side for each point, where they fill registers so; None if they do not."""
+    filters, points, windows = f.shape[0], product(f.shape[1:]), f.shape[2:]
+    if not isinstance(filters, int) or all([length == 1 for length in windows]):
+        return None
+    each = filters // groups
+    if each < LEAST_FILTERS or each % LANES or isinstance(points, int) and points < LEAST_POINTS:
+        return None
+    return STRIP if each % STRIP == 0 else each
+
+
+def _in_strips(f: Value, groups: int, strip: int) -> Value:
+    """Filters (groups, strips, windows, C, those of a strip), which lie in memory so."""
+    each = f.shape[0] // groups
+    apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
+    return in_memory(Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output)
 
 
 class _Stretches:

@@ -33,6 +33,7 @@ from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import block_columns
 from nervure.kernel.schedule.products.extents import at_most, block_count
 from nervure.kernel.schedule.products.matrices import Matrices
+from nervure.kernel.schedule.products.points import in_runs
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.tuning import (
     BYTES_ROWS,
@@ -46,6 +47,7 @@ from nervure.kernel.tuning import (
     PACKED_ROWS,
     PACKED_SHARE,
     ROW_MULTIPLE,
+    SCATTERED_BYTES,
     STRIP_COLUMNS,
     TASK_PRODUCTS,
     UNEVEN_TASKS,
@@ -102,18 +104,21 @@ def blocking_of(matrices: Matrices, reading: Reading, threads: int) -> Blocking:
 
 def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
     """The tasks of so many columns and rows: a batch after the other, in it a block of rows after the other, in that
-    strip after strip.
+    strip after strip. What the rows of a turned product are multiplied by comes strip after strip, too.
     """
     rows, columns, lines = matrices.rows, matrices.columns, matrices.lines
     across, down = block_count(columns.extent, width), block_count(rows.extent, height)
     number: DimLike = matrices.new.task.dim
+    moved: dict[LoopIndex, DimLike] = {}
+    inner = [loop for loop in matrices.batch if matrices.is_turned and not matrices.left.mentions(loop.index)]
+    for loop in reversed(inner):
+        number, moved[loop.index] = number // loop.extent, number % loop.extent
     number, strip = number // across, number % across
     first_column = strip * width
     number, first_row = number // down, number % down * height
-    moved: dict[LoopIndex, DimLike] = {columns.index: first_column + columns.index.dim,
-                                       rows.index: first_row + rows.index.dim,
-                                       matrices.new.strip: strip}
-    for loop in reversed(matrices.batch):
+    moved |= {columns.index: first_column + columns.index.dim, rows.index: first_row + rows.index.dim,
+              matrices.new.strip: strip}
+    for loop in reversed([loop for loop in matrices.batch if loop not in inner]):
         number, moved[loop.index] = number // loop.extent, number % loop.extent
     tasks = product([_batch_size(matrices), across, down, 1 if lines is None else lines.is_any])
     wide, high = dim_min(width, columns.extent - first_column), dim_min(height, rows.extent - first_row)
@@ -190,6 +195,8 @@ def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
     most = TASK_PRODUCTS * longer // max(width * _known_points(matrices), 1)
     if matrices.is_stored and isinstance(matrices.rows.extent, int):
         return most
+    if matrices.is_turned:
+        most = min(most, max(SCATTERED_BYTES // (_run_length(matrices) * matrices.dtype.itemsize), LEAST_ROWS))
     return min(most, EPILOGUE_BYTES // (width * matrices.dtype.itemsize))
 
 
@@ -200,6 +207,13 @@ def _least_rows(matrices: Matrices, reading: Reading, width: int, rows: int, str
     if strips == 1 and rows * width * points >= 4 * LEAST_PRODUCTS:
         packed = min(packed, -(-rows // 2))  # to pack what another task packs, too, is better than to wait
     return max(BYTES_ROWS if matrices.is_of_bytes else packed, LEAST_PRODUCTS // max(width * points, 1))
+
+
+def _run_length(matrices: Matrices) -> int:
+    """How many elements a row of a turned product has at a position of its window: its channels."""
+    runs = in_runs(matrices.left, matrices.point, matrices.new.run)
+    length = matrices.depth if runs is None else runs.length
+    return max(length, 1) if isinstance(length, int) else matrices.depth
 
 
 def _known_points(matrices: Matrices) -> int:

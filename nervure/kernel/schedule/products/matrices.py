@@ -193,7 +193,7 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
     if lines is None:
         return matrices
-    if are_better_turned(left, right, matrices.rows.extent, matrices.points):
+    if are_better_turned(left, right, matrices.rows):
         return _turned(matrices, outer)
     if not matrices.is_of_bytes and lines.are_better_packed(matrices.rows.extent):
         lines = lines.without_gaps([loop for loop in outer if not left.mentions(loop.index)])

@@ -116,12 +116,14 @@ def _left_parts(matrices: Matrices) -> Parts | None:
 
 
 def _right_parts(matrices: Matrices) -> Parts | None:
-    """Those of the right side, whose columns follow each other. To more rows it is worth to pack it."""
+    """Those of the right side, whose columns follow each other. To more rows it is worth to pack it, unless the product
+    is turned.
+    """
     right, rows, column = matrices.right, matrices.rows.extent, matrices.columns.index
     if right.element(column) is None or right.step(column) != 1 or matrices.has_packed_lines:
         return None
     parts = _parts(matrices, right, matrices.point)
-    is_worth = isinstance(rows, int) and rows <= PLACES_ROWS
+    is_worth = matrices.is_turned or isinstance(rows, int) and rows <= PLACES_ROWS
     return parts if is_worth and parts is not None and _step(matrices, parts.added[-1]) is not None else None
 
 

@@ -3,7 +3,8 @@
 What a window shows lies in lines with gaps, short ones of small images. As columns they fill registers badly: a product
 goes through the gaps, or packs each line once for each position of the window. As rows any places will do, since a row
 takes but its own element of a point: tables say where it lies, the lines of all images are rows of one product, and its
-columns, the filters, are packed and fill registers. What comes out is transposed before anything is done with it.
+columns, filters that follow each other in memory, fill registers. What comes out is transposed before anything is done
+with it.
 
 >>> from nervure.kernel.parser import parse_kernel
 >>> from nervure.kernel.schedule.products.matrices import matrices_of
@@ -13,7 +14,7 @@ columns, the filters, are packed and fill registers. What comes out is transpose
 ...     for j < 28:
 ...       for k < 28 vector:
 ...         v0 = contract over l < 9, m < 64:
-...           v1 = x[576*i + 64*l + m]
+...           v1 = x[i + 4096*l + 64*m]
 ...           v2 = y[30*j + k + 30*(l//3) + l % 3 + 900*m]
 ...           give v1, v2
 ...         z[784*i + 28*j + k] = v0
@@ -34,16 +35,14 @@ from nervure.kernel.loop_index import Indices
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.lines import Lines, coordinates
 from nervure.kernel.simplify.loops import walks_on
-from nervure.kernel.tuning import COLUMN_MULTIPLE, LEAST_TURNED_COLUMNS, LEAST_TURNED_POINTS
-from nervure.types.dim import DimLike
+from nervure.kernel.tuning import COLUMN_MULTIPLE
 
 
-def are_better_turned(left: Side, right: Side, rows: DimLike, points: DimLike) -> bool:
-    """Whether so many rows fill registers as columns, where both sides are but read, the right one in lines."""
-    is_read = left.element() is not None and right.element() is not None
-    is_wide = isinstance(rows, int) and rows >= LEAST_TURNED_COLUMNS and rows % COLUMN_MULTIPLE == 0
-    is_long = not isinstance(points, int) or points >= LEAST_TURNED_POINTS
-    return is_read and is_wide and is_long
+def are_better_turned(left: Side, right: Side, rows: For) -> bool:
+    """Whether rows follow each other in memory and fill registers as columns; both sides are but read."""
+    is_read = left.element(rows.index) is not None and right.element() is not None
+    is_wide = isinstance(rows.extent, int) and rows.extent % COLUMN_MULTIPLE == 0
+    return is_read and is_wide and left.step(rows.index) == 1
 
 
 def with_places(side: Side, loops: Sequence[For]) -> Side:
