@@ -71,6 +71,16 @@ def chosen(function: Function) -> set[Value]:
     return found
 
 
+def described(op: Op) -> str | None:
+    """That an op is the product of a convolution with channels last, and what spoke for it; None for other ops."""
+    seen = op.operands[0] if isinstance(op, Contract) else None
+    if seen is None or not isinstance(seen.op, IndexView) or seen.rank != 2 * seen.op.operands[0].rank - 1:
+        return None
+    filters = op.operands[1]
+    each = product(filters.shape)
+    return f"channels last: {filters.shape[0] * filters.shape[-1]} filters, {each} multiply-adds a place"
+
+
 def leaf_of(f: Value) -> Value:
     """What filters are a view of."""
     while composes(f.op):

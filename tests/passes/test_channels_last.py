@@ -123,3 +123,13 @@ def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
     wide = ops.Convolution(x, Constant(drawn((64, 64, 5, 5))[0]), paddings=[(2, 2), (2, 2)])
     behind = Function([ops.Sum(ops.Convolution(ops.Relu(wide), f), [2, 3])], [x])
     assert len(chosen(behind)) == 2
+
+
+def test_explanations_tell_which_convolutions_have_channels_last():
+    filters = drawn((64, 64, 3, 3), (64, 64, 3, 3))
+    kept, brought = pair([Constant(entry) for entry in filters]), pair([
+        nv.Parameter(nv.float32, entry.shape) for entry in filters])
+    for function, count in ((kept, 2), (brought, 0)):
+        with nv.transformers.make_transformer("cpu") as transformer:
+            notes = [note for step in transformer.compile(function).report().steps for note in step.notes]
+        assert notes.count("channels last: 64 filters, 36864 multiply-adds a place") == count

@@ -25,6 +25,7 @@ from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
 from nervure.kernel.schedule.products.notes import described_products
 from nervure.memory.storage import Storage, StorageKind
+from nervure.passes import channels_last
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu.compile.codegen.generate import Code
 from nervure.transformers.cpu.compile.compilation import Compilation
@@ -112,11 +113,13 @@ class _Reporting:
                     notes=self._notes(step), texts=texts)
 
     def _notes(self, step: KernelStep) -> tuple[str, ...]:
-        """What is packed how, and when."""
+        """What is packed how, and when; where channels lie."""
         derived = {buffer: self._when(storage) for buffer, storage in step.pairs
                    if storage.kind is StorageKind.DERIVED}
         packed = [f"packed{when}" for buffer, when in derived.items() if buffer.role == "out"]
-        return (*packed, *described_products(step.kernel, derived), *self._moved(step))
+        own = [op for op in step.cluster.ops if op in step.kernel.origins]
+        layouts = [text for text in map(channels_last.described, own) if text is not None]
+        return (*packed, *layouts, *described_products(step.kernel, derived), *self._moved(step))
 
     def _moved(self, step: KernelStep) -> list[str]:
         """What is stored where a view of several parts has it."""
