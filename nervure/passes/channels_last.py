@@ -42,6 +42,7 @@ from nervure.ops.views import Concatenate, Permute, Reverse, Slice
 from nervure.passes.canonical_views import composes
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.types.dim import DimLike, less_equal, product
+from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
 _GOES_ON = Elementwise, FilledView, Slice, Concatenate
@@ -89,10 +90,11 @@ def leaf_of(f: Value) -> Value:
 
 
 def _is_candidate(op: Convolution, written: Collection[object]) -> bool:
-    """Whether a panel of the filters lasts, and is wide enough."""
+    """Whether a panel of the filters lasts, and is wide enough; of a type for which there are register tiles."""
     leaf, filters = leaf_of(op.operands[1]).op, op.operands[1].shape[0]
     lasts = isinstance(leaf, Constant) or isinstance(leaf, ReadVariable) and leaf.variable not in written
-    return lasts and isinstance(filters, int) and filters >= LEAST_FILTERS * op.groups
+    is_tiled = op.outputs[0].dtype in (float32, float64)
+    return lasts and is_tiled and isinstance(filters, int) and filters >= LEAST_FILTERS * op.groups
 
 
 def _reached(function: Function, candidates: Collection[Op]) -> tuple[set[Value], set[Value]]:

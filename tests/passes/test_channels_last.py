@@ -15,7 +15,7 @@ from nervure.ir.leaves import Constant
 from nervure.kernel.plan import make_plan
 from nervure.passes import channels_last
 from nervure.passes.channels_last import chosen
-from nervure.passes.pipelines import native
+from nervure.passes.pipelines import native, standard
 from tests.passes.agreement import classes
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
@@ -93,10 +93,12 @@ def test_short_rows_of_several_images_are_rows_of_one_product():
     assert all(["rows" in [buffer.name for buffer in kernel.buffers] for kernel in products])
 
 
-def test_any_number_of_images_has_the_same_bits():
+@pytest.mark.parametrize("side", [12, nv.dim("side", min=5)], ids=str)
+def test_any_number_and_size_of_images_has_the_same_bits(side):
+    """O67: lengths that a call brings, one image of several."""
     n, (data, *filters) = nv.dim("n", min=1), drawn((3, 64, 12, 12), (64, 64, 3, 3), (64, 64, 3, 3))
     constants = [Constant(entry) for entry in filters]
-    brought = pair(constants, (n, 64, 12, 12))
+    brought = pair(constants, (n, 64, side, side))
     assert len(chosen(brought)) == 2
     with nv.transformers.make_transformer("cpu") as transformer:
         compiled = transformer.compile(brought)
@@ -107,12 +109,17 @@ def test_any_number_of_images_has_the_same_bits():
     assert known.tobytes() == whole.tobytes()
 
 
-def test_filters_that_change_or_are_few_have_channels_first():
+def test_filters_that_change_or_are_few_or_short_numbers_have_channels_first():
     x = nv.Parameter(nv.float32, (1, 64, 8, 8))
-    for count, is_chosen in ((64, True), (32, False)):
-        f = Constant(drawn((count, 64, 3, 3))[0])
-        slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+    for count, dtype, is_chosen in ((64, nv.float32, True), (32, nv.float32, False), (64, nv.bfloat16, False)):
+        f = ops.Convert(Constant(drawn((count, 64, 3, 3))[0]), dtype)
+        f = Constant(nv.transformers.make_transformer("interpreter").compile(Function([f], []))([])[0])
+        slid = ops.Convolution(ops.Convert(x, dtype), f, paddings=[(1, 1), (1, 1)])
         assert bool(chosen(Function([ops.Sum(slid, [2, 3])], [x]))) is is_chosen
+    variable, place = nv.variable((64, 64, 3, 3), 0.5), nv.placeholder((1, 64, 8, 8))
+    total = nv.sum(nv.convolution(place, variable, padding=1))
+    assert len(chosen(standard(nv.computation(total, place).function))) == 1
+    assert not chosen(standard(nv.computation([total, nv.assign(variable, variable * 0.5)], place).function))
 
 
 def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
