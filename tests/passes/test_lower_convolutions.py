@@ -215,6 +215,7 @@ def test_places_are_rows_of_a_product_where_many_filters_are_its_columns(x, f):
         np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=2e-4)
     product = make_plan(native(functions(x, f, attributes)[0][0])).steps[-1].kernel
     assert {"turned", "rows"} <= {buffer.name for buffer in product.buffers}
+    assert "they have changed places: results are transposed" in described_products(product)[0]
 
 
 def test_bits_stay_where_places_are_rows():

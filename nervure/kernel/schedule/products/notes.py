@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nervure.kernel.ir import Apply, Buffer, For, Kernel, Load, Store, walk
-from nervure.kernel.routines import product_of
+from nervure.kernel.routines import Product, product_of, transpose_of
 
 
 def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None) -> tuple[str, ...]:
@@ -37,7 +37,15 @@ def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None
         ("left", products[0].left), ("right", products[0].right)) if load.buffer in packed]
     if len(told) < 2:
         told.append("both sides are read where they lie" if not told else "the other is read where it lies")
+    if _is_turned(kernel, products[0]):
+        told.append("they have changed places: results are transposed")
     return (f"tasks: {kernel.sliced.extent}; {'; '.join(told)}",)
+
+
+def _is_turned(kernel: Kernel, product: Product) -> bool:
+    """Whether the results of a product are transposed before anything is done with them."""
+    return any([isinstance(entry, For) and (transpose := transpose_of(entry)) is not None
+                and transpose.load.buffer is product.store.buffer for entry in walk(kernel.body)])
 
 
 def _packing(kernel: Kernel, panel: Buffer) -> str:
