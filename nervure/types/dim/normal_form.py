@@ -13,15 +13,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, wraps
 from math import gcd
 from typing import NamedTuple
 
 from nervure.types.dim.bounds import Ranges, interval, is_nonnegative, is_nonzero
-from nervure.types.dim.polynomial import ZERO, Atom, Kind, Polynomial, cancel, constant, of_atom, product_of
+from nervure.types.dim.interval import Interval
+from nervure.types.dim.polynomial import (
+    ZERO,
+    Atom,
+    Kind,
+    Monomial,
+    Polynomial,
+    cancel,
+    constant,
+    of_atom,
+    product_of,
+)
 
 _MAX_COMPARED = 12  # operands of min and max that are compared pair by pair
 _MAX_FLATTENED = 64
 
+Operation = Callable[[Polynomial, Polynomial, Ranges], Polynomial]
+Terms = tuple[tuple[Monomial, int], ...]
 Construct = Callable[[Kind, Sequence[Polynomial], Ranges], Polynomial]
 
 
@@ -36,6 +50,27 @@ def construct(kind: Kind, operands: Sequence[Polynomial], ranges: Ranges) -> Pol
     return extreme(kind, operands, ranges)
 
 
+def _remembered(operation: Operation) -> Operation:
+    """The operation, of which results are kept: kernels ask for the same quotients again and again. They depend on the
+    operands and on the ranges of the symbols in them alone, unless ranges are related to each other. Terms count in
+    their order, so that nothing depends on what was asked before.
+    """
+    @lru_cache(maxsize=1 << 14)
+    def once(left: Terms, right: Terms, ranges: tuple[tuple[str, Interval], ...]) -> Polynomial:
+        return operation(Polynomial(dict(left)), Polynomial(dict(right)), Ranges(dict(ranges)))
+
+    @wraps(operation)
+    def remembered(left: Polynomial, right: Polynomial, ranges: Ranges) -> Polynomial:
+        if ranges.symbolic:
+            return operation(left, right, ranges)
+        names = left.names | right.names
+        known = tuple([entry for entry in ranges.numeric.items() if entry[0] in names])
+        return once(tuple(left.terms.items()), tuple(right.terms.items()), known)
+
+    return remembered
+
+
+@_remembered
 def floor_divide(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     """``dividend // divisor``, 0 where the divisor is 0."""
     size = divisor.constant
@@ -158,6 +193,7 @@ def _quotient_of_remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ra
     return remainder(floor_divide(inner, divisor, ranges), times, ranges)
 
 
+@_remembered
 def remainder(dividend: Polynomial, divisor: Polynomial, ranges: Ranges) -> Polynomial:
     """``dividend % divisor`` with the sign of the divisor, 0 where the divisor is 0."""
     size = divisor.constant

@@ -103,15 +103,12 @@ class Polynomial(Frozen):
     __slots__ = ("terms", "_text", "_names", "_depth")
     _plural, _instead = "polynomials", "arithmetic makes others"
     terms: dict[Monomial, int]
-    _text: str | None
-    _names: frozenset[str] | None
-    _depth: int | None
+    _text: str  # these once they have been asked for
+    _names: frozenset[str]
+    _depth: int
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
         _put_terms(self, terms)
-        _put_text(self, None)
-        _put_names(self, None)
-        _put_depth(self, None)
 
     @property
     def constant(self) -> int | None:
@@ -132,20 +129,20 @@ class Polynomial(Frozen):
     @property
     def depth(self) -> int:
         """The levels of operations within operations: 0 for sums of products of symbols, -1 for a number."""
-        known = self._depth
-        if known is None:
-            known = max([atom.depth for monomial in self.terms for atom in monomial], default=-1)
-            _put_depth(self, known)
-        return known
+        try:
+            return self._depth
+        except AttributeError:
+            _put_depth(self, max([atom.depth for monomial in self.terms for atom in monomial], default=-1))
+            return self._depth
 
     @property
     def names(self) -> frozenset[str]:
         """The names of all symbols in it, at any depth."""
-        known = self._names
-        if known is None:
-            known = frozenset().union(*[atom.names for monomial in self.terms for atom in monomial])
-            _put_names(self, known)
-        return known
+        try:
+            return self._names
+        except AttributeError:
+            _put_names(self, frozenset().union(*[atom.names for monomial in self.terms for atom in monomial]))
+            return self._names
 
     def check(self) -> None:
         """Raise TooLarge where this is more than a dimension may be."""
@@ -204,10 +201,11 @@ class Polynomial(Frozen):
         return hash(frozenset(self.terms.items()))
 
     def __str__(self) -> str:
-        known = self._text
-        if known is None:
-            _put_text(self, known := sum_text(self.terms))
-        return known
+        try:
+            return self._text
+        except AttributeError:
+            _put_text(self, sum_text(self.terms))
+            return self._text
 
     def __repr__(self) -> str:
         return f"Polynomial({self})"
@@ -233,6 +231,10 @@ class Polynomial(Frozen):
         """
         if not divisor.terms:
             return ZERO, self
+        size = divisor.constant
+        if size is not None and len(self.terms) < MAX_EXPANSION:
+            return (Polynomial({m: c // size for m, c in self.terms.items() if c // size}),
+                    Polynomial({m: c % size for m, c in self.terms.items() if c % size}))
         lead = max(divisor.terms, key=order)
         lead_coefficient = divisor.terms[lead]
         tail = divisor - Polynomial({lead: lead_coefficient})

@@ -60,7 +60,7 @@ def dims_in(value: object) -> Iterator[Dim]:
         if isinstance(entry, Dim):
             yield entry
         elif isinstance(entry, tuple):
-            waiting.extend(entry)
+            waiting.extend([part for part in entry if type(part) is not int])
         elif not isinstance(entry, int | str | bytes | DType) and is_dataclass(entry):
             waiting.extend([getattr(entry, field.name) for field in fields(entry)])
 
