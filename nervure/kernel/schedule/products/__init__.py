@@ -67,7 +67,7 @@ def packed_apart(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) 
     panel that has the same name in the second kernel, which reads it. None where the right side is not packed, or
     follows from more than one of the ``lasting`` buffers.
     """
-    tasks = _tasks(kernel, machine, lasting)
+    tasks = _tasks(kernel, machine, lasting) if lasting else None
     first = None if tasks is None else tasks.packed_apart()
     return None if tasks is None or first is None else (first, without_unused_buffers(tasks.blocked(kernel)))
 

@@ -33,6 +33,8 @@ _Read = TypeVar("_Read")
 
 def encode(value: object) -> object:
     """A value as JSON has it."""
+    if type(value) is int:  # most are
+        return value
     if isinstance(value, tuple):
         return [encode(entry) for entry in value]
     if is_dataclass(value):

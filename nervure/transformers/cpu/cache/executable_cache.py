@@ -25,6 +25,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -84,8 +85,14 @@ def _cache_for(function: Function) -> CodeCache | None:
     return user_cache() if is_ours and has_text else None
 
 
+_fingerprints: WeakKeyDictionary[Function, str] = WeakKeyDictionary()
+
+
 def _key(function: Function, target: Target) -> bytes:
-    return make_key("executable", package_fingerprint(), SETTINGS, target.key, fingerprint(function))
+    digest = _fingerprints.get(function)  # what was not found is kept under it soon
+    if digest is None:
+        digest = _fingerprints[function] = fingerprint(function)
+    return make_key("executable", package_fingerprint(), SETTINGS, target.key, digest)
 
 
 # -- writing -------------------------------------------------------------------------------------------------
@@ -99,7 +106,8 @@ def describe(function: Function, compilation: Compilation) -> bytes | None:
     constants, content = _described(plan.constants, function)
     if len(content) > MOST_BYTES:
         return None
-    variables = [function.variables.index(variable) for variable in plan.function.variables]
+    numbers = {variable: number for number, variable in enumerate(function.variables)}
+    variables = [numbers[variable] for variable in plan.function.variables]
     storages = tuple([_renumbered(storage, variables) for storage in compiled.storages])
     parts = {"function": encode(replace(compiled, storages=storages)), "constants": constants}
     text = json.dumps(parts, separators=(",", ":")).encode()

@@ -62,13 +62,14 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
 
 
 class Compilations:
-    """Modules by their keys that are compiled, while more are written, in as many threads as there are processors for
-    us. What is in memory or on the disk is not even written.
+    """Modules by their keys that are compiled, while more are written, in twice as many threads as there are processors
+    for us: half of them wait for Python's lock, which whoever writes holds. What is in memory or on the disk is not
+    even written.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._threads = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "nervure-compiler")
+        self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler")
         self._found: dict[bytes, Library] = {}
         self._begun: dict[bytes, Future[bytes]] = {}
 
