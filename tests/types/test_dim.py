@@ -541,3 +541,14 @@ def test_terms_are_coefficients_and_what_they_multiply():
     assert terms(3 * n * m - n + 7) == [(3, m * n), (-1, n), (7, 1)]
     assert terms(4 * m - n * n) == [(4, m), (-1, n * n)]
     assert terms(0) == [] and terms(5) == [(5, 1)] and terms(n // 2 * 4) == [(4, n // 2)]
+
+
+def test_a_quotient_follows_from_the_bounds_of_its_own_symbols() -> None:
+    """Whatever was asked before of equal expressions that know other bounds."""
+    for _ in range(2):
+        assert dim("N", max=3) // 4 == 0
+        assert str(dim("N") // 4) == "N//4"
+        assert dim("N", max=3) % 4 == dim("N")
+        assert str(dim("N") % 4) == "N % 4"
+        assert bounds((dim("N", min=8, max=9) + dim("M")) // 4)[0] == 2
+        assert bounds((dim("N") + dim("M", min=4)) // 4)[0] == 1

@@ -209,6 +209,8 @@ class Context:
         found = self.find(key)
         if found is not None:
             return found
+        if depth == self.depth:  # as most are
+            return self.keep(key, Value(make(), depth))
         with self.at(depth):
             element = make()
         return self.keep(key, Value(element, depth))
