@@ -34,7 +34,7 @@ from nervure.kernel.producers import ProducerAnalysis, dense_base
 from nervure.kernel.schedule import schedule_apart, schedule_kernel
 from nervure.kernel.sharing import KernelSharing
 from nervure.kernel.simplify import simplify_kernel
-from nervure.kernel.step_order import relieved
+from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import Storage, StorageKind, layout_of
 from nervure.types.description import BasicTensorDescription
 
@@ -171,6 +171,7 @@ def make_plan(function: Function, machine: Machine = GENERIC,
     if flags.debug:
         _show(function, clusters, steps)
     ordered, in_place = updates_in_place(function, relieved(steps), roots)
+    check_order(ordered)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
                 memory.inside)
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from nervure.errors import InternalError
 from nervure.memory.storage import Storage, StorageKind
 from nervure.types.dim import DimLike, less_equal
 
@@ -46,6 +47,16 @@ def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
         for table, storages in (read, step.read), (written, step.written):
             table.update({storage: max(place, table.get(storage, -1)) for storage in storages})
     return [steps[number] for _, number in sorted(places)]
+
+
+def check_order(steps: Sequence[PlanStep]) -> None:
+    """Raises InternalError where a step reads memory of the call, or a root, that neither it nor one before it fills."""
+    filled: set[Storage] = set()
+    for step in steps:
+        filled.update(step.written)
+        for storage in step.read:
+            if storage.kind in (StorageKind.TEMPORARY, StorageKind.ROOT) and storage not in filled:
+                raise InternalError(f"the step {step} reads {storage}, which no step before it fills")
 
 
 def _is_inside(step: PlanStep) -> bool:

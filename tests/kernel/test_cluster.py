@@ -12,6 +12,7 @@ from nervure.kernel.ir import Apply, walk
 from nervure.kernel.plan import KernelStep, make_plan
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.tuning import MOST_WAITING
+from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import standard
 from nervure.types.dim import evaluate, index
 from nervure.types.index_map import IndexMap
@@ -306,3 +307,22 @@ def test_what_follows_a_product_is_not_computed_again_where_others_pack_it():
     results = [nv.ops.MatMul(nv.ops.Reshape(turned, (60, 48)), other) for other in others]
     first, *_ = steps_of(results, [x, w, *others])
     assert [type(value.op).__name__ for value in first.stored] == ["Relu"]
+
+
+def test_what_waits_for_its_reader_comes_after_the_single_elements_that_it_reads():
+    """A row of a few that follows from constants is made first, single elements after it; what reads both follows."""
+    x = nv.Parameter(nv.float32, (16, 17))
+    row = nv.ops.Exp(nv.ops.Exp(nv.ops.Full(1.0, nv.float32, x.shape)))
+    element = nv.ops.Exp(nv.ops.Convert(nv.ops.Full(1.0, nv.float16, ()), nv.float32))
+    waiting = nv.ops.Negative(across(element, x.shape, [0, 1]))
+    shifted = row - across(nv.ops.Max(row, [0, 1]), x.shape, [0, 1])
+    function = nv.Function([row, (waiting * shifted) * nv.ops.Sign(x)], [x])
+    steps = make_plan(standard(function)).steps
+    filled = set()
+    for step in steps:
+        assert {storage for storage in step.read if storage.kind is StorageKind.TEMPORARY} <= filled
+        filled.update(step.written)
+    array = np.random.default_rng(0).standard_normal(x.shape).astype(np.float32)
+    for got, wanted in zip(LoopsTransformer().build(function)([array]),
+                           nv.transformers.make_transformer("interpreter").compile(function)([array]), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import nervure as nv
+from nervure.errors import InternalError
 from nervure.kernel import plan as plans
 from nervure.kernel.plan import make_plan
-from nervure.kernel.step_order import relieved
+from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import native
 from tests.fuzz.graphs import random_case
@@ -69,3 +70,11 @@ def test_gradients_of_weights_do_not_wait_for_other_layers(batch, monkeypatch):
         assert most_alive(after) < 0.75 * most_alive(before)
     else:
         assert after != before
+
+
+def test_a_step_that_reads_what_no_step_before_it_fills_is_an_error_of_ours():
+    x = nv.Parameter(nv.float32, (8, 8))
+    steps = make_plan(native(nv.Function([nv.ops.MatMul(nv.ops.MatMul(x, x), x)], [x]))).steps
+    check_order(steps)
+    with pytest.raises(InternalError, match="reads temporary 0, which no step before it fills"):
+        check_order(steps[::-1])

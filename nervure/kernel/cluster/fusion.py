@@ -111,7 +111,8 @@ class _Fusion:
             self._waiting[op.outputs[0]] = [*below, (op, reads)]
             return
         step = ending or self._add_to_loops(op, kind, reads, below)
-        self._note_readers(op, reads)
+        for placed, own in [*below, (op, reads)]:
+            self._note_readers(placed, own)
         for number in sorted({self._maker[read.value] for read in reads if read.value in self._maker}):
             self._fuse_producer(number, step)
 
@@ -149,7 +150,7 @@ class _Fusion:
         read_together = [*reads, *[read for _, own in below for read in own]]
         last = self._last_of(reads)
         blocker = FusionBlocker.NO_LOOPS if last >= 0 else None
-        for step in self._candidates(shape, last):
+        for step in self._candidates(shape, last, self._last_of(read_together)):
             level = self._level_in(step, op, shape, read_together, len(below))
             if isinstance(level, Level):
                 break
@@ -180,12 +181,14 @@ class _Fusion:
         return (reader is not None and self._ops.kind(reader) is OpKind.POINTWISE and not self._is_inlined(reader)
                 and reader.outputs[0].shape == op.outputs[0].shape)
 
-    def _candidates(self, shape: Shape, last: int) -> Iterable[Loops]:
-        """The steps that an op over a shape may join, if its last operand is made by this step."""
-        if step := self._open(last):
+    def _candidates(self, shape: Shape, last: int, last_together: int) -> Iterable[Loops]:
+        """The steps that an op over a shape may join, if its last operand is made by this step, and the last one of its
+        operands and of what waits for it by that.
+        """
+        if last == last_together and (step := self._open(last)):
             yield step
         for step in reversed(self._siblings.get(shape, [])[-SIBLINGS:]):
-            if step.number > last and not step.complete:
+            if step.number > last_together and not step.complete:
                 yield step
 
     def _level_in(self, step: Loops, op: Op, shape: Shape, reads: list[Read],
