@@ -50,7 +50,7 @@ def relieved(steps: Sequence[PlanStep]) -> list[PlanStep]:
 
 
 def check_order(steps: Sequence[PlanStep]) -> None:
-    """Raises InternalError where a step reads memory of the call, or a root, that neither it nor one before it fills."""
+    """Raises InternalError where a step reads memory of the call, or a root, that no step before it fills."""
     filled: set[Storage] = set()
     for step in steps:
         filled.update(step.written)

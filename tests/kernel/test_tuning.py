@@ -13,7 +13,7 @@ KERNEL = PACKAGE / "kernel"
 CODEGEN = PACKAGE / "transformers/cpu/compile/codegen"
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
-MEANT = {"ir.LANES", "ir.BLOCK", "ir.CONTRACT_BLOCK", "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL",
+MEANT = {"ir.BLOCK", "ir.CONTRACT_BLOCK", "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL",
          "parser.MAX_DEPTH", "parser.INDENT", "context.ALIGNMENT", "context.NUMBERS", "expressions._MAGIC",
          "expressions._MAGIC_BITS"}
 
