@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+import nervure as nv
 from nervure.kernel.ir import Address, Buffer, Load, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.machine import GENERIC
 from nervure.kernel.parser import parse_kernel
+from nervure.kernel.plan import make_plan
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products import packed_apart
 from nervure.kernel.schedule.products.blocking import blocking_of
 from nervure.kernel.schedule.products.matrices import Matrices, matrices_of
 from nervure.kernel.schedule.products.points import in_runs
 from nervure.kernel.schedule.products.sides import reading_of
+from nervure.passes.pipelines import native
 from nervure.types.dtype import float32
+from tests.fuzz.work import done, needed
 
 POINTS = 60
 
@@ -91,3 +95,13 @@ def test_runs_of_points_are_the_longest_that_are_affine():
     load = Load(Variable(float32), x, Address(point.dim // 64 % 3 % 2 * 225 + point.dim // 192 * 450 + point.dim % 64))
     runs = in_runs(Side((load,), load.result), point, LoopIndex(1))
     assert runs is not None and runs.length == 64
+
+
+def test_loops_whose_rows_are_joined_are_no_lines_of_columns():
+    """Each element of the result is computed once where the rows of several loops are those of one."""
+    x, y = nv.Parameter(nv.float64, (5, 5, 2)), nv.Parameter(nv.float64, (3, 100, 5))
+    product = nv.ops.Contract(x, y, x_indices=(0, 1, 2), y_indices=(4, 3, 1), indices=(3, 4, 0, 2)).output
+    function = native(nv.Function([product * product], [x, y]))
+    plan = make_plan(function)
+    assert "rows" in {buffer.name for buffer in plan.steps[0].kernel.buffers}
+    assert done(plan, {}) <= 2 * needed(function, {})

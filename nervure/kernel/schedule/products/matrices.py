@@ -157,7 +157,8 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     matrices = Matrices(contract, left, right, row, columns, batch, rest, None, new)
-    return _in_lines(_with_long_rows(matrices, rows), outer)
+    matrices = _with_long_rows(matrices, rows)
+    return _in_lines(matrices, [loop for loop in outer if loop is row or loop in matrices.batch])
 
 
 def _new_indices(nest: Nest) -> NewIndices:
