@@ -77,20 +77,27 @@ class _NoisySteps(StepList):
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
 
         def run(values: list[Any]) -> None:
-            kept = [values[slot] for slot in inputs]
+            kept, share = [values[slot] for slot in inputs], _share(rng)
             for slot in inputs:
-                values[slot] = moved(np.asarray(values[slot]), rng, is_drifting=is_drifting)
+                values[slot] = moved(np.asarray(values[slot]), rng, units=UNITS * share, is_drifting=is_drifting)
             step(values)
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
             most = max([np.size(value) for value in kept], default=0)
             added = most if is_drifting else min(most, CHAIN) / 16 if is_chained else 0
             for slot in outputs:  # where many equal ones are added, each sum drifts its own way
-                values[slot] = moved(np.asarray(values[slot]), rng, least, UNITS + added)
+                values[slot] = moved(np.asarray(values[slot]), rng, least, (UNITS + added) * share)
             if isinstance(op, Prod):
                 is_open = _may_leave_range(np.asarray(kept[0]), op.axes)
                 values[outputs[0]] = np.where(is_open, np.nan, values[outputs[0]])
         return run
+
+
+def _share(rng: np.random.Generator) -> float:
+    """How much of its noise an op gets in a run: all or less. Where two errors meet their ratio may matter: how far
+    equal numbers are from each other, and all of them from their mean.
+    """
+    return 1.0 if rng.random() < 0.5 else 2.0 ** rng.uniform(-10, 0)
 
 
 def _may_leave_range(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
