@@ -75,6 +75,12 @@ class ProducerAnalysis:
         """Whether a value is computed in the loops of its readers."""
         return value in self._depth
 
+    def cost(self, op: Op) -> int:
+        """What it costs to compute an op at an index, with what is computed inside it."""
+        inside = [value for value, _ in map(self.base, op.operands)
+                  if value in self._depth and self.ops.kind(value.op) is OpKind.POINTWISE]
+        return op.cost + sum([self.cost(value.op) for value in dict.fromkeys(inside)])
+
     def reads(self, op: Op) -> Iterator[Read]:
         """The values that an op reads, those inside inlined ones included."""
         kind = self.ops.kind(op)

@@ -55,7 +55,8 @@ def check_order(steps: Sequence[PlanStep]) -> None:
     for step in steps:
         filled.update(step.written)
         for storage in step.read:
-            if storage.kind in (StorageKind.TEMPORARY, StorageKind.ROOT) and storage not in filled:
+            is_made = storage.kind in (StorageKind.TEMPORARY, StorageKind.ROOT) and storage.size != 0
+            if is_made and storage not in filled:
                 raise InternalError(f"the step {step} reads {storage}, which no step before it fills")
 
 

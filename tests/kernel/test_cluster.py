@@ -326,3 +326,15 @@ def test_what_waits_for_its_reader_comes_after_the_single_elements_that_it_reads
     for got, wanted in zip(LoopsTransformer().build(function)([array]),
                            nv.transformers.make_transformer("interpreter").compile(function)([array]), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5)
+
+
+def test_what_is_dear_inside_of_a_cheap_op_is_not_computed_for_each_reduction():
+    """An exponential behind a view is computed inside its reader: the reader costs as much."""
+    x = nv.Parameter(nv.float32, (1, 4, 10))
+    raised = nv.ops.Absolute(nv.ops.Broadcast(nv.ops.Exp(x), (1, 1, 4, 10), [0]))
+    shifted = raised - across(nv.ops.Max(raised, [0, 2, 3]), raised.shape, [0, 2, 3])
+    total = nv.ops.Sum(shifted * shifted, [0, 2, 3])
+    plan = make_plan(standard(nv.Function([shifted / across(total, raised.shape, [0, 2, 3])], [x])))
+    applied = [entry for step in plan.steps for entry in walk(step.kernel.body)
+               if isinstance(entry, Apply) and entry.function == "exp"]
+    assert len(applied) == 1

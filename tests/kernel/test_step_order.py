@@ -11,6 +11,8 @@ from nervure.kernel.plan import make_plan
 from nervure.kernel.step_order import check_order, relieved
 from nervure.memory.storage import StorageKind
 from nervure.passes.pipelines import native
+from nervure.types.dim import index
+from nervure.types.index_map import IndexMap
 from tests.fuzz.graphs import random_case
 
 LAYERS = 6
@@ -78,3 +80,9 @@ def test_a_step_that_reads_what_no_step_before_it_fills_is_an_error_of_ours():
     check_order(steps)
     with pytest.raises(InternalError, match="reads temporary 0, which no step before it fills"):
         check_order(steps[::-1])
+
+
+def test_memory_of_no_element_needs_nobody_who_fills_it():
+    x = nv.Parameter(nv.float32, (0, 3))
+    shown = nv.ops.FilledView(nv.ops.Sum(x, [1]), IndexMap((64,), (index(0) - 1,)), 0.0)
+    check_order(make_plan(native(nv.Function([shown], [x]))).steps)

@@ -146,7 +146,7 @@ class _Materialisation:
             return value.op.cost, 1
         if self._producers.ops.kind(value.op) is not OpKind.POINTWISE or depth > RECOMPUTED_DEPTH:
             return CHEAP + 1, 0
-        cost, loads = value.op.cost, 0
+        cost, loads = self._producers.cost(value.op), 0
         for read in self._producers.reads(value.op):
             maker = None if read.value in self._stored else self._maker.get(read.value)
             is_near = maker is not None and (maker is self._maker[value] or maker.level(read.value.op) is Level.FULL)
@@ -233,7 +233,7 @@ def _costs(step: Loops, producers: ProducerAnalysis) -> dict[Op, int]:
     costs: dict[Op, int] = {}
     for op in step.ops:
         below = sum([costs.get(value.op, 0) for value in _operands(step, producers, op)])
-        costs[op] = op.cost + below if step.levels[op] is Level.FULL else 0
+        costs[op] = producers.cost(op) + below if step.levels[op] is Level.FULL else 0
     return costs
 
 
