@@ -58,9 +58,9 @@ from nervure.types.index_map import IndexMap, indices
 
 Lengths = Sequence[DimLike]
 
-STRIP, LANES, LEAST_FILTERS, LEAST_POINTS = 64, 16, 48, 128
+STRIP, FILTER_MULTIPLE, LEAST_POINTS = 64, 16, 128
 """Filters of a strip that products read as columns: as many as the main tile has; what there is a multiple of, so that
-registers are full; and filters and points that are worth it, since results are transposed then.
+registers are full; and points that are worth it, since results are transposed then.
 """
 
 
@@ -206,7 +206,9 @@ def _strip(f: Value, groups: int) -> int | None:
     if not isinstance(filters, int) or all([length == 1 for length in windows]):
         return None
     each = filters // groups
-    if each < LEAST_FILTERS or each % LANES or isinstance(points, int) and points < LEAST_POINTS:
+    if each < channels_last.LEAST_FILTERS or each % FILTER_MULTIPLE:
+        return None
+    if isinstance(points, int) and points < LEAST_POINTS:
         return None
     return STRIP if each % STRIP == 0 else each
 
