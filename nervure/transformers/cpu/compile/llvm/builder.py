@@ -208,8 +208,9 @@ class Builder:
         return self.emit(type, f"load {type}, ptr {pointer.text}, align {align or max(type.bits // 8, 1)}")
 
     def opaque(self, x: Register) -> Register:
-        """The same value, of which no use sees that it was loaded: "store what a condition selects, or else what was
-        there" would become a masked store, which takes many times as long on some processors.
+        """The same value, of which no use sees where it comes from. Of what was loaded: "store what a condition
+        selects, or else what was there" would become a masked store, which takes many times as long on some processors.
+        Of a comparison: it would be made again in each block of code that uses it.
         """
         return self.emit(x.type, f"freeze {x.type} {x.text}")
 

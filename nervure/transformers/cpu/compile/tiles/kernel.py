@@ -176,8 +176,8 @@ class _Strip:
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:
-        """Which lanes of the last vector have a column."""
-        return self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes)
+        """Which lanes of the last vector have a column; LLVM is not to compare them anew for each point."""
+        return self.b.opaque(self.b.first_lanes(columns - (self.tile.columns - self.tile.lanes), self.tile.lanes))
 
     def _load(self, row: Register, v: int) -> Register:
         b, place = self.b, self.b.offset(row, v * self.tile.lanes, self.tile.type)

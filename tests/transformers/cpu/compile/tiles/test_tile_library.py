@@ -190,3 +190,16 @@ def test_no_vector_register_is_spilled(target, type):
         spilled = [line for line in assembly(text, target).splitlines()
                    if re.search(r"[xyz]mm\d", line) and re.search(r"\(%r[sb]p\)", line)]
         assert spilled == []
+
+
+@EVERY
+def test_lanes_are_compared_before_the_points(target, type):
+    """Which lanes of the last vector have a column is the same for all points: a comparison takes the time of a
+    multiply-add.
+    """
+    kind, _ = TYPES[type]
+    for tile in [*tiles_of(kind, target.vector_bytes), *tiles_by_places_of(kind, target.vector_bytes)]:
+        lines = assembly(assemble([tile_function(tile)]), target).splitlines()
+        products = [number for number, line in enumerate(lines) if "vfmadd" in line]
+        inside = lines[max(number for number in range(products[0]) if lines[number].endswith(":")):products[-1]]
+        assert not [line for line in inside if re.search(r"\tv?p?cmp\w* .*mm|\tvpcmp", line)]
