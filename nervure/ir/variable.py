@@ -134,14 +134,19 @@ def _lasting(value: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> np.n
     is_such = value.dtype == dtype and value.shape == shape and value.flags.c_contiguous and value.flags.owndata
     if is_such and not value.flags.writeable:
         return value
-    with np.errstate(all="ignore"):
-        converted = value.astype(dtype)
-    if not converted.ndim and not any(converted.tobytes()):
+    if not value.ndim and _is_zero(value, dtype):
         return _zeros(shape, dtype)
     array = np.empty(shape, dtype)
-    array[...] = converted
+    with np.errstate(all="ignore"):
+        array[...] = value
     array.flags.writeable = False
     return array
+
+
+def _is_zero(number: np.ndarray, dtype: np.dtype) -> bool:
+    """Whether all bits of a number in this type are 0."""
+    with np.errstate(all="ignore"):
+        return not any(number.astype(dtype).tobytes())
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -66,6 +68,18 @@ def _resident(lines, start, size):
         elif inside and head == "Rss:":
             total += int(rest[0]) * 1024
     return total
+
+
+@pytest.mark.parametrize("given", ["float64", "float32"])
+def test_an_array_is_converted_into_the_memory_that_stays(given):
+    array = np.full(1 << 20, 1 / 3, given)
+    tracemalloc.start()
+    try:
+        value = variable(array.shape, array).initial_value()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert np.array_equal(value, array.astype(np.float32)) and peak < 1.25 * value.nbytes
 
 
 def test_zeros_become_variables_that_are_written():
