@@ -32,7 +32,7 @@ products with a filter that is not finite are NaN.
 
 from __future__ import annotations
 
-import itertools
+import functools
 from collections.abc import Collection, Sequence
 
 from nervure.ir.function import Function
@@ -50,11 +50,12 @@ from nervure.ops.update import IndexView
 from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
 from nervure.passes import channels_last
 from nervure.passes.layouts import channels_stay_last
-from nervure.passes.phases import interleaved
+from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import DimLike, product
 from nervure.types.index_map import IndexMap, indices
+from nervure.types.shape import Shape
 
 Lengths = Sequence[DimLike]
 
@@ -93,11 +94,10 @@ class _Forms:
         r, f = op.operands
         if _is_apart(op):
             return self._unfolded(r, f, op)
-        has_phases = any([stride != 1 for stride in op.strides]) and all([dilation == 1 for dilation in op.dilations])
-        is_known = all([isinstance(window, int) for window in f.shape[2:]]) and all(
-            [isinstance(before, int) for before, _ in op.paddings])
-        if has_phases and is_known:
-            return self._by_phases(r, f, op.geometry, op.lengths)
+        steps = steps_over(op.geometry, f.shape[2:])
+        if steps is not None and any([stride != 1 for stride in op.strides]):
+            part = functools.partial(self._phase, r, f, op.geometry)
+            return by_phases(op.outputs[0].shape, steps, part)
         around = [(before, length + before - stride * places) for (before, _), length, stride, places
                   in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
         return self._turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
@@ -129,29 +129,16 @@ class _Forms:
         unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
         return self._convolved(r, joined(turned, 0), unit, lengths, is_turned=True)
 
-    def _by_phases(self, r: Value, f: Value, geometry: Geometry, lengths: Lengths) -> Value:
-        """The same of the elements of the data that lie a stride apart, from each of the first ones on; then these are
-        put between each other.
-        """
-        counts = [(length + (stride - 1)) // stride for length, stride in zip(lengths, geometry.strides, strict=True)]
-        parts = [self._phase(r, f, geometry, first, counts)
-                 for first in itertools.product(*[range(stride) for stride in geometry.strides])]
-        return interleaved(parts, (1, 1, *geometry.strides), (r.shape[0], f.shape[1] * geometry.groups, *lengths))
-
-    def _phase(self, r: Value, f: Value, geometry: Geometry, first: tuple[int, ...], counts: Lengths) -> Value:
-        """What the positions give that meet a first element, and those that follow it a stride apart."""
-        number = []
-        spatial = list(zip(first, geometry.paddings, geometry.strides, f.shape[2:], r.shape[2:], strict=True))
-        slices, around = [(0, length, 1) for length in f.shape[:2]], []
-        for count, (start, (before, _), stride, window, places) in zip(counts, spatial, strict=True):
-            assert isinstance(before, int) and isinstance(window, int)
-            shift, position = divmod(start + before, stride)
-            number.append(max((window - position + (stride - 1)) // stride, 0))
-            slices.append((position, number[-1], stride))
-            around.append((shift, count + shift - places))
-        if 0 in number:
-            return Full(0, r.dtype, (r.shape[0], f.shape[1] * geometry.groups, *counts)).output
-        return self._turned(r, Slice(f, slices).output, geometry, around, counts)
+    def _phase(self, r: Value, f: Value, geometry: Geometry, shape: Shape, meetings: Sequence[Meeting]) -> Value:
+        """What the elements of the data get that lie a stride apart from a first one."""
+        if not all(meetings):
+            return Full(0, r.dtype, shape).output
+        counts, spatial = shape[2:], meetings[2:]
+        slices = [(met[-1][0], len(met), stride) for met, stride in zip(spatial, geometry.strides, strict=True)]
+        around = [(met[-1][1], count + met[-1][1] - places)
+                  for met, count, places in zip(spatial, counts, r.shape[2:], strict=True)]
+        own = Slice(f, [*[(0, length, 1) for length in f.shape[:2]], *slices]).output
+        return self._turned(r, own, geometry, around, counts)
 
     def _convolved(self, x: Value, f: Value, geometry: Geometry, places: Lengths, is_turned: bool = False) -> Value:
         """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places. Filters

@@ -42,7 +42,7 @@ from nervure.ops.convolution import (
 )
 from nervure.ops.reductions import ProductChains, Sum
 from nervure.ops.views import Reshape, Stack
-from nervure.passes.phases import Meeting, Steps, by_phases
+from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import MOST_POSITIONS, shown
 from nervure.types.dim import DimLike
@@ -93,14 +93,9 @@ def _of_result(op: Convolution) -> Value | None:
 def _of_data(op: ConvolutionDataGradient) -> Value | None:
     """Each element of the data from the places whose windows it is in, one phase of the strides after the other."""
     r, f = op.operands
-    has_strides = any([stride != 1 for stride in op.strides])
-    is_known = all([isinstance(before, int) for before, _ in op.paddings])
-    each = _filters_of_channel(op, f.shape)
-    if each is None or has_strides and not (is_known and set(op.dilations) == {1}):
+    each, steps = _filters_of_channel(op, f.shape), steps_over(op.geometry, f.shape[2:])
+    if each is None or steps is None:
         return None
-    steps = [Steps(1, 0, 0, 1), Steps(1, 0, 0, 1), *[
-        Steps(stride, dilation, -before, window) for stride, dilation, (before, _), window
-        in zip(op.strides, op.dilations, op.paddings, f.shape[2:], strict=True) if isinstance(window, int)]]
 
     def part(shape: Shape, meetings: Sequence[Meeting]) -> Value:
         n, c, *own = indices(len(shape))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nervure.ir.op import Value
+from nervure.ops.convolution import Geometry
 from nervure.ops.views import Reshape, Slice, Stack
 from nervure.types.dim import DimLike, equal
 from nervure.types.shape import Shape
@@ -44,6 +45,22 @@ class Steps(NamedTuple):
         return [(element, distance // self.stride) for element, distance in apart if distance % self.stride == 0]
 
 
+def steps_over(geometry: Geometry, windows: Shape) -> list[Steps] | None:
+    """How the windows of a convolution lie over data (N, C, lengths). None where what meets an element of the data is
+    not known, or there are strides and zeros between the elements of windows.
+    """
+    lengths = [window for window in windows if isinstance(window, int)]
+    if len(lengths) < len(windows):
+        return None
+    has_strides = any([stride != 1 for stride in geometry.strides])
+    is_known = all([isinstance(before, int) for before, _ in geometry.paddings]) and set(geometry.dilations) == {1}
+    if has_strides and not is_known:
+        return None
+    return [Steps(1, 0, 0, 1), Steps(1, 0, 0, 1), *[
+        Steps(stride, dilation, -before, window) for stride, dilation, (before, _), window
+        in zip(geometry.strides, geometry.dilations, geometry.paddings, lengths, strict=True)]]
+
+
 def by_phases(lengths: Shape, steps: Sequence[Steps],
               part: Callable[[Shape, Sequence[Meeting]], Value]) -> Value:
     """A value of these lengths, of which ``part`` makes each phase: of what shape, and with which meetings."""
@@ -51,10 +68,10 @@ def by_phases(lengths: Shape, steps: Sequence[Steps],
     counts = tuple([(length + (stride - 1)) // stride for length, stride in zip(lengths, strides, strict=True)])
     parts = [part(counts, [entry.meeting(phase) for entry, phase in zip(steps, phases, strict=True)])
              for phases in itertools.product(*map(range, strides))]
-    return interleaved(parts, strides, lengths)
+    return _interleaved(parts, strides, lengths)
 
 
-def interleaved(parts: Sequence[Value], strides: Sequence[int], lengths: Shape) -> Value:
+def _interleaved(parts: Sequence[Value], strides: Sequence[int], lengths: Shape) -> Value:
     """Phases put between each other, in row-major order of their numbers."""
     if len(parts) == 1:
         return parts[0]

@@ -1,4 +1,4 @@
-"""Values with their elements in other places: dimensions that are divided or joined, borders, phases of strides.
+"""Values with their elements in other places: dimensions that are divided or joined, borders, copies.
 
 >>> import nervure as nv
 >>> x = nv.Parameter(nv.float32, (2, 6, 5))

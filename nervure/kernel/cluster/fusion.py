@@ -168,8 +168,8 @@ class _Fusion:
 
     def _waits(self, op: Op, kind: OpKind, reads: list[Read]) -> bool:
         """Whether an op that reads leaves alone is placed with its only reader, an op at the same points, which may
-        also read what a step makes. Single elements that come first count as leaves where there are more points: the
-        steps that make them precede all others.
+        also read what a step makes. Single elements that come first count as leaves where there are more points: few
+        steps precede those that make them, and such are no candidates.
         """
         if kind is not OpKind.POINTWISE or len(op.outputs) != 1:
             return False
