@@ -11,14 +11,14 @@ gradient batch by batch, the places of each in order.
 ...     print(type(op).__name__, op.outputs[0].shape)
 Parameter (8, 3, 32, 32)
 Parameter (16, 3, 5, 5)
-Reshape (1, 16, 3, 5, 5)
-Permute (1, 16, 5, 5, 3)
-Pad (1, 16, 5, 5, 3)
+Reshape (1, 16, 1, 3, 5, 5)
+Permute (1, 16, 5, 5, 3, 1)
+Pad (1, 16, 5, 5, 3, 1)
 Pad (8, 3, 36, 36)
 Reshape (8, 3, 1, 1296)
 Reshape (8, 1, 3, 1, 1296)
 IndexView (8, 1, 5, 5, 3, 32, 32)
-Contract (8, 1, 16, 32, 32)
+Contract (8, 1, 16, 1, 32, 32)
 Reshape (8, 16, 32, 32)
 
 The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of them, too: then long
@@ -147,21 +147,12 @@ class _Forms:
         if channels_last.leaf_of(f) in self._last:
             return channels_last.convolved(x, f, geometry, places, is_turned)
         columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
-        strip, rank = _strip(f, geometry.groups), 1 + len(places)
-        if strip is not None:
-            filters = _in_strips(f, geometry.groups, strip)
-            filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
-            points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
-            product = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
-            return joined(joined(product.output, 1), 1)
-        filters = by_group(f, geometry.groups, 0)
-        filters = Permute(filters, (0, 1, *range(3, filters.rank), 2)).output
-        if not all([length == 1 for length in f.shape[2:]]) and f.shape[1] != 1:
-            filters = in_memory(filters)
+        rank = 1 + len(places)
+        filters = _in_strips(f, geometry.groups)
         filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
-        points, kept = range(2 + rank, 2 + 2 * rank), range(2 + rank)
-        product = Contract(filters, columns, (1, 2, *points), (0, 1, *points, *kept[3:]), kept)
-        return joined(product.output, 1)
+        points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)
+        slid = Contract(filters, columns, (1, 2, *points, 3), (0, 1, *points, *kept[4:]), kept)
+        return Reshape(slid, (x.shape[0], f.shape[0], *places)).output
 
 
 def _is_apart(op: ConvolutionDataGradient) -> bool:
@@ -180,31 +171,33 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     seen = _Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
     *rows, batch = range(seen.rank - len(op.strides))
     places, column = range(batch + 1, seen.rank), seen.rank
-    product = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
-                       (*rows, column))
-    whole = Reshape(product, (groups, *shape[1:], product.outputs[0].shape[-1])).output
+    total = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),
+                     (*rows, column))
+    whole = Reshape(total, (groups, *shape[1:], total.outputs[0].shape[-1])).output
     *rows, filter = range(1, whole.rank)
     return joined(Permute(whole, (0, filter, *rows)).output, 0)
 
 
-def _strip(f: Value, groups: int) -> int | None:
-    """How many filters lie side by side for each point, where they fill registers so; None if they do not."""
+def _strip(f: Value, groups: int) -> int:
+    """How many filters lie side by side for each point: 1 where they do not fill registers so."""
     filters, points, windows = f.shape[0], product(f.shape[1:]), f.shape[2:]
     if not isinstance(filters, int) or all([length == 1 for length in windows]):
-        return None
+        return 1
     each = filters // groups
     if each < channels_last.LEAST_FILTERS or each % FILTER_MULTIPLE:
-        return None
+        return 1
     if isinstance(points, int) and points < LEAST_POINTS:
-        return None
+        return 1
     return STRIP if each % STRIP == 0 else each
 
 
-def _in_strips(f: Value, groups: int, strip: int) -> Value:
+def _in_strips(f: Value, groups: int) -> Value:
     """Filters (groups, strips, windows, C, those of a strip), which lie in memory so."""
-    each = f.shape[0] // groups
+    strip, each = _strip(f, groups), f.shape[0] // groups
     apart = Reshape(f, (groups, each // strip, strip, *f.shape[1:]))
-    return in_memory(Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output)
+    strips = Permute(apart, (0, 1, *range(4, 2 + f.rank), 3, 2)).output
+    is_so = strip == 1 and (all([length == 1 for length in f.shape[2:]]) or f.shape[1] == 1)
+    return strips if is_so else in_memory(strips)
 
 
 class _Stretches:
