@@ -35,10 +35,10 @@ from nervure.ir.kinds import Elementwise
 from nervure.ir.leaves import Constant, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.contraction import Contract
-from nervure.ops.convolution import Convolution, Geometry
+from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Geometry
 from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView, IndexView
-from nervure.ops.views import Concatenate, Permute, Reverse, Slice
+from nervure.ops.views import Concatenate, Permute, Reshape, Reverse, Slice
 from nervure.passes.canonical_views import composes
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.types.dim import DimLike, less_equal, product
@@ -47,29 +47,69 @@ from nervure.types.index_map import IndexMap, indices
 
 _GOES_ON = Elementwise, FilledView, Slice, Concatenate
 
-LEAST_FILTERS = 48
-"""Filters of a group from which on their panel is wide enough: a main tile has 64 columns."""
+LEAST_FILTERS, FILTER_MULTIPLE = 48, 16
+"""Filters of a group from which on their panel is wide enough: a main tile has 64 columns; and what fewer of them are a
+multiple of, so that registers are full.
+"""
 
-CROSSING = 200
+CROSSING = 500
 """Multiply-adds that have to become faster to make up for an element that crosses memory, to channels last or back."""
+
+Form = Convolution | ConvolutionDataGradient
 
 
 def chosen(function: Function) -> set[Value]:
     """The leaves that filters come from whose data are to have channels last: those that stay from call to call, so
     that their panels are packed once, of convolutions that gain more than it costs to bring data into that order and
-    results out of it. Between two of them, and before a reduction, nothing is brought anywhere.
+    results out of it. Between two of them, and before a reduction, nothing is brought anywhere: there one that gains
+    nothing by itself has channels last, too.
     """
     written = {variable for variable, _ in function.updates}
-    candidates = {op for op in function.operations if isinstance(op, Convolution) and _is_candidate(op, written)}
-    before, behind = _reached(function, candidates)
+    found = {op for op in function.operations if isinstance(op, Form) and _is_candidate(op, written)}
+    while found and (better := _better(function, found)) != found:
+        found = better  # its neighbours may have to bring more now
+    return {leaf_of(op.operands[1]) for op in found}
+
+
+def _better(function: Function, last: Collection[Form]) -> set[Form]:
+    """Those of some convolutions that would be slower with channels first, if the others had them last."""
+    made, wanted = _reached(function, last), _needed(function, [op.operands[0] for op in last])
+    reduced = _needed(function, [op.operands[0] for op in function.operations if isinstance(op, Fold)])
+    kept = _needed(function, function.roots)
     found = set()
-    for op in candidates:
-        x, f = op.operands
-        data = 0 if x in before else x.shape[1] * prod(op.strides)
-        results = 0 if op.outputs[0] in behind else f.shape[0]
-        if less_equal(CROSSING * (data + results), product(f.shape)) is True:
-            found.add(leaf_of(f))
+    for op in last:
+        x, result = op.operands[0], op.outputs[0]
+        data, results = _elements(op)
+        has_data, is_wanted = x in made, result in wanted
+        is_free = (is_wanted or result in reduced) and result not in kept
+        brought = (0 if has_data else data) + (0 if is_free else results)
+        spared = (data if has_data else 0) + (results if is_wanted else 0)
+        if less_equal(CROSSING * brought, CROSSING * spared + _gain(op)) is True:
+            found.add(op)
     return found
+
+
+def _elements(op: Form) -> tuple[DimLike, DimLike]:
+    """The elements of the data and of the results for each place of a window."""
+    data, results = op.operands[0].shape[1], op.outputs[0].shape[1]
+    each = prod(op.strides)
+    return (data * each, results) if isinstance(op, Convolution) else (data, results * each)
+
+
+def _gain(op: Form) -> DimLike:
+    """The multiply-adds of a place that are faster with channels last: those of filters that fill a panel, where an
+    element has several positions of a window.
+    """
+    f, columns = op.operands[1], _columns(op)
+    single = (1,) * len(op.strides) if isinstance(op, Convolution) else op.strides
+    is_faster = f.shape[2:] != single and less_equal(LEAST_FILTERS, columns) is True
+    return product(f.shape) if is_faster else 0
+
+
+def _columns(op: Form) -> DimLike:
+    """The filters of a group that a panel has side by side."""
+    f = op.operands[1]
+    return f.shape[0] // op.groups if isinstance(op, Convolution) else f.shape[1]
 
 
 def described(op: Op) -> str | None:
@@ -89,27 +129,41 @@ def leaf_of(f: Value) -> Value:
     return f
 
 
-def _is_candidate(op: Convolution, written: Collection[object]) -> bool:
-    """Whether a panel of the filters lasts, and is wide enough; of a type for which there are register tiles."""
-    leaf, filters = leaf_of(op.operands[1]).op, op.operands[1].shape[0]
+def _is_candidate(op: Form, written: Collection[object]) -> bool:
+    """Whether a panel of the filters lasts, and fills registers; of a type for which there are register tiles."""
+    leaf, columns = leaf_of(op.operands[1]).op, _columns(op)
     lasts = isinstance(leaf, Constant) or isinstance(leaf, ReadVariable) and leaf.variable not in written
     is_tiled = op.outputs[0].dtype in (float32, float64)
-    return lasts and is_tiled and isinstance(filters, int) and filters >= LEAST_FILTERS * op.groups
+    fills = isinstance(columns, int) and (columns >= LEAST_FILTERS or columns % FILTER_MULTIPLE == 0 < columns)
+    return lasts and is_tiled and fills
 
 
-def _reached(function: Function, candidates: Collection[Op]) -> tuple[set[Value], set[Value]]:
-    """The values that follow from results of candidates, and those from which data of candidates, or reductions,
-    follow, element by element, window by window or side by side.
-    """
-    before = {output for op in candidates for output in op.outputs}
+def _reached(function: Function, ops: Collection[Op]) -> set[Value]:
+    """The values that follow from results of ops, element by element, moved against each other or side by side."""
+    found = {output for op in ops for output in op.outputs}
     for op in function.operations:
-        if isinstance(op, _GOES_ON) and not before.isdisjoint(op.operands):
-            before.update(op.outputs)
-    behind = {op.operands[0] for op in candidates}
+        if isinstance(op, _GOES_ON) and not found.isdisjoint(op.operands):
+            found.update(op.outputs)
+    return found
+
+
+def _needed(function: Function, values: Collection[Value]) -> set[Value]:
+    """The values from which some follow so."""
+    found = {*values}
     for op in reversed(function.operations):
-        if isinstance(op, Fold) or isinstance(op, _GOES_ON) and not behind.isdisjoint(op.outputs):
-            behind.update(op.operands)
-    return before, behind
+        if isinstance(op, _GOES_ON) and not found.isdisjoint(op.outputs):
+            found.update(op.operands)
+    return found
+
+
+def first(x: Value) -> Value:
+    """With the last dimension behind the first."""
+    return Permute(x, (0, x.rank - 1, *range(1, x.rank - 1))).output
+
+
+def last(x: Value) -> Value:
+    """With channels last."""
+    return Permute(x, (0, *range(2, x.rank), 1)).output
 
 
 def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike], is_turned: bool = False) -> Value:
@@ -124,17 +178,35 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike],
     *kept, group = range(2 + rank)
     points = range(2 + rank, seen.rank)
     product = Contract(seen, filters, (*kept, group, *points), (group, *points, seen.rank), (*kept, group, seen.rank))
-    return Permute(joined(product.output, 1 + rank), (0, 1 + rank, *range(1, 1 + rank))).output
+    return first(joined(product.output, 1 + rank))
+
+
+def unfolded(r: Value, f: Value, op: ConvolutionDataGradient) -> Value:
+    """Every place as a window, where windows lie side by side: each row of a product has the elements of one, all
+    channels of each position.
+    """
+    rank, groups = len(op.lengths), op.groups
+    turned = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
+    filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
+    whole = last(convolved(r, filters, single_positions(rank, groups), r.shape[2:]))
+    apart = Reshape(whole, (*whole.shape[:-1], groups, *op.strides, f.shape[1])).output
+    between = [axis for d in range(rank) for axis in (1 + d, 2 + rank + d)]
+    near = Permute(apart, (0, *between, 1 + rank, 2 + 2 * rank))
+    return first(Reshape(near, (r.shape[0], *op.lengths, groups * f.shape[1])).output)
+
+
+def single_positions(rank: int, groups: int) -> Geometry:
+    """Windows of one position each."""
+    return Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, groups)
 
 
 def _in_memory(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
     """The data (N, lengths, C) with what windows see beside them, as they lie in memory."""
-    last = Permute(x, (0, *range(2, x.rank), 1)).output
     around = [(before, (place - 1) * stride + (window - 1) * dilation + 1 - before - own)
               for (before, _), place, stride, window, dilation, own in zip(
                   geometry.paddings, places, geometry.strides, windows, geometry.dilations, x.shape[2:], strict=True)]
     needs_none = all([before == 0 and isinstance(after, int) and after <= 0 for before, after in around])
-    return in_memory(last) if needs_none else padded(last, [(0, 0), *around, (0, 0)])
+    return in_memory(last(x)) if needs_none else padded(last(x), [(0, 0), *around, (0, 0)])
 
 
 def _seen(data: Value, geometry: Geometry, points: Sequence[DimLike], places: Sequence[DimLike]) -> Value:

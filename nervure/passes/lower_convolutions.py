@@ -50,7 +50,7 @@ from nervure.ops.update import IndexView
 from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
 from nervure.passes import channels_last
 from nervure.passes.layouts import channels_stay_last
-from nervure.passes.phases import Meeting, by_phases, steps_over
+from nervure.passes.phases import Meeting, Steps, by_phases, steps_over
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.types.dim import DimLike, product
@@ -59,9 +59,9 @@ from nervure.types.shape import Shape
 
 Lengths = Sequence[DimLike]
 
-STRIP, FILTER_MULTIPLE, LEAST_POINTS = 64, 16, 128
-"""Filters of a strip that products read as columns: as many as the main tile has; what there is a multiple of, so that
-registers are full; and points that are worth it, since results are transposed then.
+STRIP, LEAST_POINTS = 64, 128
+"""Filters of a strip that products read as columns: as many as the main tile has; and points that are worth it, since
+results are transposed then.
 """
 
 
@@ -83,6 +83,10 @@ class _Forms:
     def __init__(self, last: Collection[Value]) -> None:
         self._last = last
 
+    def _is_last(self, f: Value) -> bool:
+        """Whether data of these filters have their channels last."""
+        return channels_last.leaf_of(f) in self._last
+
     def of_result(self, op: Convolution) -> Value:
         x, f = op.operands
         return self._convolved(x, f, op.geometry, op.outputs[0].shape[2:])
@@ -96,8 +100,7 @@ class _Forms:
             return self._unfolded(r, f, op)
         steps = steps_over(op.geometry, f.shape[2:])
         if steps is not None and any([stride != 1 for stride in op.strides]):
-            part = functools.partial(self._phase, r, f, op.geometry)
-            return by_phases(op.outputs[0].shape, steps, part)
+            return self._by_phases(r, f, op, steps)
         around = [(before, length + before - stride * places) for (before, _), length, stride, places
                   in zip(op.paddings, op.lengths, op.strides, r.shape[2:], strict=True)]
         return self._turned(_spread(r, op.strides), f, op.geometry, around, op.lengths)
@@ -106,12 +109,13 @@ class _Forms:
         """Every place as a window: a product has the elements of all windows as rows, and each is put where it
         belongs.
         """
+        if self._is_last(f):
+            return channels_last.unfolded(r, f, op)
         rank = len(op.lengths)
         turned = by_group(f, op.groups, 0)
         turned = Permute(turned, (0, *range(2, turned.rank), 1)).output
         filters = Reshape(turned, (product(turned.shape[:-1]), turned.shape[-1], *[1] * rank)).output
-        unit = Geometry((1,) * rank, (1,) * rank, ((0, 0),) * rank, op.groups)
-        whole = self._convolved(r, filters, unit, r.shape[2:])
+        whole = self._convolved(r, filters, channels_last.single_positions(rank, op.groups), r.shape[2:])
         apart = Reshape(whole, (r.shape[0], op.groups * f.shape[1], *op.strides, *r.shape[2:])).output
         between = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True)
                    for axis in pair]
@@ -129,6 +133,21 @@ class _Forms:
         unit = Geometry((1,) * len(lengths), geometry.dilations, tuple(paddings), geometry.groups)
         return self._convolved(r, joined(turned, 0), unit, lengths, is_turned=True)
 
+    def _by_phases(self, r: Value, f: Value, op: ConvolutionDataGradient, steps: Sequence[Steps]) -> Value:
+        """The same for each phase of the strides, put between each other where channels lie."""
+        part, shape = functools.partial(self._phase, r, f, op.geometry), op.outputs[0].shape
+        if not self._is_last(f):
+            return by_phases(shape, steps, part)
+
+        def moved(last: Shape, meetings: Sequence[Meeting]) -> Value:
+            n, *lengths, c = range(len(last))
+            order = (n, c, *lengths)
+            return channels_last.last(part(tuple([last[d] for d in order]), [meetings[d] for d in order]))
+
+        n, c, *lengths = range(len(shape))
+        order = (n, *lengths, c)
+        return channels_last.first(by_phases(tuple([shape[d] for d in order]), [steps[d] for d in order], moved))
+
     def _phase(self, r: Value, f: Value, geometry: Geometry, shape: Shape, meetings: Sequence[Meeting]) -> Value:
         """What the elements of the data get that lie a stride apart from a first one."""
         if not all(meetings):
@@ -144,7 +163,7 @@ class _Forms:
         """The convolution of data (N, groups*C, lengths) with filters (groups*K, C, windows) at so many places. Filters
         that are turned lie in memory as they are: products read them from the last position of a window to the first.
         """
-        if channels_last.leaf_of(f) in self._last:
+        if self._is_last(f):
             return channels_last.convolved(x, f, geometry, places, is_turned)
         columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
         rank = 1 + len(places)
@@ -184,7 +203,7 @@ def _strip(f: Value, groups: int) -> int:
     if not isinstance(filters, int) or all([length == 1 for length in windows]):
         return 1
     each = filters // groups
-    if each < channels_last.LEAST_FILTERS or each % FILTER_MULTIPLE:
+    if each < channels_last.LEAST_FILTERS or each % channels_last.FILTER_MULTIPLE:
         return 1
     if isinstance(points, int) and points < LEAST_POINTS:
         return 1

@@ -14,7 +14,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Constant
 from nervure.kernel.plan import make_plan
 from nervure.passes import channels_last
-from nervure.passes.channels_last import chosen
+from nervure.passes.lower_windows import lower_windows
 from nervure.passes.pipelines import native, standard
 from tests.passes.agreement import classes
 
@@ -36,7 +36,12 @@ def drawn(*shapes: Any) -> list[np.ndarray]:
 
 def results(function: Function, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     with nv.transformers.make_transformer("cpu") as transformer:
-        return transformer.compile(function)(list(arrays))
+        return transformer.build(function)(list(arrays))
+
+
+def chosen(function: Function) -> set[nv.Value]:
+    """What is chosen where convolutions are lowered."""
+    return channels_last.chosen(lower_windows(standard(function)))
 
 
 def pair(filters: Sequence[Any], shape: tuple[Any, ...] = (2, 64, 12, 12)) -> Function:
@@ -101,11 +106,11 @@ def test_any_number_and_size_of_images_has_the_same_bits(side):
     brought = pair(constants, (n, 64, side, side))
     assert len(chosen(brought)) == 2
     with nv.transformers.make_transformer("cpu") as transformer:
-        compiled = transformer.compile(brought)
+        compiled = transformer.build(brought)
         whole, = compiled([data])
         for number in range(3):
             assert compiled([data[number:number + 1]])[0].tobytes() == whole[number:number + 1].tobytes()
-        known, = transformer.compile(pair(constants, data.shape))([data])
+        known, = transformer.build(pair(constants, data.shape))([data])
     assert known.tobytes() == whole.tobytes()
 
 
@@ -118,8 +123,8 @@ def test_filters_that_change_or_are_few_or_short_numbers_have_channels_first():
         assert bool(chosen(Function([ops.Sum(slid, [2, 3])], [x]))) is is_chosen
     variable, place = nv.variable((64, 64, 3, 3), 0.5), nv.placeholder((1, 64, 8, 8))
     total = nv.sum(nv.convolution(place, variable, padding=1))
-    assert len(chosen(standard(nv.computation(total, place).function))) == 1
-    assert not chosen(standard(nv.computation([total, nv.assign(variable, variable * 0.5)], place).function))
+    assert len(chosen(nv.computation(total, place).function)) == 1
+    assert not chosen(nv.computation([total, nv.assign(variable, variable * 0.5)], place).function)
 
 
 def test_what_is_gained_has_to_make_up_for_what_crosses_memory():
@@ -138,5 +143,62 @@ def test_explanations_tell_which_convolutions_have_channels_last():
         nv.Parameter(nv.float32, entry.shape) for entry in filters])
     for function, count in ((kept, 2), (brought, 0)):
         with nv.transformers.make_transformer("cpu") as transformer:
-            notes = [note for step in transformer.compile(function).report().steps for note in step.notes]
+            notes = [note for step in transformer.build(function).report().steps for note in step.notes]
         assert notes.count("channels last: 64 filters, 36864 multiply-adds a place") == count
+
+
+@pytest.mark.parametrize(("shape", "of_filters", "attributes"), [
+    ((2, 24, 5, 6), (24, 16, 2, 3), {"strides": (2, 3)}),  # windows side by side
+    ((3, 32, 4), (32, 16, 2), {"strides": (2,), "groups": 2}),
+    ((2, 24, 5, 6), (24, 16, 3, 4), {"strides": (2, 2), "paddings": [(1, 0), (1, 1)]}),
+    ((2, 520, 5, 6), (520, 16, 3, 3), {"paddings": [(1, 1), (1, 1)]}),
+    ((1, 16, 3, 4, 2), (16, 16, 1, 2, 2), {"strides": (1, 2, 3), "groups": 1}),
+], ids=str)
+def test_bits_of_transposed_convolutions_do_not_depend_on_where_channels_lie(shape, of_filters, attributes,
+                                                                             monkeypatch):
+    """O67: with channels last, and of filters that a call brings, which have them first."""
+    monkeypatch.setattr(channels_last, "CROSSING", 0)
+    data, filters = drawn(shape, of_filters)
+    x, f = nv.Parameter(nv.float32, shape), nv.Parameter(nv.float32, of_filters)
+    last = Function([ops.ConvolutionTranspose(x, Constant(filters), **attributes)], [x])
+    first = Function([ops.ConvolutionTranspose(x, f, **attributes)], [x, f])
+    assert [len(chosen(function)) for function in (last, first)] == [1, 0]
+    assert results(last, [data])[0].tobytes() == results(first, [data, filters])[0].tobytes()
+    interpreted, = nv.transformers.make_transformer("interpreter").compile(first)([data, filters])
+    np.testing.assert_allclose(results(last, [data])[0], interpreted, rtol=1e-4, atol=1e-4)
+
+
+def between(*counts: int) -> Function:
+    """Convolutions with so many filters, one behind the other, the first of 64 channels, the last one transposed with
+    windows side by side; and a sum over all places.
+    """
+    x = nv.Parameter(nv.float32, (1, 64, 8, 8))
+    y, channels = x, 64
+    for count in counts[:-1]:
+        filters = Constant(drawn((count, channels, 3, 3))[0])
+        y, channels = ops.Relu(ops.Convolution(y, filters, paddings=[(1, 1), (1, 1)])).output, count
+    up = ops.ConvolutionTranspose(y, Constant(drawn((channels, counts[-1], 2, 2))[0]), strides=(2, 2))
+    return Function([ops.Sum(ops.Relu(up), [2, 3])], [x])
+
+
+@pytest.mark.parametrize(("counts", "are_chosen"), [((64, 32, 16, 64, 16), 5), ((32, 16), 0), ((64, 12, 64, 16), 2)])
+def test_convolutions_of_few_filters_have_channels_last_between_those_of_many(counts, are_chosen):
+    """They gain nothing by themselves, but to bring something between the others costs; twelve fill no registers."""
+    assert len(chosen(between(*counts))) == are_chosen
+
+
+def test_nothing_crosses_memory_on_the_way_through_few_filters_and_back_up():
+    function = between(64, 32, 16, 64, 16)
+    large = [op.operands[0] for op in native(function).operations
+             if isinstance(op, ops.Permute) and op.operands[0].shape[0] == 1 and op.operands[0].rank == 4]
+    assert [type(value.op) for value in large] == [nv.Parameter]
+
+
+def test_what_a_call_gives_back_has_channels_first():
+    """It would have to be brought there: few filters do not make up for that."""
+    x = nv.Parameter(nv.float32, (1, 16, 8, 8))
+    few, many = [Constant(each) for each in drawn((32, 16, 3, 3), (64, 32, 3, 3))]
+    inner = ops.Relu(ops.Convolution(x, few, paddings=[(1, 1), (1, 1)]))
+    total = ops.Sum(ops.Convolution(inner, many, paddings=[(1, 1), (1, 1)]), [2, 3])
+    assert chosen(Function([total], [x])) == {few.output, many.output}
+    assert chosen(Function([total, inner], [x])) == {many.output}
