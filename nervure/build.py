@@ -50,7 +50,9 @@ from nervure.transformers.report import table
 from nervure.types.dim import evaluate
 
 MODES = ("default", "fast", "fastest")
-"""How much is compiled before the first call: both backward parts, the one that replaces gradients, or none."""
+"""How much is compiled before the first call: forward and both backward parts, forward and the backward part that
+replaces gradients, or nothing. A model that is only trained by ``step`` needs none of them.
+"""
 
 
 class Optimizer(Protocol):
@@ -125,11 +127,15 @@ class CompiledComposite(Identity):
         self.parameters = tuple(variables_below(out))
         self._names, self._positional = list(inputs), positional
         self._binder = Binder(forward)
-        self._forward = transformer.build(forward)
-        self._backward = backward
+        self._function, self._backward = forward, backward
         self._last: _Forward | None = None
         self._shapes: list[tuple[int, ...]] | None = None
         self._steps: list[tuple[Optimizer, Executable]] = []
+
+    @functools.cached_property
+    def _forward(self) -> Executable:
+        """The forward part, compiled at its first use."""
+        return self.transformer.build(self._function)
 
     # -- calls -------------------------------------------------------------------------------------------------
 
@@ -284,13 +290,12 @@ class CompiledComposite(Identity):
     @property
     def ir(self) -> str:
         """Forward and backward as a program for people to read, before the passes of their own."""
-        parts = [self._forward.function] if self._backward is None else \
-            [self._forward.function, self._backward.function(False)]
+        parts = [self._function] if self._backward is None else [self._function, self._backward.function(False)]
         return "\n".join([print_function(part, elide=True) for part in parts])
 
     @property
     def executables(self) -> list[Executable]:
-        """Forward and, if there is one, backward; it is compiled by now."""
+        """Forward and, if there is one, backward; they are compiled by now."""
         return [self._forward] if self._backward is None else [self._forward, self._backward.executable(False)]
 
     @property
@@ -330,7 +335,7 @@ class CompiledComposite(Identity):
         return notebook.table(("role", "name", "type") if rows else (), rows, repr(self))
 
     def __repr__(self) -> str:
-        result = self._forward.function.results[0]
+        result = self._function.results[0]
         taken = ", ".join(["model", *self._names[:self._positional]])
         lines = [f"forward:     forward({taken}) -> {result.type.describe(result.labels)}",
                  f"backward:    {self._signature_of_backward()}", f"memory pool: {self._memory()}", "inputs:",
@@ -378,7 +383,7 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
 
     ``inputs`` are the names of the inputs that ``forward`` takes as arguments, in their order; others are set by
     ``set_input``. ``construct_backward`` is False inside of ``nv.no_grad()``, else True. ``compile_mode`` says how
-    much is compiled now rather than at its first use: "fastest" forward alone, "fast" backward too, "default" also
+    much is compiled now rather than at its first use: "fastest" nothing, "fast" forward and backward, "default" also
     backward that accumulates; all numbers are the same. ``fuse_ops=False`` leaves out rewrite rules of devices.
 
     >>> a, b = nv.placeholder("A=a, B=b").named("A"), nv.placeholder("A=a, B=b").named("B")
@@ -405,9 +410,10 @@ def build(out: Operand, inputs: Iterable[str | AssignableTensorOp] | None = None
         parts = _cut(own, places, wanted, chosen, len(forward.effects))
         forward, backward = parts.forward, _Backward(parts, wanted, chosen)
     model = CompiledComposite(own, known, positional, chosen, forward, backward)
-    for accumulate in (False, True)[:2 - MODES.index(compile_mode)]:
-        if backward is not None:
-            backward.executable(accumulate)
+    if compile_mode != "fastest":
+        _ = model.executables
+    if compile_mode == "default" and backward is not None:
+        backward.executable(accumulate=True)
     return model
 
 
