@@ -30,7 +30,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -63,13 +63,13 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
 
 class Compilations:
     """Modules by their keys that are compiled, while more are written, in twice as many threads as there are processors
-    for us: half of them wait for Python's lock, which whoever writes holds. What is in memory or on the disk is not
-    even written.
+    for us: half of them wait for Python's lock, which whoever writes holds. They give way to that one. What is in
+    memory or on the disk is not even written.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler")
+        self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler", _give_way)
         self._found: dict[bytes, Library] = {}
         self._begun: dict[bytes, Future[bytes]] = {}
 
@@ -95,6 +95,12 @@ class Compilations:
         self._begun.clear()
         self._found |= library_cache.keep(objects)
         return self._found
+
+
+def _give_way() -> None:
+    """Makes this thread less important than others; on Linux each has its own priority."""
+    with suppress(OSError):
+        os.nice(5)  # where both want the processor, it gets a third of what they get
 
 
 def compile_object(text: str, target: Target | None = None, level: int = LEVEL) -> bytes:
