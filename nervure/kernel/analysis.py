@@ -128,7 +128,7 @@ class OpAnalysis:
         if isinstance(op, Elementwise):
             return OpKind.POINTWISE
         if isinstance(op, View):
-            return OpKind.VIEW if hasattr(op.view, "index_map") else OpKind.SEGMENTS
+            return OpKind.VIEW if isinstance(op.view, SimpleView) else OpKind.SEGMENTS
         if isinstance(op, Leaf):
             return OpKind.NUMBER if isinstance(op, Full) else OpKind.LEAF
         if isinstance(op, Structured):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NoReturn
 
 from nervure.errors import InvalidArgument, WrongKind
@@ -232,6 +233,11 @@ def index(k: int) -> Dim:
     number = integer(k)
     if number is None or number < 0:
         raise InvalidArgument("an index is numbered from 0", op="index", got=repr(k), expected="an int >= 0")
+    return _index(number)
+
+
+@lru_cache(maxsize=64)
+def _index(number: int) -> Dim:
     name = f"%{number}"
     return Dim(symbol(name), {name: (0, None)})
 

@@ -29,6 +29,7 @@ from nervure.types.dim.polynomial import (
     constant,
     of_atom,
     product_of,
+    sum_of,
 )
 
 _MAX_COMPARED = 12  # operands of min and max that are compared pair by pair
@@ -383,20 +384,24 @@ def rebuild(polynomial: Polynomial, ranges: Ranges, bindings: Mapping[str, Polyn
     ``only`` leaves atoms without any of these symbols as they are.
     """
     done = {} if done is None else done
-    total = ZERO
+    terms = []
     for monomial, coefficient in polynomial.terms.items():
         term = constant(coefficient)
         for atom in monomial:
             made = done.get(atom)
             if made is None:
-                made = bindings.get(atom)
-                if made is None:
-                    made = of_atom(atom)
-                    if atom.operands and (only is None or not only.isdisjoint(atom.names)):
-                        operands = [rebuild(operand, ranges, bindings, construct, only, done)
-                                    for operand in atom.operands]
-                        made = construct(atom.kind, operands, ranges)
-                done[atom] = made
+                made = done[atom] = _rebuilt(atom, ranges, bindings, construct, only, done)
             term = term * made
-        total = total + term
-    return total
+        terms.append(term)
+    return sum_of(terms)
+
+
+def _rebuilt(atom: Atom, ranges: Ranges, bindings: Mapping[str, Polynomial], construct: Construct,
+             only: frozenset[str] | None, done: dict[Atom, Polynomial]) -> Polynomial:
+    bound = bindings.get(atom)
+    if bound is not None:
+        return bound
+    if not atom.operands or (only is not None and only.isdisjoint(atom.names)):
+        return of_atom(atom)
+    operands = [rebuild(operand, ranges, bindings, construct, only, done) for operand in atom.operands]
+    return construct(atom.kind, operands, ranges)

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from math import gcd, prod
 
@@ -160,13 +161,11 @@ class Polynomial(Frozen):
                    for monomial, coefficient in self.terms.items())
 
     def __add__(self, other: Polynomial | int) -> Polynomial:
+        added = (constant(other) if isinstance(other, int) else other).terms
+        if not added:
+            return self
         terms = dict(self.terms)
-        for monomial, coefficient in (constant(other) if isinstance(other, int) else other).terms.items():
-            total = terms.get(monomial, 0) + coefficient
-            if total:
-                terms[monomial] = total
-            else:
-                del terms[monomial]
+        _add(terms, added)
         return Polynomial(terms)
 
     def __neg__(self) -> Polynomial:
@@ -177,7 +176,11 @@ class Polynomial(Frozen):
 
     def __mul__(self, other: Polynomial | int) -> Polynomial:
         if isinstance(other, int):
-            return Polynomial({m: c * other for m, c in self.terms.items()} if other else {})
+            return self._times(other)
+        if len(other.terms) == 1 and () in other.terms:
+            return self._times(other.terms[()])
+        if len(self.terms) == 1 and () in self.terms:
+            return other._times(self.terms[()])
         if len(self.terms) > 1 and len(other.terms) > 1:
             if len(self.terms) * len(other.terms) > MAX_EXPANSION:
                 return _unexpanded([self, other])
@@ -193,6 +196,11 @@ class Polynomial(Frozen):
                     raise _too_large("factors in one term", MAX_DEGREE)
                 terms[monomial] = terms.get(monomial, 0) + left_coefficient * right_coefficient
         return Polynomial({monomial: coefficient for monomial, coefficient in terms.items() if coefficient})
+
+    def _times(self, size: int) -> Polynomial:
+        if size == 1:
+            return self
+        return Polynomial({m: c * size for m, c in self.terms.items()} if size else {})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and self.terms == other.terms
@@ -290,6 +298,7 @@ def constant(value: int) -> Polynomial:
     return Polynomial({(): value} if value else {})
 
 
+@lru_cache(maxsize=1 << 10)
 def symbol(name: str) -> Polynomial:
     """A symbol as a polynomial."""
     return of_atom(Atom(Kind.SYMBOL, (), name))
@@ -298,6 +307,23 @@ def symbol(name: str) -> Polynomial:
 def of_atom(atom: Atom) -> Polynomial:
     """An atom as a polynomial."""
     return Polynomial({(atom,): 1})
+
+
+def sum_of(summands: Iterable[Polynomial]) -> Polynomial:
+    """The sum."""
+    terms: dict[Monomial, int] = {}
+    for summand in summands:
+        _add(terms, summand.terms)
+    return Polynomial(terms)
+
+
+def _add(terms: dict[Monomial, int], added: dict[Monomial, int]) -> None:
+    for monomial, coefficient in added.items():
+        total = terms.get(monomial, 0) + coefficient
+        if total:
+            terms[monomial] = total
+        else:
+            del terms[monomial]
 
 
 def product_of(factors: Sequence[Polynomial]) -> Polynomial:
