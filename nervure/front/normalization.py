@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
-from nervure.errors import AxisMismatch, InvalidArgument
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import common_dtype, converted_to, is_weak
@@ -32,6 +32,7 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Op, Value
 from nervure.ops.softmax import weighed
 from nervure.types.axes import Axes, AxesLike
+from nervure.types.dim import equal, product
 from nervure.types.dtype import DType
 
 
@@ -270,6 +271,11 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
     own = as_tensor(entry, "batch_norm")
     if x.is_named or own.is_named or own.ndim == 0:
         return own  # names beside an anonymous x are refused where the two meet
+    channels = product([x.shape[at] for at in kept])
+    if equal(product(own.shape), channels) is False:
+        raise ShapeMismatch("the channels of x are others", op="batch_norm", operand="x",
+                            got=f"{channels} in {x.shape}", expected=str(product(own.shape)),
+                            help="channels= says which axis they are; without names it is the second: (N, C, ...)")
     return Tensor(ops.Reshape(own.value, tuple([length if at in kept else 1 for at, length in enumerate(x.shape)])))
 
 

@@ -120,12 +120,16 @@ def _padding(op: str, value: object) -> Padding | Literal["same"]:
     return pair[0], pair[1]
 
 
+_OF_ONE = {"window": "a window of 1 leaves an axis as it is",
+           "groups": "1 takes all channels together; as many as there are channels keep each apart"}
+
+
 def step(op: str, name: str, value: object) -> int:
     """A positive int, such as a stride."""
     number = integer(value, op, name)
     if number < 1:
-        raise InvalidArgument(f"a {name} is 1 or more", op=op, operand=name, got=number, expected="1 or more",
-                              help="1 moves by one element, to each neighbour")
+        raise InvalidArgument(f"{name} must be 1 or more", op=op, operand=name, got=number, expected="1 or more",
+                              help=_OF_ONE.get(name, "1 moves by one element, to each neighbour"))
     return number
 
 

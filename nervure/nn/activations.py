@@ -13,6 +13,7 @@ from __future__ import annotations
 from nervure.front import elementwise, normalization, op_functions
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.tensor import Operand, Tensor, TensorLike
+from nervure.front.views import reshape
 from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, layer_axes, parameter
 from nervure.types.axes import AxesLike
@@ -57,7 +58,9 @@ class LeakyReLU(Module):
 
 
 class PReLU(Module):
-    """x where it is positive, else x times a slope that is learnt: one, or one along some axes with names.
+    """x where it is positive, else x times a slope that is learnt: one, or one for each element of some axes.
+
+    ``axes`` are those of the slope: ``"C=64"``, or 64 for the second axis of x without names.
 
     >>> nv.nn.PReLU()(nv.constant([-1, 2])).tolist(), nv.nn.PReLU("C=3")
     ([-0.25, 2.0], PReLU(slope=f32[C=3]))
@@ -70,7 +73,10 @@ class PReLU(Module):
 
     def forward(self, x: Operand) -> Tensor:
         """``nv.prelu``."""
-        return elementwise.prelu(x, self.slope)
+        own = as_tensor(x, "PReLU")
+        is_of_channels = not self.slope.is_named and self.slope.ndim == 1 and own.ndim > 2
+        slope = reshape(self.slope, (-1, *[1] * (own.ndim - 2))) if is_of_channels else self.slope
+        return elementwise.prelu(own, slope)
 
 
 class ELU(Module):

@@ -16,12 +16,13 @@ together with the step's other updates, and nothing has to be collected.
 from __future__ import annotations
 
 from nervure.elsewhere import explains_keywords
-from nervure.errors import InvalidArgument
+from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import position_of, real
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
+from nervure.front.elementwise import where
 from nervure.front.normalization import batch_norm, layer_norm, rms_norm
-from nervure.front.op_functions import add, divide, multiply
+from nervure.front.op_functions import add, divide, greater, multiply
 from nervure.front.reductions import chosen_axes, mean, variance
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
@@ -30,7 +31,7 @@ from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, buffer, check_input, count, layer_axes, names_of, optional
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import make_axis
-from nervure.types.dim import dim_max, product
+from nervure.types.dim import dim_max, equal, less_equal, product
 from nervure.types.dtype import DTypeLike
 
 
@@ -97,12 +98,16 @@ class BatchNorm(_Scaled):
         return carried
 
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
-        """The effects that move the running statistics."""
+        """The effects that move the running statistics; an empty batch moves none."""
         numbers = product([x.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
         unbiased = divide(numbers, dim_max(numbers - 1, 1))  # of one number alone the variance is 0
-        return [assign(place, (1.0 - self.momentum) * place + self.momentum * found) for place, found in (
-            (self.running_mean, mean(x, out_axes=channels)),
-            (self.running_variance, variance(x, out_axes=channels) * unbiased))]
+        found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
+        moves: list[object] = []
+        for place, own in zip((self.running_mean, self.running_variance), found, strict=True):
+            moved = (1.0 - self.momentum) * place + self.momentum * own
+            is_some = less_equal(1, numbers) is True
+            moves.append(assign(place, moved if is_some else where(greater(numbers, 0), moved, place)))
+        return moves
 
 
 class LayerNorm(_Scaled):
@@ -167,6 +172,9 @@ class GroupNorm(_Scaled):
         """x normalised."""
         own = self._input(x)
         at = position_of(own, 1 if self._axes.is_anonymous else self._axes[0].name, "GroupNorm")
+        if equal(own.shape[at], count(self._axes)) is False:
+            raise ShapeMismatch("the channels of x are others", op="GroupNorm", operand="x", got=str(own.axes),
+                                expected=str(self._axes), help="without names they are the second axis: (N, C, ...)")
         apart = reshape(own, self._divided(own, at))
         kept = [place + (place > at) for place in range(own.ndim) if _tells_samples_apart(own, place)]
         along = [place for place in range(apart.ndim) if place not in (*kept, at)]

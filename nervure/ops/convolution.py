@@ -138,14 +138,14 @@ class ConvolutionForm(Op, abstract=True):
     def _result_shape(self, data: BasicTensorDescription, kernel: BasicTensorDescription,
                       position: int) -> tuple[DimLike, ...]:
         """The result's shape, from data and filters; where it has none, the operand at ``position`` is to blame."""
-        channels, filters = data.shape[1], kernel.shape[0]
+        channels, filters, own = data.shape[1], kernel.shape[0], f"filters for {kernel.shape[1]} channels"
         require_equal(self, kernel.shape[1] * self.groups, channels, "the channels of filter and data differ",
-                      operand=self.operand_label(position), expected=f"{channels} channels in all",
-                      got=f"{kernel.shape[1]} channels in each of {self.groups} groups",
-                      help=f"filters are {LAYOUTS[FILTER]}")
+                      operand=self.operand_label(position), expected=f"as many as the data have: {channels}",
+                      got=own if self.groups == 1 else f"{own} in each of {self.groups} groups",
+                      help=f"the operands are {LAYOUTS[DATA]} and {LAYOUTS[FILTER]}")
         require_equal(self, filters // self.groups * self.groups, filters, "groups must divide the number of filters",
                       operand="groups", got=self.groups, expected=f"a divisor of {filters}",
-                      help=f"filters are {LAYOUTS[FILTER]}")
+                      help=f"the operands are {LAYOUTS[DATA]} and {LAYOUTS[FILTER]}")
         settings = zip(self.strides, self.dilations, self.paddings, strict=True)
         places = [window_extent(self, position, data, d, kernel.shape[d], *each) for d, each in enumerate(settings, 2)]
         return data.shape[0], filters, *places

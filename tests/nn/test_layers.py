@@ -62,6 +62,11 @@ def test_weights_of_plain_lengths_lie_as_documented():
     (lambda: nn.Conv("C=4, D=2", "K=6", "W=3"), ShapeMismatch, "one axis"),
     (lambda: nn.MaxPool("H=2")(np.zeros((1, 1, 4))), AxisMismatch, "axis"),
     (lambda: nn.GroupNorm(4, 6), InvalidArgument, "groups divide"),
+    (lambda: nn.GroupNorm(0, 6), InvalidArgument, "groups must be 1 or more"),
+    (lambda: nn.GroupNorm(2, 4)(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
+    (lambda: nn.GroupNorm(2, "C=4")(nv.zeros("N=1, C=6")), ShapeMismatch, "channels of x are others"),
+    (lambda: nn.BatchNorm(4)(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
+    (lambda: nn.BatchNorm(4).eval()(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
     (lambda: nn.BatchNorm(2, momentum=2), InvalidArgument, "momentum"),
     (lambda: nn.LayerNorm(2, -1), InvalidArgument, "epsilon"),
     (lambda: nn.Dropout(1.5), InvalidArgument, "rate"),
@@ -74,7 +79,7 @@ def test_weights_of_plain_lengths_lie_as_documented():
      "write nv.nn.initialisers.he_normal()"),
     (lambda: nn.Conv2d, UnknownName, "nv.nn.Conv"), (lambda: nn.Parameter, UnknownName, "self.scale"),
     (lambda: nn.ModuleList, UnknownName, "self.blocks"), (lambda: nn.LinearLayr, UnknownName, "did you mean")],
-    ids=range(29))
+    ids=range(34))
 def test_what_does_not_fit_is_refused(make, kind, words):
     """T210: by the layer, with what to do."""
     with pytest.raises(kind) as caught:
@@ -116,6 +121,16 @@ def test_the_step_of_an_optimiser_alone_moves_them_too(interpreter):
     assert interpreter.get(layer.running_mean).tolist() == [2.0, 4.0]
 
 
+@pytest.mark.parametrize("n", [0, nv.dim("n", min=0)])
+def test_an_empty_batch_moves_no_statistics(interpreter, n):
+    """T217: there is nothing that they could move to."""
+    layer, x = nn.BatchNorm(2, momentum=0.5), nv.placeholder((n, 2, 3))
+    step = interpreter.computation(layer(x), x)
+    assert step(np.ones((0, 2, 3), np.float32)).shape == (0, 2, 3)
+    assert interpreter.get(layer.running_mean).tolist() == [0.0, 0.0]
+    assert interpreter.get(layer.running_variance).tolist() == [1.0, 1.0]
+
+
 def test_a_built_model_moves_them_in_its_forward_part():
     """T217: and in a step that is one call; its backward part leaves them."""
     model = nn.Sequential(nn.LinearLayer(2, 2, weights=np.eye(2), bias=False), nn.BatchNorm(2, momentum=0.5))
@@ -152,6 +167,13 @@ def test_a_traced_function_takes_a_module_along():
     first, second = run(x), run(x)
     assert ((first == 0) != (second == 0)).any()
     np.testing.assert_allclose(model[0].running_mean.numpy(), x.mean(axis=0), atol=1e-6)
+
+
+def test_slopes_without_names_are_those_of_channels():
+    """As with all layers of channels: the second axis, however long the others are."""
+    layer, x = nn.PReLU(3, slope=np.float32([1, 2, 3])), -np.ones((2, 3, 3), np.float32)
+    assert layer(x).tolist() == [[[-1.0] * 3, [-2.0] * 3, [-3.0] * 3]] * 2
+    assert layer(x[:, :, 0]).tolist() == [[-1.0, -2.0, -3.0]] * 2 and layer(x[0, :, 0]).tolist() == [-1.0, -2.0, -3.0]
 
 
 # -- dropping, composing -------------------------------------------------------------------------------------

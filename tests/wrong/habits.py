@@ -121,6 +121,16 @@ def keyword_of_a_layer_known_elsewhere():
     nv.nn.LinearLayer(in_features=3, out_features=8)  # here
 
 
+@fails(nv.ShapeMismatch)
+def normalisation_of_other_channels():
+    nv.nn.BatchNorm(64)(np.ones((2, 32, 8, 8)))  # here
+
+
+@fails(nv.ShapeMismatch)
+def filters_for_other_channels():
+    nv.nn.Conv(64, 64, (3, 3), groups=2)(np.ones((2, 32, 8, 8)))  # here
+
+
 @fails(nv.AxisMismatch)
 def input_without_the_axes_of_a_layer():
     nv.nn.LinearLayer("depth=3", "K=8")(matrix())  # here
