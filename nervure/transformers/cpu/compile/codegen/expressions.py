@@ -129,9 +129,14 @@ def _extreme(context: Context, kind: Kind, x: Value, y: Value) -> Value:
 # -- division ----------------------------------------------------------------------------------------------------
 
 
+def quotient_keys(x: Value, y: Value) -> tuple[Hashable, Hashable]:
+    """The keys under which x // y and x % y are known."""
+    return ("//", *_name(x, y)), ("%", *_name(x, y))
+
+
 def _floor_divide(context: Context, x: Value, y: Value, dims: tuple[DimLike, ...]) -> Value:
     least_x, least_y = bounds(dims[0])[0], bounds(dims[1])[0]
-    key = ("//", *_name(x, y))
+    key, _ = quotient_keys(x, y)
     if x.lanes > 1 and y.lanes == 1 and least_y is not None and least_y >= 0:
         return _divide_lanes(context, x, y, key)
     is_plain = least_x is not None and least_x >= 0 and least_y is not None and least_y >= 1
@@ -144,7 +149,7 @@ def _remainder(context: Context, x: Value, y: Value, quotient: Value) -> Value:
         left = dividend - times * divisor
         return left.builder.where(divisor.equal(0), left * 0, left)
 
-    return context.compute(("%", *_name(x, y)), [x, y, quotient], rest)
+    return context.compute(quotient_keys(x, y)[1], [x, y, quotient], rest)
 
 
 def _divide_plainly(x: Register, y: Register) -> Register:

@@ -55,6 +55,7 @@ from nervure.transformers.cpu.compile.codegen.iterations import (
     stored,
     vector_iterations,
 )
+from nervure.transformers.cpu.compile.codegen.quotients import Quotients, divisions
 from nervure.transformers.cpu.compile.codegen.reductions import over_points
 from nervure.transformers.cpu.compile.codegen.routine_calls import emit_routine
 from nervure.transformers.cpu.compile.llvm.builder import Register
@@ -82,13 +83,19 @@ def emit_slice(context: Context, loop: For, begin: Register, end: Register, is_c
         with nullcontext() if is_certain else context.builder.if_(begin < end):
             _emit_vector_loop(context, loop, begin, end, is_certain)
     else:
-        def body(_: Sequence[Register]) -> Sequence[Register]:
-            emit(context, loop.body)
-            return ()
-
-        preheader = Preheader(None, stored(loop), is_certain)
-        counted(context, loop.index, (begin, end), preheader, (), body)
+        _emit_counted_loop(context, loop, begin, end, is_certain)
     context.loops.pop()
+
+
+def _emit_counted_loop(context: Context, loop: For, begin: Register, end: Register, is_certain: bool) -> None:
+    quotients = Quotients(context, loop.index, [] if loop.parallel else divisions(loop), begin)
+
+    def body(carried: Sequence[Register]) -> Sequence[Register]:
+        quotients.keep(carried)
+        emit(context, loop.body)
+        return quotients.following(carried)
+
+    counted(context, loop.index, (begin, end), Preheader(None, stored(loop), is_certain), quotients.first, body)
 
 
 def _emit_copies(context: Context, loop: For, width: int) -> None:

@@ -1,0 +1,112 @@
+"""Quotients counted along a loop: where what is divided grows by 1 in each iteration, nothing is divided there.
+
+Rows of several loops that became one, and places between which others are put, are found by quotients and remainders of
+an index. To count them takes an addition and a comparison; to divide takes longer than to move a row of a few elements.
+
+>>> from nervure.kernel.parser import parse_kernel
+>>> kernel = parse_kernel('''
+... kernel turned(in x: f32[60], out y: f32[60]):
+...   for i < 5 parallel:
+...     for j < 12:
+...       v0 = x[12*i + j]
+...       y[4*i + 20*((i + j) % 4) + (i + j)//4] = v0
+... ''')
+>>> divisions(kernel.body[0].body[0])
+[Division(dividend=%0 + %1, divisor=4)]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from nervure.kernel.ir import Access, For, Index, Loop, Statement, walk
+from nervure.kernel.loop_index import LoopIndex
+from nervure.transformers.cpu.compile.codegen.context import Context, Value
+from nervure.transformers.cpu.compile.codegen.element import Element
+from nervure.transformers.cpu.compile.codegen.expressions import dimension, quotient_keys, sum_of_two
+from nervure.transformers.cpu.compile.llvm.builder import Register
+from nervure.types.dim import DimLike, affine, index_symbols, less_equal
+from nervure.types.dim.polynomial import Kind
+from nervure.types.dim.queries import index_terms
+from nervure.types.dtype import int64
+
+
+class Division(NamedTuple):
+    """What is divided in a loop, and by what."""
+
+    dividend: DimLike
+    divisor: DimLike
+
+
+def divisions(loop: For) -> list[Division]:
+    """The divisions inside of a loop by numbers of at least 1, of what follows from outer indices and its own, grows by
+    1 from iteration to iteration and is never negative.
+    """
+    inner = {index.name for entry in walk(loop.body) if isinstance(entry, Loop) for index, _ in entry.indices}
+    found = dict.fromkeys([division for x in _bent(loop.body, loop.index) for division in _divisions(x)])
+    return [division for division in found if _is_counted(division, loop.index, inner)]
+
+
+def _bent(body: Iterable[Statement], index: LoopIndex) -> Iterator[DimLike]:
+    """The expressions of an index in a body that need not be affine."""
+    for entry in walk(body):
+        x = entry.address.base if isinstance(entry, Access) else entry.expression if isinstance(entry, Index) else 0
+        if index.occurs_in(x):
+            yield x
+
+
+def _divisions(x: DimLike) -> Iterator[Division]:
+    for factor in [factor for _, factors in index_terms(x) for factor in factors]:
+        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
+            yield Division(*factor.operands)
+        for operand in factor.operands:
+            yield from _divisions(operand)
+
+
+def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
+    parts = affine(division.dividend, [index.name])
+    is_plain = less_equal(0, division.dividend) is True and less_equal(1, division.divisor) is True
+    return (parts is not None and parts[0][index.name] == 1 and inner.isdisjoint(index_symbols(division.dividend))
+            and not index_symbols(division.divisor) and is_plain)
+
+
+class Quotients:
+    """The quotients and remainders of some divisions, which a loop carries from ``begin`` on."""
+
+    def __init__(self, context: Context, index: LoopIndex, found: Sequence[Division], begin: Register) -> None:
+        self._context, self._found = context, found
+        self._first = [self._at(division, index, begin) for division in found]
+
+    def _at(self, division: Division, index: LoopIndex, begin: Register) -> tuple[Register, Register]:
+        context, b = self._context, self._context.builder
+        rest = dimension(context, division.dividend - index.dim)
+        dividend = sum_of_two(context, rest, context.here(Element(int64, (begin,)))).register
+        divisor = dimension(context, division.divisor).register
+        quotient = b.emit(dividend.type, f"udiv {dividend.type} {dividend.text}, {divisor.text}")
+        return quotient, dividend - quotient * divisor
+
+    @property
+    def first(self) -> list[Register]:
+        """What the first iteration gets."""
+        return [register for pair in self._first for register in pair]
+
+    def keep(self, carried: Sequence[Register]) -> None:
+        """Makes what an iteration has got known in it."""
+        for division, quotient, remainder in self._each(carried):
+            for key, register in zip(quotient_keys(*self._values(division)), (quotient, remainder), strict=True):
+                self._context.keep(key, self._context.here(Element(int64, (register,))))
+
+    def following(self, carried: Sequence[Register]) -> list[Register]:
+        """What the next iteration gets."""
+        b, found = self._context.builder, list[Register]()
+        for division, quotient, remainder in self._each(carried):
+            is_full = (remainder + 1).equal(self._values(division)[1].register)
+            found += [b.where(is_full, quotient + 1, quotient), b.where(is_full, 0, remainder + 1)]
+        return found
+
+    def _each(self, carried: Sequence[Register]) -> Iterable[tuple[Division, Register, Register]]:
+        return zip(self._found, carried[::2], carried[1::2], strict=True)
+
+    def _values(self, division: Division) -> tuple[Value, Value]:
+        return dimension(self._context, division.dividend), dimension(self._context, division.divisor)
