@@ -27,7 +27,7 @@ from nervure.ir.op import Op
 from nervure.ops.effects import Guard
 from nervure.types.dim import index
 from nervure.types.index_map import IndexMap
-from nervure.types.view import Piece, SimpleView
+from nervure.types.view import ComplexView, Piece, SimpleView
 
 
 class OpKind(StrEnum):
@@ -69,6 +69,7 @@ class OpAnalysis:
         self._structures: dict[Op, Structure] = {}
         self._maps: dict[Op, IndexMap] = {}
         self._traits: dict[Op, ViewTraits] = {}
+        self._alike: dict[SimpleView | ComplexView | None, ViewTraits] = {}
 
     def kind(self, op: Op) -> OpKind:
         """How an op is treated."""
@@ -92,10 +93,13 @@ class OpAnalysis:
         return found
 
     def traits(self, op: Op) -> ViewTraits:
-        """What is known of a view of one tensor."""
+        """What is known of a view of one tensor; that is the same of equal views."""
         found = self._traits.get(op)
         if found is None:
-            found = self._traits[op] = traits_of(op)
+            view = op.view if isinstance(op, View) else None
+            if view not in self._alike:
+                self._alike[view] = traits_of(op)
+            found = self._traits[op] = self._alike[view]
         return found
 
     def reads_in_place(self, op: Op) -> bool:

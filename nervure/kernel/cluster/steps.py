@@ -280,9 +280,9 @@ class Segments(_OfOneOp):
     @property
     def shared(self) -> int:
         """The number of leading axes that all parts have whole."""
-        shape = self.op.outputs[0].shape
+        shape, parts = self.op.outputs[0].shape, segments_of(self.op)
         for axis, length in enumerate(shape):
-            if any([part.starts[axis] != 0 or part.extents[axis] != length for part in segments_of(self.op)]):
+            if any([part.starts[axis] != 0 or part.extents[axis] != length for part in parts]):
                 return axis
         return len(shape)
 

@@ -10,8 +10,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from nervure.types.dim import proof
 from nervure.types.dim.bounds import Ranges, SymbolicInterval, lower_bound, upper_bound
@@ -21,6 +22,41 @@ from nervure.types.dim.normal_form import construct, rebuild, recombined
 from nervure.types.dim.polynomial import Atom, Kind, Monomial, Polynomial, constant, in_order
 
 RangesLike = Mapping[str, tuple[DimLike | None, DimLike | None]]
+
+_Asked = ParamSpec("_Asked")
+_Answer = TypeVar("_Answer")
+
+_MOST_ANSWERS = 1 << 12  # to each query
+
+
+def _remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
+    """The query, of which answers are kept: kernels of like structure ask the same again and again."""
+    answers: dict[Hashable, _Answer] = {}
+
+    @wraps(query)
+    def remembered(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+        if type(arguments[0]) is int:
+            return query(*arguments, **named)
+        key = _exactly(arguments), _exactly(named)
+        answer = answers.get(key)
+        if answer is None:
+            if len(answers) >= _MOST_ANSWERS:
+                answers.clear()
+            answer = answers[key] = query(*arguments, **named)
+        return answer
+
+    return remembered
+
+
+def _exactly(x: object) -> Hashable:
+    """All that answers depend on: of dimensions that are equal the terms may stand in another order, and what is known
+    of a symbol may differ.
+    """
+    if isinstance(x, Dim):
+        return tuple(x._polynomial.terms.items()), tuple(x._declared.items())
+    if isinstance(x, Mapping):
+        return tuple([(name, _exactly(entry)) for name, entry in x.items()])
+    return tuple(map(_exactly, x)) if isinstance(x, tuple) else x  # else a number or None
 
 
 def symbols(x: DimLike) -> frozenset[str]:
@@ -100,6 +136,7 @@ def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool
     return proof.is_at_least_zero(right - left, _known(merged(declared, others), ranges))
 
 
+@_remembered
 def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
     """(low, high): every value of x lies between them, both included; None is no known bound."""
     if type(x) is int:
@@ -109,6 +146,7 @@ def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
     return lower_bound(polynomial, known), upper_bound(polynomial, known)
 
 
+@_remembered
 def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
     """x with symbols replaced by dimensions, all at once; symbols that are not named stay."""
     if not isinstance(x, Dim):
@@ -125,6 +163,7 @@ def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
     return made(result, declared)
 
 
+@_remembered
 def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
     """x in the shortest form known where the symbols lie in ``ranges`` (as in ``equal``); equal to x there alone.
 
