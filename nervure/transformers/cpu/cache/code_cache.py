@@ -203,7 +203,10 @@ def _locked(folder: int) -> Iterator[None]:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.001)
-    yield  # closing the descriptor unlocks
+    try:
+        yield
+    finally:  # at once: where a fork has copied the descriptor, closing it does not unlock
+        fcntl.flock(folder, fcntl.LOCK_UN)
 
 
 def _file_name(key: bytes) -> str:

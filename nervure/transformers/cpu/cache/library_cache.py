@@ -79,14 +79,18 @@ def find_all(keys: Sequence[bytes]) -> list[Library] | None:
     return [found[key] for key in keys] if all([key in found for key in keys]) else None
 
 
-def keep(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
-    """New machine code by its keys: loaded, and put on the disk."""
+def load_all(codes: Mapping[bytes, bytes]) -> dict[bytes, Library]:
+    """New machine code by its keys, loaded. What others link comes before them."""
     made = {}
     for key, code in codes.items():
-        made[key] = _loaded[key] = _load(code)  # others may link it
+        made[key] = _loaded[key] = _load(code)
+    return made
+
+
+def keep(codes: Mapping[bytes, bytes]) -> None:
+    """Puts new machine code on the disk."""
     if cache := user_cache():
         cache.put_all(codes)
-    return made
 
 
 def load_or_make(keys: Sequence[bytes], make: Callable[[], Sequence[bytes]]) -> Library:

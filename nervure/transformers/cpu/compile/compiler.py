@@ -28,7 +28,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -43,6 +44,7 @@ from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
 from nervure.transformers.cpu.target import Target
 
 _ASSEMBLY, _OBJECT = 0, 1
+_TOGETHER = 16  # modules that are put on the disk at once while others are compiled
 
 
 def compile_kernel(text: str, target: Target | None = None) -> Library:
@@ -72,6 +74,8 @@ class Compilations:
         self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler", _give_way)
         self._found: dict[bytes, Library] = {}
         self._begun: dict[bytes, Future[bytes]] = {}
+        self._unkept: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Compilations:
         return self
@@ -87,14 +91,29 @@ class Compilations:
         self._found |= library_cache.find([key])
         if key not in self._found:
             text = write()
-            self._begun[key] = self._threads.submit(compile_object, text, self._target)
+            self._begun[key] = self._threads.submit(self._compile, key, text)
 
     def libraries(self) -> dict[bytes, Library]:
         """The machine code of all that were begun, as soon as it is there. InternalError if one of them is wrong."""
         objects = {key: future.result() for key, future in self._begun.items()}
         self._begun.clear()
-        self._found |= library_cache.keep(objects)
+        self._found |= library_cache.load_all(objects)
+        self._keep({}, at_least=1)
         return self._found
+
+    def _compile(self, key: bytes, text: str) -> bytes:
+        code = compile_object(text, self._target)
+        self._keep({key: code}, at_least=_TOGETHER)
+        return code
+
+    def _keep(self, more: Mapping[bytes, bytes], at_least: int) -> None:
+        """Puts on the disk what is compiled and not there yet, with ``more``, if it is at least so much."""
+        with self._lock:
+            self._unkept.update(more)
+            kept = self._unkept.copy() if len(self._unkept) >= at_least else {}
+            if kept:
+                self._unkept.clear()
+        library_cache.keep(kept)
 
 
 def _give_way() -> None:

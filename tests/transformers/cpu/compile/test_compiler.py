@@ -186,6 +186,14 @@ def test_one_wrong_text_among_others():
     assert [ask(library) for library in compile_kernels([answer(7), answer(8)])] == [7, 8]
 
 
+@pytest.mark.usefixtures("empty_cache")
+def test_all_of_many_modules_are_kept_whichever_thread_is_done_first():
+    keys = {library_cache.kernel_key(answer(number), Target.host()) for number in range(50)}
+    held = compile_kernels([answer(number) for number in range(50)])
+    cache = user_cache()
+    assert cache.entries() == len(held) == 50 and all(map(cache.get, keys))
+
+
 PROGRAM = """
 from nervure.transformers.cpu.compile.compiler import compile_kernel
 library = compile_kernel("define i64 @answer() { ret i64 9 }")
