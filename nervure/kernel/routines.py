@@ -45,7 +45,7 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.tuning import PANEL_BYTES, WIDEST_BLOCK
-from nervure.types.dim import DimLike, index_symbols, symbols
+from nervure.types.dim import DimLike, bounds, index_symbols, symbols
 from nervure.types.dtype import DType, float32, float64, int8, int32, int64, uint8
 
 FEW_ROWS = 8
@@ -104,6 +104,12 @@ class Product(NamedTuple):
     def is_across(self) -> bool:
         """Whether the columns of the right side are apart."""
         return self.right.address.step(self.column) != 1
+
+    @property
+    def has_many_rows(self) -> bool:
+        """Whether it has more than a few rows for all sizes of a call; the last of its tasks may have fewer."""
+        most = bounds(self.rows)[1]
+        return symbols(self.rows) == index_symbols(self.rows) and most is not None and most > FEW_ROWS
 
     def start(self, access: Access) -> Access:
         """An access at the first row, column and point, without what tables say."""

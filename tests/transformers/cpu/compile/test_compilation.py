@@ -49,3 +49,11 @@ def test_kernels_begin_to_be_compiled_while_the_next_ones_are_planned(monkeypatc
              if any([buffer.role == "out" and buffer.size == 2 * STREAMED_RESULT // 4 for buffer in kernel.buffers])]
     assert large and len(large) < len(kernels)
     assert written == [*[kernel for kernel in kernels if kernel not in large], "planned", *large]
+
+
+@pytest.mark.parametrize(("rows", "name"), [(9, "multiply_many_f32"), (100, "multiply_many_f32"), (8, "multiply_f32"),
+                                            (nv.dim("n"), "multiply_f32")])
+def test_a_product_that_never_has_few_rows_links_nothing_for_them(rows, name):
+    x, w = nv.Parameter(nv.float32, (rows, 300)), nv.Parameter(nv.float32, (300, 400))
+    step, = compilation.compile_function(nv.Function([nv.ops.MatMul(x, w)], [x, w]), Target.host()).plan.steps
+    assert f"@{name}." in str(generate(step.kernel, Target.host(), {}, lambda name: f"{name}.").text)

@@ -16,6 +16,8 @@
 ... '''), Target.avx2()).text
 >>> "call void @multiply_f32" in text
 True
+
+Where a product surely has more than a few rows, that is ``multiply_many_f32``: nothing else is compiled for it.
 """
 
 from __future__ import annotations
@@ -40,8 +42,7 @@ def emit_routine(context: Context, loop: For) -> None:
     elif product is not None:
         left, right, store = product.left, product.right, product.store
         between = right.address.step(product.column) if product.is_across else product.point_step(right)
-        name = "_".join(["multiply_across" if product.is_across else "multiply", *[x.short for x in product.types]])
-        _call(context, name, [
+        _call(context, _name(product), [
             product.start(left), product.row_step(left), product.point_step(left),
             product.start(right), between, product.start(store), product.row_step(store),
             product.rows, product.columns, product.points, int(store.combine is not None)])
@@ -53,6 +54,12 @@ def emit_routine(context: Context, loop: For) -> None:
             store.address.step(transpose.row), transpose.columns, transpose.rows])
     else:
         raise InternalError(f"a loop is marked as {loop.routine}, and is none")
+
+
+def _name(product: Product) -> str:
+    """The name of the function that does a product."""
+    way = "_across" if product.is_across else "_many" if product.has_many_rows and not product.is_of_bytes else ""
+    return "_".join([f"multiply{way}", *[x.short for x in product.types]])
 
 
 def _emit_by_tables(context: Context, product: Product, tables: Tables) -> None:

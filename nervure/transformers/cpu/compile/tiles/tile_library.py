@@ -1,8 +1,9 @@
 """The tile library: which micro-kernels a machine has, and the function that covers a block with them.
 
 ``multiply_f32`` takes the arguments of a micro-kernel, for any number of rows and columns: whole strips by the main
-tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own. Where
-rows or points lie in no regular way ``multiply_by_places_f32`` takes tables that say where.
+tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own, of which
+``multiply_many_f32`` knows nothing. Where rows or points lie in no regular way ``multiply_by_places_f32`` takes tables
+that say where.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
@@ -86,13 +87,26 @@ def _tiles(type: Type, vector_bytes: int, shapes: Mapping[int, Sequence[tuple[in
 
 
 def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
-    """The function that covers a block with tiles; ``link`` gives their symbols."""
-    b = Builder(_name(type), ARGUMENTS, attributes="nounwind")
-    _Cover(b, main_tile(type, vector_bytes), link).build(
-        streams_of(type, vector_bytes), _tiles(type, vector_bytes, _MORE_ROWS),
-        _last_tiles(type, vector_bytes))
+    """The function that covers a block of any number of rows; ``link`` gives the symbols of what it calls."""
+    b = Builder(f"multiply_{type.suffix}", ARGUMENTS, attributes="nounwind")
+    cover = _Cover(b, main_tile(type, vector_bytes), link)
+    cover.stream(streams_of(type, vector_bytes))
+    cover.leave_to(_many(type))
     b.ret()
     return b
+
+
+def multiply_many_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
+    """The function that covers a block with tiles."""
+    b = Builder(_many(type), ARGUMENTS, attributes="nounwind")
+    _Cover(b, main_tile(type, vector_bytes), link).tile(
+        _tiles(type, vector_bytes, _MORE_ROWS), _last_tiles(type, vector_bytes))
+    b.ret()
+    return b
+
+
+def _many(type: Type) -> str:
+    return f"multiply_many_{type.suffix}"
 
 
 def tiles_by_places_of(type: Type, vector_bytes: int) -> list[Tile]:
@@ -105,7 +119,7 @@ def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[s
     b = Builder(f"multiply_by_places_{type.suffix}", PLACES_ARGUMENTS, attributes="nounwind")
     tiles = tiles_by_places_of(type, vector_bytes)
     main, *more = [tile for tile in tiles if not tile.masked]
-    _Cover(b, main, link).build([], more, [tile for tile in tiles if tile.masked])
+    _Cover(b, main, link).tile(more, [tile for tile in tiles if tile.masked])
     b.ret()
     return b
 
@@ -147,13 +161,9 @@ def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool
     """The function that covers a block of bytes."""
     b = Builder(multiply_bytes_name(bundles, is_across), ARGUMENTS, attributes="nounwind")
     main, *last = covers_of(bundles, vector_bytes, is_across)
-    _Cover(b, main, link).build([], [], last)
+    _Cover(b, main, link).tile([], last)
     b.ret()
     return b
-
-
-def _name(type: Type) -> str:
-    return f"multiply_{type.suffix}"
 
 
 class _Cover:
@@ -163,15 +173,23 @@ class _Cover:
         self.b, self.main, self.link, self.block = b, main, link, Block(*b.arguments)
         self.done = b.constant(I64, 0)
 
-    def build(self, few: Sequence[Stream], more: Sequence[Tile], last: Sequence[Tile | Cover]) -> None:
-        """All columns of a few rows; whole strips, then the last columns."""
-        rows = self.block.rows
+    def stream(self, few: Sequence[Stream]) -> None:
+        """All columns of a few rows."""
         for stream in few:
-            self._cover(stream.name, self.block.columns - self.done,
-                        (rows <= stream.rows) & (self.block.columns - self.done >= _LONG_ROW * 8 // stream.type.bits))
+            rest = self.block.columns - self.done
+            self._cover(stream.name, rest,
+                        (self.block.rows <= stream.rows) & (rest >= _LONG_ROW * 8 // stream.type.bits))
+
+    def leave_to(self, name: str) -> None:
+        """All columns that are left, by another function."""
+        rest = self.block.columns - self.done
+        self._cover(name, rest, rest > 0)
+
+    def tile(self, more: Sequence[Tile], last: Sequence[Tile | Cover]) -> None:
+        """Whole strips, then the last columns."""
         for tile in more:
             self._strips(tile, self._rounded(tile) * _ROUNDED_AWAY < self._rounded(self.main) * (_ROUNDED_AWAY - 1))
-        self._strips(self.main, rows > 0)
+        self._strips(self.main, self.block.rows > 0)
         for narrow in reversed(last):
             self._last(narrow)
 
@@ -217,7 +235,8 @@ class TileLibrary:
             self._builders |= {tile.name: partial(tile_function, tile) for tile in tiles}
             self._builders |= {stream.name: partial(stream_function, stream) for stream in streams_of(type, width)}
             self._builders |= {kernel.name: partial(across_function, kernel) for kernel in across_of(type, width)}
-            self._builders |= {_name(type): partial(multiply_function, type, width, self.link),
+            self._builders |= {f"multiply_{type.suffix}": partial(multiply_function, type, width, self.link),
+                               _many(type): partial(multiply_many_function, type, width, self.link),
                                f"multiply_by_places_{type.suffix}": partial(multiply_by_places_function, type, width,
                                                                             self.link),
                                f"multiply_across_{type.suffix}": partial(multiply_across_function, type, width,

@@ -24,6 +24,7 @@ from nervure.transformers.cpu.compile.tiles.tile_library import (
     multiply_across_function,
     multiply_by_places_function,
     multiply_function,
+    multiply_many_function,
     streams_of,
     tiles_by_places_of,
     tiles_of,
@@ -53,6 +54,7 @@ def library_texts(type: Type, vector_bytes: int) -> list[str]:
                  *[stream_function(stream) for stream in streams_of(type, vector_bytes)],
                  *[across_function(across) for across in across_of(type, vector_bytes)],
                  multiply_across_function(type, vector_bytes), multiply_function(type, vector_bytes),
+                 multiply_many_function(type, vector_bytes),
                  multiply_by_places_function(type, vector_bytes)]
     return [assemble([function]) for function in functions]
 
@@ -109,7 +111,8 @@ def test_rows_that_another_tile_divides_better_are_its_own():
         b.store(block.columns, b.offset(block.left, number, I64))
         b.ret()
         stubs.append(b)
-    loaded = load(*[compile_object(assemble([b]), Target.avx2()) for b in [*stubs, multiply_function(F32, 64)]])
+    functions = [*stubs, multiply_function(F32, 64), multiply_many_function(F32, 64)]
+    loaded = load(*[compile_object(assemble([b]), Target.avx2()) for b in functions])
     cover = function_type(ARGUMENTS)(loaded.address("multiply_f32"))
     for rows, expected in ((6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}),
                            (16, {"8x48": 96, "6x8_masked": 4}), (24, {"6x64": 64, "8x48_masked": 36}),
