@@ -12,6 +12,7 @@ import nervure as nv
 from nervure import transformers
 from nervure.eager import hold
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.transformers.cpu.compile import compilation
 
 
 @pytest.fixture(params=["cpu", "interpreter"])
@@ -38,6 +39,20 @@ def test_proceed_computes_once(transformer):
     assert (y + 1).tolist() == [[3.0, 5.0]] and y.tolist() == [[2.0, 4.0]] and len(calls) == 1
     assert nv.proceed(x) is x and nv.proceed([1, 2]).tolist() == [1.0, 2.0]
     assert nv.proceed(nv.argmax(x)).dtype is nv.argmax(x).dtype
+
+
+def test_each_call_builds_what_it_computes_and_compiles_nothing_again(tmp_path, monkeypatch):
+    """Q23."""
+    own_cache = nv.flags.overriding(cache_directory=str(tmp_path), cache_executables=True)
+    with transformers.make_transformer("cpu") as cpu, own_cache:
+        monkeypatch.setattr(transformers, "_default", cpu)
+        w, built = parameter([1.0, 2.0]), []
+        loss, build = nv.sum(nv.exp(w * w)), cpu.build
+        monkeypatch.setattr(cpu, "build", lambda function: built.append(function) or build(function))
+        loss.backward()
+        monkeypatch.setattr(compilation, "make_plan", lambda *_: pytest.fail("it compiles"))
+        loss.backward()
+        assert len(built) == 2 and built[0] is not built[1]
 
 
 def test_derivatives_look_through_what_was_computed(transformer):

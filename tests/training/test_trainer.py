@@ -213,6 +213,23 @@ def test_a_variable_that_is_not_finite():
     assert caught.value.operand == "weights"
 
 
+def test_a_gradient_that_is_not_finite_is_found_a_step_later():
+    """Q24, T315: the loss was finite; the variable is named then."""
+    class Root(nn.Module):
+        def __post_init__(self):
+            self.w = nv.variable((), 0.0).named("w")
+
+        def forward(self, x):
+            return nv.sqrt(self.w * x)
+    model, batch = Root(), (np.ones((2, 1)), np.ones((2, 1)))
+    own = plain(model)
+    own.fit(batch, 1, shows=False)
+    assert own.standing.steps == 1 and not np.isfinite(model.w.numpy())
+    with pytest.raises(NumericError, match="a variable is not finite") as caught:
+        own.fit(batch, 1, shows=False)
+    assert caught.value.operand == "w" and own.standing.steps == 0  # of this fit
+
+
 def test_what_is_infinite_beside_the_way_is_not_blamed():
     """T315: only what the loss follows from through numbers that are not finite."""
     class Masked(nn.Module):

@@ -180,6 +180,29 @@ def test_a_donated_argument_stays_as_it_is(name):
             np.testing.assert_array_equal(array, X)
 
 
+def test_an_argument_of_another_order_is_copied_for_the_call():
+    """Q22: to one for an input with another order, too; what keeps its value is read where it lies."""
+    array = np.ones((500, 700), np.float32)
+    with nv.transformers.make_transformer("cpu") as cpu:
+        x, given = nv.placeholder(array.shape), nv.make_input(array.shape, "given", order="F")
+        kept = nv.variable(array.shape, array, layout="F")
+        read, declared = cpu.computation(nv.sum(x), x), cpu.computation(nv.sum(given), given)
+        column_major, without = np.asfortranarray(array), cpu.computation(nv.sum(kept))
+        taken = [_memory(read, array), _memory(without), _memory(read, column_major), _memory(declared, column_major)]
+    assert max(taken[:2]) < 10_000 < array.nbytes <= min(taken[2:])
+
+
+def _memory(call, *arguments):
+    """The bytes that a second call takes at most."""
+    call(*arguments)
+    tracemalloc.start()
+    try:
+        call(*arguments)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 # -- all or nothing ----------------------------------------------------------------------------------------
 
 
