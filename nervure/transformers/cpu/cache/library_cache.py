@@ -66,9 +66,10 @@ def _load(code: bytes) -> Library:
     return library
 
 
-def find(keys: Iterable[bytes]) -> dict[bytes, Library]:
-    """The machine code that there is of these keys."""
-    found = {key: library for key in dict.fromkeys(keys) if (library := _loaded.get(key) or _from_disk(key))}
+def find(keys: Iterable[bytes], on_disk: bool = True) -> dict[bytes, Library]:
+    """The machine code that there is of these keys, in memory alone or ``on_disk``, too."""
+    found = {key: library for key in dict.fromkeys(keys)
+             if (library := _loaded.get(key) or (_from_disk(key) if on_disk else None))}
     _loaded.update(found)
     return found
 

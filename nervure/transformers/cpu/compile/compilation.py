@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from nervure import flags
@@ -106,7 +105,7 @@ class _Texts:
         structure = id(step.kernel.body), frozenset(past_caches.items())
         if structure not in self._written:
             code = self._written[structure] = generate(step.kernel, self._target, past_caches, self._tiles.link)
-            self._compilations.begin(kernel_key(code.text, self._target), partial(str, code.text))
+            self._compilations.begin(kernel_key(code.text, self._target), code.text)
         return self._written[structure]
 
 

@@ -32,7 +32,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -58,22 +58,22 @@ def compile_kernels(texts: Sequence[str], target: Target | None = None) -> list[
     keys = [library_cache.kernel_key(text, target) for text in texts]
     with Compilations(target) as compilations:
         for key, text in zip(keys, texts, strict=True):
-            compilations.begin(key, partial(str, text))
+            compilations.begin(key, text)
         found = compilations.libraries()
     return [found[key] for key in keys]
 
 
 class Compilations:
     """Modules by their keys that are compiled, while more are written, in twice as many threads as there are processors
-    for us: half of them wait for Python's lock, which whoever writes holds. They give way to that one. What is in
-    memory or on the disk is not even written.
+    for us: half of them wait for Python's lock, which whoever writes holds. They give way to that one, and look on the
+    disk for it. What is there is not compiled.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler", _give_way)
         self._found: dict[bytes, Library] = {}
-        self._begun: dict[bytes, Future[bytes]] = {}
+        self._begun: dict[bytes, Future[Library | bytes]] = {}
         self._unkept: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
 
@@ -84,24 +84,36 @@ class Compilations:
         self._threads.shutdown(cancel_futures=True)
         self._found = {}  # a library lives as long as those who use it
 
-    def begin(self, key: bytes, write: Callable[[], str]) -> None:
-        """A module begins to be compiled, unless it is there. What it links is begun before it, while it is written."""
+    def begin(self, key: bytes, text: str) -> None:
+        """A module begins to be found or compiled, unless it is in memory. What it links is begun before it."""
         if key in self._found or key in self._begun:
             return
+        self._found |= library_cache.find([key], on_disk=False)
+        if key not in self._found:
+            self._begun[key] = self._threads.submit(self._made, key, text)
+
+    def begin_unless_there(self, key: bytes, write: Callable[[], str]) -> None:
+        """The same for a module that is not even written if it is in memory or on the disk. What it links is begun
+        while it is written.
+        """
         self._found |= library_cache.find([key])
         if key not in self._found:
-            text = write()
-            self._begun[key] = self._threads.submit(self._compile, key, text)
+            self.begin(key, write())
 
     def libraries(self) -> dict[bytes, Library]:
         """The machine code of all that were begun, as soon as it is there. InternalError if one of them is wrong."""
-        objects = {key: future.result() for key, future in self._begun.items()}
+        made = {key: future.result() for key, future in self._begun.items()}
         self._begun.clear()
-        self._found |= library_cache.load_all(objects)
+        self._found |= {key: entry for key, entry in made.items() if isinstance(entry, Library)}
+        self._found |= library_cache.load_all({key: entry for key, entry in made.items() if isinstance(entry, bytes)})
         self._keep({}, at_least=1)
         return self._found
 
-    def _compile(self, key: bytes, text: str) -> bytes:
+    def _made(self, key: bytes, text: str) -> Library | bytes:
+        """A module off the disk, or compiled."""
+        found = library_cache.find([key])
+        if found:
+            return found[key]
         code = compile_object(text, self._target)
         self._keep({key: code}, at_least=_TOGETHER)
         return code

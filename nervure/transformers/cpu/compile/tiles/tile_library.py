@@ -256,7 +256,7 @@ class TileLibrary:
         key = self._key(name)
         if key not in self._kept and key not in self._wanted:
             self._wanted.add(key)
-            self._compilations.begin(key, partial(_module, self._builders[name]))
+            self._compilations.begin_unless_there(key, partial(_module, self._builders[name]))
         return linked(name, key)
 
     def keep(self, libraries: Mapping[bytes, Library]) -> None:
