@@ -31,7 +31,7 @@ from nervure.ops.checking import (
     window_extent,
 )
 from nervure.types.description import BasicTensorDescription, Labels
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, less_equal
 from nervure.types.dtype import DType
 from nervure.types.element_groups import ANY
 from nervure.types.index_map import indices
@@ -269,6 +269,10 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                             operand="output_paddings", expected=f"{spatial} entries for strides {self.strides}",
                             help="with a stride of 1 there is nothing to choose: 0")
         lengths = self._lengths(x.shape, kernel.shape)
+        if any([less_equal(length, -1) is True for length in lengths]):
+            raise self.fail(InvalidArgument, "the paddings leave out more than there is", operand="paddings",
+                            got=self.paddings, expected="results of lengths of 0 or more, not of "
+                            f"{', '.join(map(str, lengths))}", help="use smaller paddings, or larger windows")
         data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
         self._check_result(0, x, self._result_shape(data, kernel, 1))
         return data

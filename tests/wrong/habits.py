@@ -131,6 +131,16 @@ def filters_for_other_channels():
     nv.nn.Conv(64, 64, (3, 3), groups=2)(np.ones((2, 32, 8, 8)))  # here
 
 
+@fails(nv.ShapeMismatch)
+def images_without_channels():
+    nv.nn.Conv(1, 64, (3, 3))(np.ones((2, 8, 8)))  # here
+
+
+@fails(nv.InvalidArgument)
+def more_padding_than_a_deconvolution_has():
+    nv.deconvolution(np.ones((1, 3, 2, 2)), np.ones((3, 4, 3, 3)), padding=5)  # here
+
+
 @fails(nv.AxisMismatch)
 def input_without_the_axes_of_a_layer():
     nv.nn.LinearLayer("depth=3", "K=8")(matrix())  # here
