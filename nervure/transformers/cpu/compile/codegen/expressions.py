@@ -27,9 +27,6 @@ from nervure.types.dim.polynomial import Kind
 from nervure.types.dim.queries import Factor, index_terms
 from nervure.types.dtype import float64, int64
 
-_OPERATIONS = {Kind.FLOOR_DIVIDE: "//", Kind.REMAINDER: "%", Kind.MINIMUM: "min", Kind.MAXIMUM: "max",
-               Kind.PRODUCT: "*"}
-
 
 def dimension(context: Context, x: DimLike) -> Value:
     """A dimension as an i64; with a lane for each iteration where it depends on the vector index."""
