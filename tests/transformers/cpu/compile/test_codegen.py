@@ -327,3 +327,20 @@ def test_a_reduction_in_another_order_is_refused() -> None:
            "    v1 = x[i]\n    give v1\n  y[0] = v0\n"
     with pytest.raises(InternalError, match=r"no code for a reduction in Order\(lanes=1, block=512\)"):
         generate(parse_kernel(text), Target.avx2())
+
+
+@pytest.mark.parametrize(("fill", "is_selected"), [("0.0_f32", False), ("1.0_f32", True), ("-0.0_f32", True)])
+def test_what_a_mask_leaves_out_is_zero_already(fill: str, is_selected: bool) -> None:
+    kernel = parse_kernel(f"""
+kernel shifted(in x: f32[120], out y: f32[120]):
+  for i < 4 parallel:
+    for j < 30 vector:
+      v0 = index j - 1
+      v1 = less_equal(0_i64, v0)
+      v2 = x[30*i + j - 1] if v1 else {fill}
+      y[30*i + j] = v2
+""")
+    x = np.arange(120, dtype=np.float32) - 60
+    for target in (Target.avx2(), Target.avx512()):
+        check(kernel, {"x": x, "y": np.zeros(120, np.float32)}, {}, target.vector_bytes)
+        assert ("select" in generate(kernel, target).text) is is_selected

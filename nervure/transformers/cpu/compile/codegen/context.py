@@ -38,7 +38,7 @@ from nervure.transformers.cpu.compile.codegen.element import Element, broadcast,
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Region, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR
 from nervure.types.dim import DimLike
-from nervure.types.dtype import DType, int64
+from nervure.types.dtype import DType, bool_, int64
 
 ARGUMENTS = (("buffers", PTR), ("sizes", PTR), ("begin", I64), ("end", I64), ("scratch", PTR), ("status", PTR))
 """What a kernel is called with."""
@@ -213,6 +213,8 @@ class Context:
             return self.keep(key, Value(make(), depth))
         with self.at(depth):
             element = make()
+            if element.dtype is bool_ and element.lanes > 1:  # LLVM would compare anew wherever a mask is used
+                element = element.map(self.builder.opaque)
         return self.keep(key, Value(element, depth))
 
     def compute(self, key: Hashable, operands: list[Value], make: Callable[..., Register],

@@ -108,7 +108,8 @@ def known_iterations(context: Context, index: LoopIndex, preheader: Preheader, s
         mask = None
         if count < width:
             with context.at(0):
-                mask = Value(_first(context.builder, context.builder.constant(I64, count), width), 0)
+                lanes = _first(context.builder, context.builder.constant(I64, count), width)
+                mask = Value(lanes.map(context.builder.opaque), 0)
         with context.vector(Lanes(index, context.integer(start), width, mask)):
             body()
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS
-from nervure.kernel.ir import Address, Buffer, Load, Prefetch, Store, StorePair, Write
+from nervure.kernel.ir import Address, Buffer, Literal, Load, Prefetch, Scalar, Store, StorePair, Write
 from nervure.transformers.cpu.compile.codegen import access
 from nervure.transformers.cpu.compile.codegen.addressing import LaneAddress, address_of, locate
 from nervure.transformers.cpu.compile.codegen.context import Context, Value, emit_statement
@@ -42,9 +42,14 @@ def emit_load(statement: Load, context: Context) -> None:
         depth = max(depth, mask.depth)
     with context.at(depth):
         element = _read(context, statement.buffer, place, mask)
-        if valid is not None and fill is not None:
+        if valid is not None and fill is not None and (place.step == 0 or not _is_zero(statement.fill)):
             element = select(valid.element, element, fill.element)
     context.keep(statement.result, Value(element, depth))
+
+
+def _is_zero(x: Scalar | None) -> bool:
+    """Whether a scalar is what lanes outside of a mask are read as."""
+    return isinstance(x, Literal) and repr(x.value) in ("0", "0.0", "False")
 
 
 def _outermost(context: Context, buffer: Buffer) -> int:
