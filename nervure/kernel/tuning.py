@@ -174,6 +174,11 @@ BORDER_STATEMENTS = 640
 LEAST_INNER_ROWS = 3
 """Rows between borders that are worth a loop without conditions."""
 
+MOST_READ_OF_PAIRS = 0.75
+"""The share of their loads that two rows may need to be computed side by side: more would save little, for twice the
+code.
+"""
+
 # -- vectors ---------------------------------------------------------------------------------------------------
 
 LANES_AROUND_REDUCTION = 64

@@ -38,6 +38,7 @@ from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
 from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
+from nervure.kernel.schedule.shared_rows import with_paired_rows
 from nervure.kernel.schedule.short_rows import with_short_rows_joined
 from nervure.kernel.schedule.streaming import with_streaming_stores
 from nervure.kernel.schedule.tiles import with_tiled_transposes
@@ -56,6 +57,7 @@ LOOP_ORDER = (
 VECTORISATION = (
     with_interleaved_stores,  # two stores to every second place are one to a row
     with_borders_apart,       # what holds in all rows but the first and the last need not be asked in each
+    with_paired_rows,         # what two rows read is read once
     with_vectors,             # how many iterations run at once hides latencies, and short loops need no counter
     with_prefetches,          # memory is slow unless it is asked for in time; processors see what follows at once
     with_expanded_reductions,  # a few points are computed sooner than a loop has begun
