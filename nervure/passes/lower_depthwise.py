@@ -20,7 +20,7 @@ Fma (8, 32, 28, 27)
 Fma (8, 32, 28, 27)
 
 The order of addition is that of all convolutions, but for the gradient for filters. There a chain would run through all
-places; instead one runs down the rows of each image, a lane a column.
+places; instead one runs down the rows of all images, a lane a column.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _of_data(op: ConvolutionDataGradient) -> Value | None:
 
 
 def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
-    """For each position of a window a chain down the rows of each image, for each column; then a sum of these."""
+    """For each position of a window a chain down the rows of all images, for each column; then a sum of these."""
     x, r = op.operands
     filters, dtype = op.outputs[0].shape, r.dtype
     each = _filters_of_channel(op, filters)
@@ -124,16 +124,18 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
         position = [op.geometry.position(d, place, offsets[d]) for d, place in enumerate(places)]
         seen = shown(x, IndexMap(r.shape, (n, k // each, *position)))
         data.append(converted(seen, dtype.compute))
-    columns = Stack(*_columns(data, converted(r, dtype.compute)), axes=[2], counts=[len(data)])
-    total = Sum(columns, [axis for axis in range(columns.outputs[0].rank) if axis not in (1, 2)])
+    columns = Stack(*_columns(data, converted(r, dtype.compute)), axes=[1], counts=[len(data)])
+    total = Sum(columns, [2])
     return converted(Reshape(total, filters).output, dtype)
 
 
 def _columns(data: Sequence[Value], r: Value) -> list[Value]:
-    """The products with r, added up over all places but those of the last dimension. Complex ones have no chains."""
-    rows = range(2, r.rank - 1)
-    if not rows or r.dtype.is_complex:
-        return [entry * r for entry in data]
+    """The products with r, added up over images and all places but those of the last dimension. Complex ones have no
+    chains.
+    """
+    rows = [0, *range(2, r.rank - 1)]
+    if r.dtype.is_complex:
+        return [Sum(entry * r, rows).outputs[0] for entry in data]
     parts = -(-len(data) // MOST_CHAINS)
     groups = [data[len(data) * part // parts:len(data) * (part + 1) // parts] for part in range(parts)]
     return [column for group in groups for column in ProductChains(*group, r, axes=rows).outputs]
