@@ -23,14 +23,13 @@ tables say how far it is to each row of the left one, to each point of it, and t
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     Access,
-    Address,
     Apply,
     Body,
     Buffer,
@@ -225,15 +224,20 @@ class Side(NamedTuple):
             return ()
         loads = {entry.result: entry for entry in others if isinstance(entry, Load) and entry.buffer.dtype is int64}
         tables = [loads[x] for step, x in last.address.terms if step == 1 and isinstance(x, Variable) and x in loads]
-        wanted = [(Address(0, ((index, 1),)), None) for index in indices]
         are_all = len(tables) == len(others) == len(last.address.terms)
-        return (last, *tables) if are_all and [(x.address, x.valid) for x in tables] == wanted else ()
+        return (last, *tables) if are_all and _walk_on(tables, indices) else ()
 
     def source(self, buffers: Collection[Buffer]) -> Buffer | None:
         """The one of some buffers that it follows from alone, for all sizes of a call."""
         read = {entry.buffer for entry in self.statements if isinstance(entry, Load)}
         is_fixed = all([symbols(x) == index_symbols(x) for entry in self.statements for x in entry.dims])
         return read.pop() if len(read) == 1 and read <= {*buffers} and is_fixed else None
+
+
+def _walk_on(tables: Sequence[Load], indices: Sequence[LoopIndex]) -> bool:
+    """Whether tables are loaded element by element, each by an index of its own alone."""
+    return all([is_affine(x, *indices) and x.address.steps == ((index, 1),)
+                for x, index in zip(tables, indices, strict=True)])
 
 
 def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:

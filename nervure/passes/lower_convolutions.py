@@ -24,10 +24,10 @@ Reshape (8, 16, 32, 32)
 The rows of places lie a fixed step apart, so that kernels may go through the zeros between two of them, too: then long
 stretches of memory are columns of one product (:mod:`nervure.kernel.schedule.products.lines`). Filters that fill
 registers lie side by side for each point, in strips; products read them as columns then, and places as rows
-(:mod:`nervure.kernel.schedule.products.turned`). With strides, every
-phase of a stride has its own place in memory first. The gradient for the data is a convolution of what came out, with
-the filters turned, one for each phase of the strides; where dilations meet strides there are zeros in between, whose
-products with a filter that is not finite are NaN.
+(:mod:`nervure.kernel.schedule.products.turned`). Around short rows there need be no zeros
+(:mod:`nervure.passes.places_first`). With strides, every phase of a stride has its own place in memory first. The
+gradient for the data is a convolution of what came out, with the filters turned, one for each phase of the strides;
+where dilations meet strides there are zeros in between, whose products with a filter that is not finite are NaN.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from nervure.ops.convolution import (
 )
 from nervure.ops.update import IndexView
 from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
-from nervure.passes import channels_last
+from nervure.passes import channels_last, places_first
 from nervure.passes.layouts import channels_stay_last
 from nervure.passes.phases import Meeting, Steps, by_phases, steps_over
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
@@ -165,8 +165,11 @@ class _Forms:
         """
         if self._is_last(f):
             return channels_last.convolved(x, f, geometry, places, is_turned)
-        columns = _Stretches(x, geometry, f.shape[2:], places).in_columns()
-        rank = 1 + len(places)
+        windows, rank = f.shape[2:], 1 + len(places)
+        if _strip(f, geometry.groups) != 1 and places_first.is_worth(x, geometry, windows, places):
+            columns = places_first.in_columns(x, geometry, windows, places)
+        else:
+            columns = _Stretches(x, geometry, windows, places).in_columns()
         filters = _in_strips(f, geometry.groups)
         filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
         points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)

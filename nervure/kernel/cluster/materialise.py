@@ -30,7 +30,7 @@ from typing import NamedTuple
 from nervure.ir.function import Function
 from nervure.ir.op import Op, Value
 from nervure.kernel.analysis import Level, OpAnalysis, OpKind
-from nervure.kernel.cluster.prologues import is_widened, repetitions
+from nervure.kernel.cluster.prologues import has_edges, is_widened, repetitions
 from nervure.kernel.cluster.steps import Loops, Step
 from nervure.kernel.producers import ProducerAnalysis, Read, dense_base
 from nervure.kernel.tuning import CHEAP, PACKING, RECOMPUTED_DEPTH, STORE
@@ -89,7 +89,7 @@ class _Materialisation:
                 counts = repetitions(op, ops) if ops.is_contraction(op) else ()
                 for operand, times in zip(op.operands, counts, strict=False):
                     for read in self._producers.reads_of_values((operand,), True):
-                        yield _Reader(step, read, 1 if is_widened(read.value) else times, True)
+                        yield _Reader(step, read, 1 if is_widened(read.value) or has_edges(read.value) else times, True)
         for op, read in step.reads(self._producers):
             if not ops.is_contraction(op) and not _has_parts_at_hand(step, op, ops):
                 yield _Reader(step, read, 1 if step.computes_again else None, False)
@@ -113,7 +113,7 @@ class _Materialisation:
         for reader in outside:
             for below in self._producers.reads(value.op):
                 read = Read(below.value, (*reader.read.views, *below.views), below.aligned)
-                self._note(reader._replace(read=read))
+                self._note(reader._replace(read=read, times=None if has_edges(value) else reader.times))
         for below in self._producers.reads(value.op):
             if _is_product(self._maker[value]) and self._maker.get(below.value) is self._maker[value]:
                 self._decide(below.value)  # it was not needed outside when its turn was

@@ -18,6 +18,7 @@ from nervure.kernel.analysis import OpAnalysis
 from nervure.kernel.routines import TYPES, block_columns
 from nervure.kernel.tuning import PACKED_ROWS, UNKNOWN_REPETITIONS
 from nervure.ops.conversion import Convert
+from nervure.ops.update import FilledView
 from nervure.types.dim import DimLike, index, product
 
 
@@ -41,6 +42,12 @@ def is_widened(value: Value) -> bool:
     op = value.op
     return (isinstance(op, Convert) and value.dtype.is_integer and op.operands[0].dtype.is_integer
             and op.operands[0].dtype.itemsize < value.dtype.itemsize)
+
+
+def has_edges(value: Value) -> bool:
+    """Whether a value is what windows show of another one, with zeros around it, which products leave out."""
+    op = value.op
+    return isinstance(op, FilledView) and op.number == 0 and op.map.rank > op.operands[0].rank
 
 
 def _blocks(count: DimLike, most: int, unknown: int | None) -> int | None:

@@ -39,6 +39,7 @@ from nervure.kernel.tuning import (
     BYTES_ROWS,
     COLUMN_MULTIPLE,
     EPILOGUE_BYTES,
+    IMAGES,
     KEPT_SHARE,
     LEAST_PRODUCTS,
     LEAST_ROWS,
@@ -179,6 +180,8 @@ def _even(matrices: Matrices, width: int) -> int:
 def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike, threads: int) -> int:
     """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
     rows = matrices.rows.extent
+    if matrices.edges is not None:
+        return matrices.edges.places * IMAGES
     limit = _row_limit(matrices, reading, width)
     if not isinstance(rows, int):
         return _in_tiles(limit)

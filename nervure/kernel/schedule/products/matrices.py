@@ -31,6 +31,7 @@ from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop,
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.schedule.products.edges import Edges, edges_of, without_condition
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.places import parts_of
@@ -58,7 +59,8 @@ class NewIndices(NamedTuple):
 class Matrices(NamedTuple):
     """A product: its contraction over the points, both sides, loops over rows and columns, those of the ``batch`` over
     pairs of matrices, and the ``rest``, which is done with an element of the result. Where columns lie in lines with
-    gaps, the right side goes on from the first line through all of them. In a turned product rows lie in lines.
+    gaps, the right side goes on from the first line through all of them. In a turned product rows lie in lines; it may
+    leave out what is beyond the ``edges`` of its left side.
     """
 
     contract: Contract
@@ -71,6 +73,7 @@ class Matrices(NamedTuple):
     lines: Lines | None
     new: NewIndices
     is_turned: bool = False
+    edges: Edges | None = None
 
     @property
     def point(self) -> LoopIndex:
@@ -191,6 +194,9 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     less time.
     """
     left, right = matrices.left, matrices.right
+    bare = without_condition(right)
+    if outer and bare is not None:
+        return _with_edges(matrices, bare[0], outer)
     lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
     if lines is None:
         return matrices
@@ -205,9 +211,24 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     return matrices._replace(right=right, columns=For(lines.column, lines.extent, ()), batch=batch, lines=lines)
 
 
+def _with_edges(matrices: Matrices, bare: Side, outer: Sequence[For]) -> Matrices:
+    """The same, turned, where points beyond the edges of the right side are left out, if they can be. ``bare`` is that
+    side where it has elements.
+    """
+    edges = edges_of(matrices.right, _over_places(matrices, outer), matrices.point, matrices.new.group)
+    if edges is None or matrices.is_of_bytes or not are_better_turned(matrices.left, bare, matrices.rows):
+        return matrices
+    return _turned(matrices._replace(right=bare, edges=edges), outer)
+
+
+def _over_places(matrices: Matrices, outer: Sequence[For]) -> list[For]:
+    """The loops over all that the right side alone depends on."""
+    return [*[loop for loop in outer if not matrices.left.mentions(loop.index)], matrices.columns]
+
+
 def _turned(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     """The same where rows and columns have changed places: the rows are in lines."""
-    loops = [*[loop for loop in outer if not matrices.left.mentions(loop.index)], matrices.columns]
+    loops = _over_places(matrices, outer)
     rest, lines = in_long_lines(matrices.rest, loops)
     return matrices._replace(
         left=with_places(matrices.right, loops), right=matrices.left,

@@ -39,7 +39,14 @@ def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None
         told.append("both sides are read where they lie" if not told else "the other is read where it lies")
     if _is_turned(kernel, products[0]):
         told.append("they have changed places: results are transposed")
+    if any([_leaves_out(product) for product in products]):
+        told.append("what lies outside of data is left out")
     return (f"tasks: {kernel.sliced.extent}; {'; '.join(told)}",)
+
+
+def _leaves_out(product: Product) -> bool:
+    """Whether it depends on where results are how many points they have."""
+    return any([index.occurs_in(product.points) for index, _ in product.store.address.steps])
 
 
 def _is_turned(kernel: Kernel, product: Product) -> bool:

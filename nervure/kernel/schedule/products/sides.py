@@ -110,6 +110,8 @@ def _left_parts(matrices: Matrices) -> Parts | None:
     """The places of the left side, where tables are to say what they are: its points follow each other in runs, of
     a turned product a fixed step apart.
     """
+    if matrices.edges is not None:
+        return matrices.edges.parts
     parts = _parts(matrices, matrices.left, matrices.rows.index, matrices.point)
     step = None if parts is None else _step(matrices, parts.added[-1])
     return parts if step == 1 or matrices.is_turned and step is not None else None

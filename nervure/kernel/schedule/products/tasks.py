@@ -56,11 +56,13 @@ from nervure.kernel.ir import (
     Kernel,
     Load,
     Variable,
+    substituted,
     walk,
 )
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.apart import PanelApart, packing_kernel, panel_apart
 from nervure.kernel.schedule.products.blocking import Blocking
+from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.epilogue import Results, results_of
 from nervure.kernel.schedule.products.extents import block_count
 from nervure.kernel.schedule.products.packing import Block, Packing, packing_of
@@ -115,6 +117,8 @@ class Tasks(NamedTuple):
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
         matrices, panel = self.blocking.matrices, self.packing.left
+        if matrices.edges is not None:
+            return self._over_places(matrices.edges, start, points, combine)
         row, rows, moved = matrices.rows.index, self.blocking.rows, dict(self.blocking.moved)
         if panel is not None:
             first = matrices.new.group.dim * panel.width
@@ -134,6 +138,24 @@ class Tasks(NamedTuple):
             return (*pack_right, *pack_left, product)
         groups = block_count(self.blocking.rows, panel.width)
         return (*pack_right, For(matrices.new.group, groups, (*pack_left, product)))
+
+    def _over_places(self, edges: Edges, start: DimLike, points: DimLike, combine: str | None) -> Body:
+        """The product of a block of points, place by place, each for all images: of the points that are live there."""
+        matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
+        row, point, tables = matrices.rows.index, matrices.point, self.tables
+        assert tables is not None
+        first, images = moved[row] - row.dim, self.blocking.rows // edges.places
+        above = Block(start, points, row, images, {**moved, row: first // edges.places + row.dim})
+        below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
+        left, _ = self.packing.loaded(edges.side, None, above)
+        right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
+        loads, filling = by_tables(self.packing, self.reading, tables, left, right, above)
+        begin, count = edges.range_of(point, start, points)
+        contract = self._contract(substituted(loads, {point: begin + point.dim}), left, right, count)
+        place = {**moved, row: first + edges.places * row.dim + edges.place.dim}
+        store = self.results.stored(contract.result, combine, place)
+        product = For(row, images, (self.blocking.over_columns((contract, store)),), routine="product")
+        return (*pack_right, *filling, For(edges.place, edges.places, (product,)))
 
     @property
     def _right(self) -> Side:

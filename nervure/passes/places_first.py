@@ -1,0 +1,76 @@
+"""Data of convolutions without zeros around them: a place of all images after the other, channels side by side.
+
+Where rows of places are short, many of the products of a convolution are those with zeros around the data: of a window
+of three places over rows of four, 17 % along each length. If windows see the data through a view that is 0 outside of
+them, nobody stores these zeros, and kernels leave their products out
+(:mod:`nervure.kernel.schedule.products.edges`). For that the images are rows of a product at each place.
+
+>>> import nervure as nv
+>>> from nervure.ops.convolution import Geometry
+>>> x = nv.Parameter(nv.float32, (32, 512, 4, 4))
+>>> geometry = Geometry((1, 1), (1, 1), ((1, 1), (1, 1)), 1)
+>>> round(share_left_out(geometry, (3, 3), (4, 4), (4, 4)), 3)
+0.306
+>>> in_columns(x, geometry, (3, 3), (4, 4))
+f32[32, 1, 3, 3, 512, 4, 4] FilledView(Pad)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeGuard
+
+from nervure.ir.op import Value
+from nervure.ops.convolution import Geometry
+from nervure.ops.update import FilledView
+from nervure.ops.views import Permute
+from nervure.passes.rearranged import in_memory
+from nervure.types.dim import DimLike
+from nervure.types.dtype import float32, float64
+from nervure.types.index_map import IndexMap, indices
+
+IMAGES, MOST_PLACES, CHANNELS, LEAST_SHARE = 8, 64, 256, 0.05
+"""Images that fill a register tile; places whose results for so many images stay in the cache; the channels that are
+half a block of points; and the share of the products that has to be left out to make up for the change of order.
+"""
+
+
+def is_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
+    """Whether data (N, C, lengths) are better seen so: all sizes are known, and many products are with zeros."""
+    images, channels, *lengths = x.shape
+    paddings = [entry for pair in geometry.paddings for entry in pair]
+    if x.dtype not in (float32, float64) or not isinstance(channels, int) or not isinstance(images, int):
+        return False
+    if not (_are_known(windows) and _are_known(places) and _are_known(lengths) and _are_known(paddings)):
+        return False
+    each = channels // geometry.groups
+    is_whole = images > 0 and images % IMAGES == 0 and (each == CHANNELS or each > 0 and each % (2 * CHANNELS) == 0)
+    return (is_whole and 1 < prod(places) <= MOST_PLACES and min(windows) > 1
+            and share_left_out(geometry, windows, places, lengths) >= LEAST_SHARE)
+
+
+def share_left_out(geometry: Geometry, windows: Sequence[int], places: Sequence[int], lengths: Sequence[int]) -> float:
+    """The share of the products of a convolution that are with zeros around data of these lengths."""
+    inside = 1.0
+    for stride, dilation, (before, _), window, count, length in zip(
+            geometry.strides, geometry.dilations, geometry.paddings, windows, places, lengths, strict=True):
+        seen = [place * stride + offset * dilation - before for place in range(count) for offset in range(window)]
+        inside *= sum([0 <= position < length for position in seen]) / len(seen)
+    return 1 - inside
+
+
+def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
+    """What windows see of data (N, groups*C, lengths), as (N, groups, window positions, C, places)."""
+    rank, each = len(places), x.shape[1] // geometry.groups
+    data = in_memory(Permute(x, (*range(2, 2 + rank), 0, 1)).output)
+    shape = (x.shape[0], geometry.groups, *windows, each, *places)
+    n, group, *rest = indices(len(shape))
+    offsets, c, at = rest[:rank], rest[rank], rest[rank + 1:]
+    positions = [place * stride + offset * dilation - before for place, stride, offset, dilation, (before, _)
+                 in zip(at, geometry.strides, offsets, geometry.dilations, geometry.paddings, strict=True)]
+    return FilledView(data, IndexMap(shape, (*positions, n, group * each + c))).output
+
+
+def _are_known(lengths: Sequence[DimLike]) -> TypeGuard[Sequence[int]]:
+    return all([isinstance(length, int) for length in lengths])
