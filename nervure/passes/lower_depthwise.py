@@ -41,11 +41,11 @@ from nervure.ops.convolution import (
     ConvolutionForm,
 )
 from nervure.ops.reductions import ProductChains, Sum
-from nervure.ops.views import Reshape, Stack
+from nervure.ops.views import Pad, Reshape, Stack
 from nervure.passes.phases import Meeting, by_phases, steps_over
 from nervure.passes.rewrite import Local, Rewriter
 from nervure.passes.seen import MOST_POSITIONS, shown
-from nervure.types.dim import DimLike
+from nervure.types.dim import DimLike, less_equal
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.shape import Shape
 
@@ -71,7 +71,7 @@ def _filters_of_channel(op: ConvolutionForm, filters: Shape) -> int | None:
     lengths = [window for window in windows if isinstance(window, int)]
     if not isinstance(count, int) or channels != 1 or len(lengths) < len(windows) or op.outputs[0].dtype.kind == "bool":
         return None
-    is_small = count <= MOST_FILTERS * op.groups and 0 < prod(lengths) <= MOST_POSITIONS
+    is_small = 0 < count <= MOST_FILTERS * op.groups and 0 < prod(lengths) <= MOST_POSITIONS
     return count // op.groups if is_small else None
 
 
@@ -113,7 +113,7 @@ def _of_data(op: ConvolutionDataGradient) -> Value | None:
 
 def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
     """For each position of a window a chain down the rows of all images, for each column; then a sum of these."""
-    x, r = op.operands
+    x, r = op.operands[0], _with_an_image(op.operands[1])
     filters, dtype = op.outputs[0].shape, r.dtype
     each = _filters_of_channel(op, filters)
     if each is None:
@@ -127,6 +127,11 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value | None:
     columns = Stack(*_columns(data, converted(r, dtype.compute)), axes=[1], counts=[len(data)])
     total = Sum(columns, [2])
     return converted(Reshape(total, filters).output, dtype)
+
+
+def _with_an_image(r: Value) -> Value:
+    """One image of zeros more, where there may be none: a chain begins with a product. No sum changes by it."""
+    return r if less_equal(1, r.shape[0]) is True else Pad(r, [(0, 1), *[(0, 0)] * (r.rank - 1)]).output
 
 
 def _columns(data: Sequence[Value], r: Value) -> list[Value]:

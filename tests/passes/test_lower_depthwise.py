@@ -24,6 +24,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((2, 2, 9, 9), (2, 1, 2, 3), {"dilations": (2, 3), "paddings": [(1, 1), (3, 3)], "groups": 2}),
     ((1, 3, 5, 4, 6), (6, 1, 2, 1, 3), {"strides": (1, 2, 2), "paddings": [(0, 1), (0, 0), (1, 1)], "groups": 3}),
     ((4, 1, 7), (2, 1, 3), {}),
+    ((0, 3, 7, 6), (3, 1, 3, 2), {"groups": 3}),
 ]
 """Data, filters, attributes."""
 
@@ -93,6 +94,16 @@ def test_a_gradient_for_filters_adds_up_rows_and_then_columns():
     assert_same_bits(on("cpu", turned, [x, r]), expected.reshape(3, 1, 3, 3))
 
 
+def test_a_gradient_for_filters_of_no_image_is_zero():
+    """O69: where there may be none the bits are those of images that are known."""
+    n, attributes = nv.dim("n", min=0), {"paddings": [(1, 1), (1, 1)], "groups": 3}
+    x, r = drawn((5, 3, 9, 20), (5, 3, 9, 20))
+    _, _, (known, _) = functions(x.shape, (3, 1, 3, 3), attributes)
+    _, _, (turned, _) = functions((n, *x.shape[1:]), (3, 1, 3, 3), attributes)
+    assert_same_bits(on("cpu", turned, [x, r]), on("cpu", known, [x, r]))
+    assert_same_bits(on("cpu", turned, [x[:0], r[:0]]), np.zeros((3, 1, 3, 3), np.float32))
+
+
 def test_bits_do_not_depend_on_what_is_known_nor_on_the_batch_nor_on_threads():
     """O67: lengths that a call brings, one image of several, one thread."""
     shape, f, attributes = (4, 6, 10, 11), (6, 1, 3, 3), {"strides": (1, 2), "paddings": [(1, 1), (0, 2)], "groups": 6}
@@ -117,6 +128,7 @@ def test_what_follows_is_computed_in_the_same_kernel():
     ((2, 4, 9), (4, 2, 3), {"groups": 2}),             # two channels a group
     ((2, 1, 9), (5, 1, 3), {}),                        # many filters a channel
     ((2, 2, 99), (2, 1, 65), {"groups": 2}),           # a long window
+    ((2, 1, 9), (0, 1, 3), {}),                        # no filter
 ], ids=str)
 def test_others_stay_products(shape, filters, attributes):
     for function, _ in functions(shape, filters, attributes):
