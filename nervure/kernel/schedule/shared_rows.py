@@ -30,7 +30,7 @@ side, what they share is read once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from nervure.kernel.ir import Apply, Body, For, Index, Kernel, Load, Statement, Store
@@ -62,9 +62,12 @@ def _in_pairs(loop: For) -> list[For] | None:
     row = loop.body[0] if len(loop.body) == 1 and loop.routine is None else None
     if not isinstance(row, For) or not row.vector or less_equal(loop.extent, 1) is True or not _may_meet(loop, row):
         return None
+    before = _loads(row.body, loop.index)
+    most = MOST_READ_OF_PAIRS * 2 * len(before)
+    if not before or 2 * len(before) - _met(before, loop.index) > most:
+        return None  # without the rows themselves, which take time to make
     body = _pair(row.body, loop.index)
-    read, before = _loads(body, loop.index), _loads(row.body, loop.index)
-    if not before or len(read) > MOST_READ_OF_PAIRS * 2 * len(before):
+    if len(_loads(body, loop.index)) > most:
         return None
     pairs: DimLike = loop.extent // 2
     found = [replace(loop, extent=pairs, body=(replace(row, body=body),))]
@@ -83,6 +86,17 @@ def _may_meet(loop: For, row: For) -> bool:
     written = {entry.buffer for entry in stores}
     is_free = all([entry.combine is None and not entry.address.terms for entry in stores])
     return is_free and written.isdisjoint([entry.buffer for entry in row.body if isinstance(entry, Load)])
+
+
+def _met(loads: Sequence[Load], index: LoopIndex) -> int:
+    """How many loads read what another one reads in the next row, where conditions do not depend on the row."""
+    places = {_place(load, load.address.base) for load in loads}
+    return sum([_place(load, load.address.base + load.address.step(index)) in places for load in loads])
+
+
+def _place(load: Load, base: DimLike) -> tuple[Hashable, ...]:
+    """What tells the place of a load from others."""
+    return load.buffer, base, frozenset(load.address.steps), load.address.terms
 
 
 def _pair(body: Body, index: LoopIndex) -> Body:

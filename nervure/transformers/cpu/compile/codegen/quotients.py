@@ -18,6 +18,7 @@ an index. To count them takes an addition and a comparison; to divide takes long
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from nervure.kernel.ir import Access, For, Index, Loop, Statement, walk
@@ -43,8 +44,10 @@ def divisions(loop: For) -> list[Division]:
     """The divisions inside of a loop by numbers of at least 1, of what follows from outer indices and its own, grows by
     1 from iteration to iteration and is never negative.
     """
-    inner = {index.name for entry in walk(loop.body) if isinstance(entry, Loop) for index, _ in entry.indices}
     found = dict.fromkeys([division for x in _bent(loop.body, loop.index) for division in _divisions(x)])
+    if not found:
+        return []
+    inner = {index.name for entry in walk(loop.body) if isinstance(entry, Loop) for index, _ in entry.indices}
     return [division for division in found if _is_counted(division, loop.index, inner)]
 
 
@@ -56,12 +59,11 @@ def _bent(body: Iterable[Statement], index: LoopIndex) -> Iterator[DimLike]:
             yield x
 
 
-def _divisions(x: DimLike) -> Iterator[Division]:
-    for factor in [factor for _, factors in index_terms(x) for factor in factors]:
-        if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER):
-            yield Division(*factor.operands)
-        for operand in factor.operands:
-            yield from _divisions(operand)
+@lru_cache(maxsize=4096)
+def _divisions(x: DimLike) -> tuple[Division, ...]:
+    factors = [factor for _, factors in index_terms(x) for factor in factors]
+    own = [Division(*factor.operands) for factor in factors if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER)]
+    return (*own, *[below for factor in factors for operand in factor.operands for below in _divisions(operand)])
 
 
 def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
