@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, dataclass_tr
 
 from nervure import notebook
 from nervure.elsewhere import unknown_member
-from nervure.errors import InvalidArgument, NotSupported, WrongKind
-from nervure.front.argument_parsing import truth
+from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
+from nervure.front.argument_parsing import shown, truth
 from nervure.front.creation import AssignableTensorOp, placeholder
 from nervure.front.record import record_of
 from nervure.front.tensor import Tensor, described_type
@@ -79,9 +79,15 @@ class Module:
         """What a class does when its fields are set, such as making parameters of their sizes."""
 
     def __call__(self, *inputs: object, **named: object) -> Any:
-        """``forward``, in a name scope: of the module's name in the one that calls it, else of its class."""
-        with name_scope(_called(self, caller())), noted(self, (*inputs, *named.values())) as call:
-            call.result = self.forward(*inputs, **named)
+        """``forward``, in a name scope: of the module's name in the one that calls it, else of its class. An error
+        gets a note that names the scope.
+        """
+        with name_scope(_called(self, caller())) as scope, noted(self, (*inputs, *named.values())) as call:
+            try:
+                call.result = self.forward(*inputs, **named)
+            except NervureError as error:
+                _tell_where(error, scope.path, call)
+                raise
             return call.result
 
     def __init_subclass__(cls) -> None:
@@ -259,6 +265,13 @@ def _called(module: Module, by: object) -> str:
     """The name that a module has in the one that calls it; that of its class where it is no part of it."""
     names = [path for path, _, entry in (_entries(by) if isinstance(by, Module) else ()) if entry is module]
     return names[0] if names else type(module).__name__
+
+
+def _tell_where(error: NervureError, path: str, call: Call) -> None:
+    """Notes the innermost call of a module that an error comes from, and what it was given."""
+    if not any([note.startswith("in the module") for note in getattr(error, "__notes__", ())]):
+        given = ", ".join([described_type(x) if isinstance(x, Tensor) else shown(x) for x in call.arguments])
+        error.add_note(f"in the module {path}, a {type(call.module).__name__}, which was given {given or 'nothing'}")
 
 
 def _is_kept(place: AssignableTensorOp) -> bool:

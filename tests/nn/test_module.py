@@ -7,7 +7,7 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.errors import InvalidArgument, NotSupported, UnknownName, WrongKind
+from nervure.errors import InvalidArgument, NervureError, NotSupported, UnknownName, WrongKind
 from nervure.front.record import record_of
 
 
@@ -203,6 +203,18 @@ def test_calls_stand_in_a_scope_of_their_own():
             line.op == "Absolute"] == ["Block/inner/0"]
     assert model.inner(x).value.op.provenance.scope == "Sequential/1"
     assert layer(x).value.op.provenance.scope == "LinearLayer"
+
+
+def test_an_error_names_the_module_that_it_comes_from():
+    """T220: the innermost one, with what it was given."""
+    model = Block(nn.Sequential(nn.Conv(1, 4, (3, 3)), nv.relu, nn.LinearLayer(6, 2)))
+    for x, place, given in (
+            (nv.placeholder((2, 1, 9, 9)), "Block/inner/2, a LinearLayer", "f32[2, 4, 7, 7]"),
+            (nv.placeholder("N=2, C=1, H=9, W=9"), "Block/inner/0, a Conv", "f32[N=2, C=1, H=9, W=9]"),
+            (None, "Block/inner/0, a Conv", "NoneType None")):
+        with pytest.raises(NervureError) as caught:
+            model(x)
+        assert caught.value.__notes__ == [f"in the module {place}, which was given {given}"]
 
 
 # -- texts -----------------------------------------------------------------------------------------------
