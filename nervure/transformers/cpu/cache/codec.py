@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
@@ -33,12 +33,11 @@ _Read = TypeVar("_Read")
 
 def encode(value: object) -> object:
     """A value as JSON has it."""
-    if type(value) is int:  # most are
-        return value
     if isinstance(value, tuple):
-        return [encode(entry) for entry in value]
-    if is_dataclass(value):
-        return [encode(getattr(value, entry.name)) for entry in fields(value)]
+        return [entry if type(entry) is int else encode(entry) for entry in value]  # most are numbers
+    names = _names(type(value))  # type: ignore[arg-type]  # types are hashable
+    if names:
+        return [encode(getattr(value, name)) for name in names]
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, DType):
@@ -63,8 +62,15 @@ def dims_in(value: object) -> Iterator[Dim]:
             yield entry
         elif isinstance(entry, tuple):
             waiting.extend([part for part in entry if type(part) is not int])
-        elif not isinstance(entry, int | str | bytes | DType) and is_dataclass(entry):
-            waiting.extend([getattr(entry, field.name) for field in fields(entry)])
+        else:
+            names = _names(type(entry))  # type: ignore[arg-type]
+            waiting.extend([getattr(entry, name) for name in names])
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a dataclass; none of another type."""
+    return tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
 
 
 @cache
@@ -92,10 +98,16 @@ def _reader(kind: Hashable) -> Callable[[object], object]:
 def _tuple_reader(*parts: Hashable) -> Callable[[object], tuple[object, ...]]:
     """The function that reads tuples of these parts; a last part of ``...`` stands for any number of the one before."""
     if parts[-1:] == (...,):
-        each = _reader(parts[0])
-        return lambda data: tuple([each(entry) for entry in _plain(list, data)])
+        return partial(_read_all, _reader(parts[0]), parts[0] in (int, DimLike))
     readers = [_reader(part) for part in parts]
     return lambda data: tuple([read(entry) for read, entry in zip(readers, _plain(list, data), strict=True)])
+
+
+def _read_all(read: Callable[[object], object], are_numbers: bool, data: object) -> tuple[object, ...]:
+    listed = _plain(list, data)
+    if are_numbers and all([type(entry) is int for entry in listed]):  # as most are
+        return tuple(listed)
+    return tuple([read(entry) for entry in listed])
 
 
 def _dim(data: object) -> DimLike:
