@@ -31,6 +31,7 @@ from nervure.types.dim import (
     index,
     index_symbols,
     less_equal,
+    product,
     simplify,
     substitute,
     symbols,
@@ -222,6 +223,8 @@ class IndexMap:
                           for k in moving)
             return False if repeats and all(at_least(length, 1) for length in self.shape) else None
         if source is not None:
+            if less_equal(product(self.shape), product(source)) is False:
+                return False  # there are more indices than elements
             place = affine_form(row_major(source).place(self.coordinates), self.shape)
             if place is not None and _are_determined([place.coefficients], self.shape, moving):
                 return True

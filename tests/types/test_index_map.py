@@ -192,6 +192,13 @@ def test_injectivity_of_large_and_symbolic_maps(index_map, source, verdict):
     assert index_map.is_injective(source) is verdict
 
 
+def test_more_indices_than_elements_visit_one_twice():
+    windows = IndexMap((M + 1, 3, 4), ((I * 2 + J) // 2, J))
+    assert windows.is_injective((M + 3, 3), thorough=False) is False
+    assert windows.is_injective((4 * M + 4, 3), thorough=False) is None
+    assert IndexMap((N, 3, 4), ((I * 2 + J) // 2, J)).is_injective((N, 3), thorough=False) is None  # N may be 0
+
+
 def test_maps_are_plain_values():
     index_map = IndexMap((N, 3), (J, N - 1 - I))
     assert str(index_map) == "(%0, %1) in (N, 3) -> (%1, N - %0 - 1)"
