@@ -35,7 +35,7 @@ def encode(value: object) -> object:
     """A value as JSON has it."""
     if isinstance(value, tuple):
         return [entry if type(entry) is int else encode(entry) for entry in value]  # most are numbers
-    names = _names(type(value))  # type: ignore[arg-type]  # types are hashable
+    names = _names(type(value))
     if names:
         return [encode(getattr(value, name)) for name in names]
     if isinstance(value, bytes):
@@ -63,14 +63,18 @@ def dims_in(value: object) -> Iterator[Dim]:
         elif isinstance(entry, tuple):
             waiting.extend([part for part in entry if type(part) is not int])
         else:
-            names = _names(type(entry))  # type: ignore[arg-type]
-            waiting.extend([getattr(entry, name) for name in names])
+            waiting.extend([getattr(entry, name) for name in _names(type(entry))])
 
 
-@cache
+_known_names: dict[type, tuple[str, ...]] = {}
+
+
 def _names(kind: type) -> tuple[str, ...]:
     """The names of the fields of a dataclass; none of another type."""
-    return tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
+    names = _known_names.get(kind)
+    if names is None:
+        names = _known_names[kind] = tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else ()
+    return names
 
 
 @cache
