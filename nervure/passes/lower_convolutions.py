@@ -190,7 +190,10 @@ def _of_filters(op: ConvolutionFilterGradient) -> Value:
     """Rows are the positions of a window and its channels, columns the filters, points the batch and places."""
     x, r = op.operands
     shape, groups = op.outputs[0].shape, op.groups
-    seen = _Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
+    if places_first.filters_are_worth(x, op.geometry, shape[2:], r.shape[2:]):
+        seen = places_first.in_rows(x, op.geometry, shape[2:], r.shape[2:])
+    else:
+        seen = _Stretches(x, op.geometry, shape[2:], r.shape[2:]).in_rows()
     *rows, batch = range(seen.rank - len(op.strides))
     places, column = range(batch + 1, seen.rank), seen.rank
     total = Contract(seen, by_group(r, groups, 1), (*rows, batch, *places), (batch, 0, column, *places),

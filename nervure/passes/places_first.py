@@ -1,9 +1,10 @@
-"""Data of convolutions without zeros around them: a place of all images after the other, channels side by side.
+"""Data of convolutions without zeros around them, where a good part of all products would be with zeros.
 
-Where rows of places are short, many of the products of a convolution are those with zeros around the data: of a window
-of three places over rows of four, 17 % along each length. If windows see the data through a view that is 0 outside of
-them, nobody stores these zeros, and kernels leave their products out
-(:mod:`nervure.kernel.schedule.products.edges`). For that the images are rows of a product at each place.
+Of a window of three places over rows of four those are 17 % along each length. If windows see the data through a view
+that is 0 outside of them, nobody stores these zeros, and kernels leave their products out. Of results and of gradients
+for data the images are rows of a product at each place (:mod:`nervure.kernel.schedule.products.edges`): there data lie
+place by place, those of all images, channels side by side. Of gradients for filters channels are rows, at each position
+of the window (:mod:`nervure.kernel.schedule.products.live_points`), and data are read where they lie.
 
 >>> import nervure as nv
 >>> from nervure.ops.convolution import Geometry
@@ -30,9 +31,10 @@ from nervure.types.dim import DimLike
 from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
-IMAGES, MOST_PLACES, CHANNELS, LEAST_SHARE = 8, 64, 256, 0.05
+IMAGES, MOST_PLACES, CHANNELS, LEAST_SHARE, LEAST_ROWS = 8, 64, 256, 0.05, 48
 """Images that fill a register tile; places whose results for so many images stay in the cache; the channels that are
-half a block of points; and the share of the products that has to be left out to make up for the change of order.
+half a block of points; the share of the products that has to be left out to make up for the change of order; and
+channels that are rows of a product at a position of the window.
 """
 
 
@@ -67,9 +69,37 @@ def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places:
     shape = (x.shape[0], geometry.groups, *windows, each, *places)
     n, group, *rest = indices(len(shape))
     offsets, c, at = rest[:rank], rest[rank], rest[rank + 1:]
-    positions = [place * stride + offset * dilation - before for place, stride, offset, dilation, (before, _)
-                 in zip(at, geometry.strides, offsets, geometry.dilations, geometry.paddings, strict=True)]
+    positions = _positions(geometry, at, offsets)
     return FilledView(data, IndexMap(shape, (*positions, n, group * each + c))).output
+
+
+def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
+    """Whether the gradient for filters is better computed of what windows see of the data themselves: all sizes but the
+    number of images are known, a block of points is one of whole images, and many products are with zeros.
+    """
+    lengths, paddings = x.shape[2:], [entry for pair in geometry.paddings for entry in pair]
+    if x.dtype not in (float32, float64) or not isinstance(x.shape[1], int):
+        return False
+    if not (_are_known(windows) and _are_known(places) and _are_known(lengths) and _are_known(paddings)):
+        return False
+    is_whole = 1 < prod(places) <= 2 * CHANNELS and 2 * CHANNELS % prod(places) == 0
+    return (is_whole and min(windows) > 1 and x.shape[1] >= LEAST_ROWS * geometry.groups
+            and share_left_out(geometry, windows, places, lengths) >= LEAST_SHARE)
+
+
+def in_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
+    """What windows see of data (N, groups*C, lengths), as (groups, C, window positions, N, places)."""
+    rank, each = len(places), x.shape[1] // geometry.groups
+    shape = (geometry.groups, each, *windows, x.shape[0], *places)
+    group, c, *rest = indices(len(shape))
+    offsets, n, at = rest[:rank], rest[rank], rest[rank + 1:]
+    return FilledView(x, IndexMap(shape, (n, group * each + c, *_positions(geometry, at, offsets)))).output
+
+
+def _positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimLike]) -> list[DimLike]:
+    """Where windows see the data, at a place and a position."""
+    return [place * stride + offset * dilation - before for place, stride, offset, dilation, (before, _)
+            in zip(at, geometry.strides, offsets, geometry.dilations, geometry.paddings, strict=True)]
 
 
 def _are_known(lengths: Sequence[DimLike]) -> TypeGuard[Sequence[int]]:

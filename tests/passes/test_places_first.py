@@ -97,6 +97,48 @@ def test_so_are_those_of_the_gradient_for_the_data(x, f, stride):
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-3)
 
 
+FILTERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
+    ((40, 48, 4, 4), (20, 48, 3, 3), {"paddings": [(1, 1), (1, 1)]}),       # the second block is not full
+    ((70, 50, 8), (16, 50, 3), {"paddings": [(1, 1)]}),
+    ((9, 96, 8, 7), (24, 48, 3, 3), {"paddings": [(1, 1), (1, 1)], "strides": (2, 2), "groups": 2}),
+    ((3, 48, 2, 4, 4), (16, 48, 2, 3, 3), {"paddings": [(0, 1), (2, 0), (1, 1)]}),
+    ((5, 64, 8, 8), (17, 64, 3, 7), {"paddings": [(2, 2), (3, 3)], "dilations": (2, 1)}),
+    ((6, 48, 2), (16, 48, 5), {"paddings": [(2, 2)]}),
+    ((6, 48, 2), (16, 48, 7), {"paddings": [(3, 3)]}),                      # some positions see nothing
+]
+
+
+@pytest.mark.parametrize("case", FILTERS, ids=str)
+def test_so_are_those_of_the_gradient_for_filters(case):
+    """O67: by the rule of contractions; of a batch that a call brings; of one thread."""
+    x_shape, f_shape, attributes = case
+    function, shapes = functions(*case)[2]
+    assert leaves_out(function)
+    x, r = drawn(*shapes)
+    got = compiled(function, [x, r])
+    groups, filters = attributes.get("groups", 1), f_shape[0]
+    results = np.moveaxis(r.reshape(len(r), groups, filters // groups, -1), 3, 1).reshape(-1, groups, filters // groups)
+    rows = [contraction(points.T.copy(), results[:, group]) for group, points
+            in enumerate(points_of(x, f_shape[2:], attributes))]
+    whole = np.stack(rows).reshape(groups, *f_shape[2:], f_shape[1], filters // groups)
+    expected = np.moveaxis(whole, (-1, -2), (1, 2)).reshape(f_shape)
+    assert got.tobytes() == np.ascontiguousarray(expected).tobytes()
+    brought = functions((nv.dim("n", min=1), *x_shape[1:]), f_shape, attributes)[2][0]
+    assert leaves_out(brought) and compiled(brought, [x, r]).tobytes() == got.tobytes()
+    with nv.flags.overriding(threads=1):
+        assert compiled(function, [x, r]).tobytes() == got.tobytes()
+
+
+@pytest.mark.parametrize(("x", "f", "padding"), [
+    ((8, 48, 4, 4), (64, 48, 3, 3), 0),       # nothing to leave out
+    ((8, 48, 7, 7), (64, 48, 3, 3), 1),       # blocks of points end inside of images
+    ((8, 24, 4, 4), (64, 24, 3, 3), 1),       # a few channels
+    ((8, 48, 4, nv.dim("w", min=4)), (64, 48, 3, 3), 1),
+])
+def test_where_it_is_not_worth_it_the_gradient_for_filters_reads_zeros(x, f, padding):
+    assert not leaves_out(functions(x, f, {"paddings": [(padding, padding)] * 2})[2][0])
+
+
 def test_of_doubles_too():
     x, f = nv.Parameter(nv.float64, (8, 256, 2, 3)), nv.Parameter(nv.float64, (64, 256, 3, 3))
     function = Function([ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])], [x, f])

@@ -31,6 +31,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Body, For
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import block_columns
+from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.extents import at_most, block_count
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.points import in_runs
@@ -180,7 +181,7 @@ def _even(matrices: Matrices, width: int) -> int:
 def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike, threads: int) -> int:
     """The most rows of a task: more use a panel more often, take longer, and leave less to other threads."""
     rows = matrices.rows.extent
-    if matrices.edges is not None:
+    if isinstance(matrices.edges, Edges):
         return matrices.edges.places * IMAGES
     limit = _row_limit(matrices, reading, width)
     if not isinstance(rows, int):
@@ -189,7 +190,8 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
     if isinstance(strips, int):
         shared = -(-rows * strips // threads)
         most = min(most, max(shared, _least_rows(matrices, reading, width, rows, strips)))
-    return _in_tiles(-(-rows // _row_blocks(rows, most, limit, strips)))  # tasks of about the same length
+    each = -(-rows // _row_blocks(rows, most, limit, strips))  # tasks of about the same length
+    return _in_tiles(each) if matrices.edges is None else -(-each // matrices.edges.places) * matrices.edges.places
 
 
 def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:

@@ -19,17 +19,17 @@ a place are multiplied by them alone. So nobody stores zeros around the data, or
 ... ''')
 >>> place, point = kernel.body[0].index, kernel.body[0].body[0].index
 >>> *side, _ = kernel.body[0].body[0].body
->>> bare, live = without_condition(Side(tuple(side), side[-1].result))
->>> len(bare.statements)
-1
+>>> bare, margins = without_condition(Side(tuple(side), side[-1].result))
+>>> margins
+(%0 + %1//512 - 1, 4 - %0 - %1//512)
 >>> parts = parts_of(bare.element().address, place, point)
->>> Edges(bare, parts, live, place, 4, 512).range_of(point, 512, 512)
+>>> Edges(bare, parts, margins, place, 4, 512).range_of(point, 512, 512)
 (0, 512*min(max(4 - %0, 0), 1))
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,33 +41,42 @@ from nervure.kernel.schedule.products.places import Parts, parts_of
 from nervure.kernel.schedule.products.points import in_runs
 from nervure.types.dim import DimLike, dim_max, dim_min, index_symbols, product, simplify
 
+Margins = tuple[DimLike, ...]
+"""How far it is to the edges, from places inside: all are 0 or more there, and only there."""
+
 
 class Edges(NamedTuple):
     """A side at the ``place`` of a number, of which there are so many, where its rows are images; the ``parts`` of its
-    places are those of images and points. ``live`` is 1 where it has an element, else 0: the same for a run of as many
-    points as a position of the window has.
+    places are those of images and points. It has an element where no one of the ``margins`` is negative: that is so for
+    a whole run of as many points as a position of the window has, or not at all.
     """
 
     side: Side
     parts: Parts
-    live: DimLike
+    margins: Margins
     place: LoopIndex
     places: int
     run: int
 
     def is_of_runs(self, point: LoopIndex, number: LoopIndex) -> bool:
         """Whether what is live depends on nothing but the place and the run, which has this number, of the point."""
-        live = substitute_indices(self.live, {point: number.dim * self.run + point.dim})
-        return index_symbols(simplify(live, {point.name: (0, self.run - 1)})) <= {self.place.name, number.name}
+        moved, ranges = {point: number.dim * self.run + point.dim}, {point.name: (0, self.run - 1)}
+        return all([index_symbols(simplify(substitute_indices(margin, moved), ranges)) <= {self.place.name, number.name}
+                    for margin in self.margins])
 
     def range_of(self, point: LoopIndex, start: DimLike, points: DimLike) -> tuple[DimLike, DimLike]:
         """Of a block of so many points the first that is live, counted from its start, and how many there are."""
-        first = substitute_indices(self.live, {point: start})
+        first = self._is_live({point: start})
         if self.run >= CONTRACT_BLOCK:
             return 0, first * points
         head = dim_min(points, self.run)
-        second = substitute_indices(self.live, {point: start + self.run})
+        second = self._is_live({point: start + self.run})
         return head * (1 - first), head * first + (points - head) * second
+
+    def _is_live(self, at: Mapping[LoopIndex, DimLike]) -> DimLike:
+        """1 if the side has an element there, else 0."""
+        margins = [substitute_indices(margin, at) for margin in self.margins]
+        return product([dim_min(dim_max(margin + 1, 0), 1) for margin in margins])
 
 
 def edges_of(side: Side, loops: Sequence[For], point: LoopIndex, place: LoopIndex) -> Edges | None:
@@ -77,7 +86,7 @@ def edges_of(side: Side, loops: Sequence[For], point: LoopIndex, place: LoopInde
     found = without_condition(side)
     images, *inner = loops
     places = product([loop.extent for loop in inner])
-    if found is None or not inner or not isinstance(places, int):
+    if found is None or not inner or not isinstance(places, int) or places < 1:
         return None
     moved = {**coordinates(place.dim, tuple([(loop.index, loop.extent) for loop in inner])),
              images.index: loops[-1].index.dim}
@@ -88,34 +97,34 @@ def edges_of(side: Side, loops: Sequence[For], point: LoopIndex, place: LoopInde
         return None
     if 2 * runs.length != CONTRACT_BLOCK and runs.length % CONTRACT_BLOCK:
         return None
-    edges = Edges(bare, parts, substitute_indices(found[1], moved), place, places, runs.length)
+    margins = tuple([substitute_indices(margin, moved) for margin in found[1]])
+    edges = Edges(bare, parts, margins, place, places, runs.length)
     return edges if edges.is_of_runs(point, runs.number) else None
 
 
-def without_condition(side: Side) -> tuple[Side, DimLike] | None:
-    """A side that is 0 where a condition of places does not hold as one without it, and the condition as 1 or 0."""
+def without_condition(side: Side) -> tuple[Side, Margins] | None:
+    """A side that is 0 where a condition of places does not hold as one without it, and the margins of which none may
+    be negative for it to hold.
+    """
     load = side.statements[-1]
     if not isinstance(load, Load) or load.valid is None or load.fill is None or load.result is not side.value:
         return None
-    known: dict[Scalar, DimLike] = {}
+    known: dict[Scalar, DimLike | Margins] = {}
     for entry in side.statements[:-1]:
-        found = _number(entry, known) if isinstance(entry, Index | Apply) else None
-        if not isinstance(entry, Index | Apply) or found is None:
+        if not isinstance(entry, Index | Apply):
             return None
-        known[entry.result] = found
-    is_zero = isinstance(load.fill, Literal) and load.fill.value == 0
-    if not is_zero or load.valid not in known:
+        known[entry.result] = entry.expression if isinstance(entry, Index) else _margins(entry, known)
+    margins = known.get(load.valid)
+    if not isinstance(margins, tuple) or not margins or not isinstance(load.fill, Literal) or load.fill.value != 0:
         return None
-    return Side((replace(load, valid=None, fill=None),), load.result), known[load.valid]
+    return Side((replace(load, valid=None, fill=None),), load.result), margins
 
 
-def _number(entry: Index | Apply, known: dict[Scalar, DimLike]) -> DimLike | None:
-    """What an index or a condition is, as a number; None for others."""
-    if isinstance(entry, Index):
-        return entry.expression
-    if entry.function not in ("less_equal", "bitwise_and"):
-        return None
-    x, y = [x.value if isinstance(x, Literal) else known.get(x) for x in entry.operands]
-    if not isinstance(x, DimLike) or not isinstance(y, DimLike):
-        return None
-    return x * y if entry.function == "bitwise_and" else dim_min(dim_max(y - x + 1, 0), 1)
+def _margins(entry: Apply, known: Mapping[Scalar, DimLike | Margins]) -> Margins:
+    """The margins of a comparison of places, or of conditions that all hold; none of others."""
+    operands = [x.value if isinstance(x, Literal) else known.get(x) for x in entry.operands]
+    if entry.function == "less_equal":
+        x, y = operands
+        return (y - x,) if isinstance(x, DimLike) and isinstance(y, DimLike) else ()
+    both = [x for x in operands if isinstance(x, tuple) and x]
+    return sum(both, ()) if entry.function == "bitwise_and" and len(both) == len(operands) else ()

@@ -34,6 +34,7 @@ from nervure.kernel.schedule.nests import Nest, nest_of
 from nervure.kernel.schedule.products.edges import Edges, edges_of, without_condition
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
+from nervure.kernel.schedule.products.live_points import LivePoints, live_points_of
 from nervure.kernel.schedule.products.places import parts_of
 from nervure.kernel.schedule.products.points import in_runs, joined, with_one_index
 from nervure.kernel.schedule.products.turned import are_better_turned, in_long_lines, with_places
@@ -54,13 +55,14 @@ class NewIndices(NamedTuple):
     strip: LoopIndex
     line: LoopIndex
     row: LoopIndex
+    place: LoopIndex
 
 
 class Matrices(NamedTuple):
     """A product: its contraction over the points, both sides, loops over rows and columns, those of the ``batch`` over
     pairs of matrices, and the ``rest``, which is done with an element of the result. Where columns lie in lines with
     gaps, the right side goes on from the first line through all of them. In a turned product rows lie in lines; it may
-    leave out what is beyond the ``edges`` of its left side.
+    leave out what is beyond the ``edges`` of its left side, as one of live points does.
     """
 
     contract: Contract
@@ -73,7 +75,7 @@ class Matrices(NamedTuple):
     lines: Lines | None
     new: NewIndices
     is_turned: bool = False
-    edges: Edges | None = None
+    edges: Edges | LivePoints | None = None
 
     @property
     def point(self) -> LoopIndex:
@@ -160,6 +162,9 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
     matrices = Matrices(contract, left, right, row, columns, batch, rest, None, new)
+    matrices = _with_live_points(matrices, rows, loops[0])
+    if matrices.edges is not None:
+        return matrices
     matrices = _with_long_rows(matrices, rows)
     return _in_lines(matrices, [loop for loop in outer if loop is row or loop in matrices.batch])
 
@@ -189,6 +194,22 @@ def _with_long_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:
     return matrices._replace(left=left, rows=rows, batch=batch, rest=joined(matrices.rest, indices))
 
 
+def _with_live_points(matrices: Matrices, loops: Sequence[For], contract: Contract) -> Matrices:
+    """The same where points beyond the edges of the left side are left out, if they can be."""
+    bare = without_condition(matrices.left)
+    if bare is None or not loops:
+        return matrices
+    extents = [extent for _, extent in contract.indices]
+    live = live_points_of(matrices.left, loops, matrices.point, extents, matrices.new.place)
+    if live is None or matrices.is_of_bytes:
+        return matrices
+    indices = tuple([(loop.index, loop.extent) for loop in loops])
+    rows = For(matrices.rows.index, product([extent for _, extent in indices]), ())
+    batch = tuple([loop for loop in matrices.batch if loop not in loops])
+    return matrices._replace(left=bare[0]._replace(statements=joined(bare[0].statements, indices)), rows=rows,
+                             batch=batch, rest=joined(matrices.rest, indices), edges=live)
+
+
 def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     """The same where columns lie in lines, which are one loop then: through the gaps, or without them if that takes
     less time.
@@ -215,7 +236,7 @@ def _with_edges(matrices: Matrices, bare: Side, outer: Sequence[For]) -> Matrice
     """The same, turned, where points beyond the edges of the right side are left out, if they can be. ``bare`` is that
     side where it has elements.
     """
-    edges = edges_of(matrices.right, _over_places(matrices, outer), matrices.point, matrices.new.group)
+    edges = edges_of(matrices.right, _over_places(matrices, outer), matrices.point, matrices.new.place)
     if edges is None or matrices.is_of_bytes or not are_better_turned(matrices.left, bare, matrices.rows):
         return matrices
     return _turned(matrices._replace(right=bare, edges=edges), outer)

@@ -39,6 +39,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store, Variable
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
 from nervure.kernel.schedule.products.blocking import Blocking
+from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.packing import Block, Packing
 from nervure.kernel.schedule.products.places import Parts, parts_of, place_of
 from nervure.kernel.schedule.products.points import in_runs
@@ -76,9 +77,9 @@ def tables_of(blocking: Blocking, reading: Reading) -> PlaceTables | None:
 
 
 def by_tables(packing: Packing, reading: Reading, tables: PlaceTables, left: Load, right: Load,
-              block: Block) -> tuple[Body, Body]:
+              block: Block, live: LivePoints | None = None) -> tuple[Body, Body]:
     """The loads of both sides by tables, for a block of the left one, and what fills the tables: those of points
-    for each block of them, that of rows with the first one.
+    for each block of them, that of rows with the first one; of points those that are ``live``, if not all are.
     """
     matrices = packing.blocking.matrices
     row, column, point = matrices.rows.index, matrices.columns.index, matrices.point
@@ -88,7 +89,11 @@ def by_tables(packing: Packing, reading: Reading, tables: PlaceTables, left: Loa
              for table, index in zip(tables, (row, point, point), strict=True)]
     filling: Body = (_of_rows(above, loads[0], block),) if block.start == 0 else ()
     for placed, load in ((above, loads[1]), (below, loads[2])):
-        place = place_of(placed.parts.added[-1])
+        added, start = placed.parts.added[-1], placed.block.start
+        if live is not None:
+            filling += live.filled(added, load, point, start, block.points)
+            continue
+        place = place_of(added)
         runs = in_runs(place, point, matrices.new.run)
         filling += packing.packed(place, runs, load, placed.block._replace(along=column, extent=1))
     rows, left_points, right_points = [load.result for load in loads]

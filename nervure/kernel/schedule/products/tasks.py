@@ -65,6 +65,7 @@ from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.epilogue import Results, results_of
 from nervure.kernel.schedule.products.extents import block_count
+from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.packing import Block, Packing, packing_of
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import PlaceTables, by_tables, tables_of
@@ -139,8 +140,10 @@ class Tasks(NamedTuple):
         groups = block_count(self.blocking.rows, panel.width)
         return (*pack_right, For(matrices.new.group, groups, (*pack_left, product)))
 
-    def _over_places(self, edges: Edges, start: DimLike, points: DimLike, combine: str | None) -> Body:
-        """The product of a block of points, place by place, each for all images: of the points that are live there."""
+    def _over_places(self, edges: Edges | LivePoints, start: DimLike, points: DimLike, combine: str | None) -> Body:
+        """The product of a block of points, place by place, each for all images, or position by position, each for all
+        channels: of the points that are live there.
+        """
         matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
         row, point, tables = matrices.rows.index, matrices.point, self.tables
         assert tables is not None
@@ -149,12 +152,15 @@ class Tasks(NamedTuple):
         below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
         left, _ = self.packing.loaded(edges.side, None, above)
         right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
-        loads, filling = by_tables(self.packing, self.reading, tables, left, right, above)
+        live = edges if isinstance(edges, LivePoints) else None
+        loads, filling = by_tables(self.packing, self.reading, tables, left, right, above, live)
         begin, count = edges.range_of(point, start, points)
         contract = self._contract(substituted(loads, {point: begin + point.dim}), left, right, count)
         place = {**moved, row: first + edges.places * row.dim + edges.place.dim}
         store = self.results.stored(contract.result, combine, place)
         product = For(row, images, (self.blocking.over_columns((contract, store)),), routine="product")
+        if live is not None:
+            return (*pack_right, For(edges.place, edges.places, (*filling, product)))
         return (*pack_right, *filling, For(edges.place, edges.places, (product,)))
 
     @property
