@@ -79,7 +79,8 @@ def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code 
 
 class _Texts:
     """The texts of kernels, which begin to be compiled when they are written. Kernels that share their loops share a
-    text, if the same results go past the caches.
+    text, if the same results go past the caches. Loops are known by their identity: the plan's are all made while those
+    that were begun live.
     """
 
     def __init__(self, target: Target, compilations: Compilations, tiles: TileLibrary) -> None:
