@@ -247,6 +247,9 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
             dtype = as_dtype(operand.dtype) if dtype is None else dtype  # float64 too, which constant() narrows
         return constant(operand, dtype=dtype)
     except NervureError as error:
+        if isinstance(operand, (list, tuple)) and any([isinstance(entry, Tensor) for entry in operand]):
+            raise WrongKind("several tensors are no operand", op=op, operand=position, got=f"{len(operand)} entries",
+                            expected="one tensor", help="nv.stack makes one of them, x[0] takes the first") from None
         raise error.within(op, operand=position) from None
 
 

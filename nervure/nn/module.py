@@ -26,6 +26,7 @@ A call builds the graph, once; ``train()`` and ``eval()`` say for the calls afte
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, dataclass_transform
@@ -87,6 +88,9 @@ class Module:
                 call.result = self.forward(*inputs, **named)
             except NervureError as error:
                 _tell_where(error, scope.path, call)
+                raise
+            except TypeError:
+                _check_inputs(self, inputs, named)
                 raise
             return call.result
 
@@ -265,6 +269,18 @@ def _called(module: Module, by: object) -> str:
     """The name that a module has in the one that calls it; that of its class where it is no part of it."""
     names = [path for path, _, entry in (_entries(by) if isinstance(by, Module) else ()) if entry is module]
     return names[0] if names else type(module).__name__
+
+
+def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:
+    """WrongKind where ``forward`` does not take so many inputs, or none of such a name."""
+    signature = inspect.signature(module.forward)
+    try:
+        signature.bind(*inputs, **named)
+    except TypeError as error:
+        got = ", ".join([f"{len(inputs)} by position", *[f"{name}=" for name in named]])
+        raise WrongKind(f"forward does not take these inputs: {error}", op=type(module).__name__, got=got,
+                        expected=f"({', '.join(signature.parameters)})",
+                        help="a module is called with what its forward takes") from None
 
 
 def _tell_where(error: NervureError, path: str, call: Call) -> None:

@@ -141,6 +141,16 @@ def more_padding_than_a_deconvolution_has():
     nv.deconvolution(np.ones((1, 3, 2, 2)), np.ones((3, 4, 3, 3)), padding=5)  # here
 
 
+@fails(nv.WrongKind)
+def summary_without_an_input():
+    nv.nn.Conv(1, 64, (3, 3)).summary()  # here
+
+
+@fails(nv.WrongKind)
+def loss_of_two_results():
+    nv.nn.losses.mean_squared_error((nv.placeholder("N=n"), nv.placeholder("N=n")), np.ones(3))  # here
+
+
 @fails(nv.AxisMismatch)
 def input_without_the_axes_of_a_layer():
     nv.nn.LinearLayer("depth=3", "K=8")(matrix())  # here
