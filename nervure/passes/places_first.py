@@ -48,7 +48,7 @@ def is_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: S
         return False
     each = channels // geometry.groups
     is_whole = images > 0 and images % IMAGES == 0 and (each == CHANNELS or each > 0 and each % (2 * CHANNELS) == 0)
-    return (is_whole and 1 < prod(places) <= MOST_PLACES and min(windows) > 1
+    return (is_whole and min(places) > 1 and prod(places) <= MOST_PLACES and min(windows) > 1
             and share_left_out(geometry, windows, places, lengths) >= LEAST_SHARE)
 
 
@@ -82,7 +82,7 @@ def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], 
         return False
     if not (_are_known(windows) and _are_known(places) and _are_known(lengths) and _are_known(paddings)):
         return False
-    is_whole = 1 < prod(places) <= 2 * CHANNELS and 2 * CHANNELS % prod(places) == 0
+    is_whole = min(places) > 1 and 2 * CHANNELS % prod(places) == 0
     return (is_whole and min(windows) > 1 and x.shape[1] >= LEAST_ROWS * geometry.groups
             and share_left_out(geometry, windows, places, lengths) >= LEAST_SHARE)
 

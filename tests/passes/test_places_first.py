@@ -30,7 +30,7 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((8, 1024, 3), (64, 1024, 3), {"paddings": [(1, 1)]}),                 # half a one is
     ((8, 256, 5, 4), (80, 256, 3, 3), {"paddings": [(1, 0), (2, 1)], "strides": (2, 1), "dilations": (1, 2)}),
     ((8, 512, 3, 3), (96, 256, 3, 3), {"paddings": [(1, 1), (1, 1)], "groups": 2}),
-    ((8, 256, 2, 1, 2), (48, 256, 2, 3, 2), {"paddings": [(1, 0), (1, 1), (0, 1)]}),
+    ((8, 256, 2, 3, 2), (48, 256, 2, 3, 2), {"paddings": [(1, 0), (1, 1), (0, 1)]}),
     ((8, 256, 2), (48, 256, 5), {"paddings": [(4, 4)]}),                   # some places see nothing at first
 ]
 """Data, filters, attributes."""
@@ -133,6 +133,7 @@ def test_so_are_those_of_the_gradient_for_filters(case):
     ((8, 48, 4, 4), (64, 48, 3, 3), 0),       # nothing to leave out
     ((8, 48, 7, 7), (64, 48, 3, 3), 1),       # blocks of points end inside of images
     ((8, 24, 4, 4), (64, 24, 3, 3), 1),       # a few channels
+    ((8, 48, 4, 1), (64, 48, 3, 3), 1),       # no rows of places
     ((8, 48, 4, nv.dim("w", min=4)), (64, 48, 3, 3), 1),
 ])
 def test_where_it_is_not_worth_it_the_gradient_for_filters_reads_zeros(x, f, padding):
@@ -187,6 +188,7 @@ def test_an_infinite_filter_is_not_met_in_zeros_that_are_left_out():
     ((8, 512, 9, 9), (64, 512, 3, 3), 1),     # more places than wait in a cache
     ((8, 512, 4, 4), (64, 512, 3, 3), 0),     # nothing to leave out
     ((8, 512, 4, 4), (17, 512, 3, 3), 1),     # filters do not fill registers
+    ((8, 512, 4, 1), (64, 512, 3, 3), 1),     # no rows of places
 ])
 def test_where_it_is_not_worth_it_zeros_are_stored(x, f, padding):
     (function, _), *_ = functions(x, f, {"paddings": [(padding, padding)] * 2})
