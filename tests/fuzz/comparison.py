@@ -38,6 +38,11 @@ UNITS = 4.0
 IN_ORDER = ("AccumulateView", "Scatter", "ScatterElements", "ScatterNd")
 """Ops that add one element after the other to a place: the roundings of many equal ones do not average out."""
 
+ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Square", "SquaredDifference", "Sqrt", "Reciprocal", "Convert")
+"""Ops that round once. Where an operand is open, so is which way that goes: two numbers that are moved alike may be a
+unit closer to each other, or further apart, which is much where they are subtracted then.
+"""
+
 CHAIN = 512
 """Products that contractions add one after the other (O48): a part of the roundings of equal ones adds up."""
 
@@ -64,8 +69,12 @@ class _NoisySteps(StepList):
     def __init__(self, function: Function, bindings: Bindings) -> None:
         super().__init__(function, bindings)
         self._rng = np.random.default_rng(0)
-        self._steps = [self._noisy(op, step) if is_rounding(op) else step
-                       for op, step in zip(self._ops, self._steps, strict=True)]
+        open_values = rounded_values(function)
+        self._steps = [
+            self._noisy(op, step) if is_rounding(op)
+            else self._flipped(op, step) if type(op).__name__ in ARITHMETIC and open_values.intersection(op.operands)
+            else step
+            for op, step in zip(self._ops, self._steps, strict=True)]
 
     def _noisy(self, op: Op, step: Any) -> Any:
         rng = self._rng
@@ -90,6 +99,16 @@ class _NoisySteps(StepList):
             if isinstance(op, Prod):
                 is_open = _may_leave_range(np.asarray(kept[0]), op.axes)
                 values[outputs[0]] = np.where(is_open, np.nan, values[outputs[0]])
+        return run
+
+    def _flipped(self, op: Op, step: Any) -> Any:
+        rng, slots = self._rng, [self._slots[value] for value in op.outputs]
+
+        def run(values: list[Any]) -> None:
+            step(values)
+            for slot in slots:
+                result = np.asarray(values[slot])
+                values[slot] = np.where(result == 0, result, moved(result, rng, units=_share(rng)))
         return run
 
 

@@ -110,4 +110,33 @@ function kept(%0: f32[100, 3], %1: f32[100, 7, 1, 3]) {
   return %7
 }
 '''),
+    Kept("numbers that are rounded each its own way, and subtracted then", "values", [{}], 12208487, '''\
+nervure 1
+variable $v0: f32[4096, 3] order (1, 0)
+function kept() {
+  f32[4096, 3] %0 = ReadVariable(variable=$v0)
+  f32[] %1 = Mean(%0, axes=(0, 1))
+  f32[4096, 3] %2 = Broadcast(%1, shape=(4096, 3), axes=(0, 1))
+  f32[4096, 3] %3 = Subtract(%0, %2)
+  f32[4096, 3] %4 = Sigmoid(%3)
+  f32[] %5 = Sum(%4, axes=(0, 1))
+  f32[] %6 = Absolute(%5)
+  f32[] %7 = Full(number=0x1.0p-1, dtype=f32, shape=())
+  f32[] %8 = Add(%6, %7)
+  f32[4096, 3] %9 = Broadcast(%8, shape=(4096, 3), axes=(0, 1))
+  f32[4096, 3] %10 = Divide(%3, %9)
+  f32[4096] %11 = Max(%10, axes=(1,))
+  f32[4096, 3] %12 = Broadcast(%11, shape=(4096, 3), axes=(1,))
+  f32[4096, 3] %13 = Subtract(%10, %12)
+  f32[4096, 3] %14 = Absolute(%13)
+  f32[4096, 3] %15 = Add(%0, %14)
+  f32[4096, 3] %16 = Multiply(%15, %14)
+  f32[4096, 3, 3] %17 = Broadcast(%0, shape=(4096, 3, 3), axes=(1,))
+  f32[4096, 3, 3] %18 = Full(number=0x1.0p+1, dtype=f32, shape=(4096, 3, 3))
+  f32[4096, 3, 3] %19 = Minimum(%17, %18)
+  f32[4096, 3, 3] %20 = Exp(%19)
+  update $v0: f32[4096, 3] = %16
+  return %20
+}
+'''),
 ]
