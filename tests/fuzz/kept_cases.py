@@ -139,4 +139,30 @@ function kept() {
   return %20
 }
 '''),
+    Kept("columns that are all equal, and rows that a table says", "values", [{}], 13102138, '''\
+nervure 1
+function kept(%0: f32[3, 1], %1: f32[]) {
+  f32[3, 1] %2 = Negative(%0)
+  f32[1] %3 = Broadcast(%1, shape=(1,), axes=(0,))
+  f32[5, 1] %4 = Broadcast(%3, shape=(5, 1), axes=(0,))
+  f32[5, 3] %5 = Contract(%2, %4, x_indices=(0, 2), y_indices=(1, 2), indices=(1, 0))
+  return %5
+}
+'''),
+    Kept("a reduction in lanes over what a remainder turns", "values", [{}], 13202882, '''\
+nervure 1
+variable $v1: f64[3, 3]
+function kept() {
+  f64[3, 3] %0 = ReadVariable(variable=$v1)
+  f64[3, 3] %1 = Silu(%0)
+  f64[3, 3] %2 = IndexView(%0, map=(3, 3) -> (%0, (%0 + %1) % 3))
+  f64[3, 3] %3 = IndexView(%2, map=(3, 3) -> (2 - %1, %0))
+  f64[3, 3] %4 = Minimum(%1, %3)
+  f64[3] %5 = Max(%4, axes=(0,))
+  f64[3, 3] %6 = Broadcast(%5, shape=(3, 3), axes=(0,))
+  f64[3, 3] %7 = Subtract(%4, %6)
+  update $v1: f64[3, 3] = %7
+  return
+}
+'''),
 ]

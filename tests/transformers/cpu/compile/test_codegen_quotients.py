@@ -45,3 +45,17 @@ def test_they_are_counted_where_the_dividend_grows_by_one_and_the_divisor_stays(
 def test_a_quotient_and_its_remainder_are_one_division_before_the_loop():
     text = generate(kernel("j//A + 5*(j % A)"), Target.avx2()).text
     assert text.count("udiv") == 1 and "sdiv" not in text and text.index("udiv") < text.index("turn1")
+
+
+def test_what_differs_from_lane_to_lane_is_divided():
+    text = """
+kernel turned(in x: i64[60], out y: i64[20]):
+  for i < 20{vector}:
+    y[i] = 0_i64
+    for j < 3:
+      v0 = x[3*i + (i + j) % 3]
+      y[i] add = v0
+"""
+    x = np.arange(60)
+    for vector in ("", " vector"):
+        check(parse_kernel(text.format(vector=vector)), {"x": x, "y": np.zeros(20, np.int64)}, {}, 8)

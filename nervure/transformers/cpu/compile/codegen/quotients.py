@@ -74,11 +74,15 @@ def _is_counted(division: Division, index: LoopIndex, inner: set[str]) -> bool:
 
 
 class Quotients:
-    """The quotients and remainders of some divisions, which a loop carries from ``begin`` on."""
+    """The quotients and remainders of some divisions, which a loop carries from ``begin`` on: of those that have the
+    same ones in all lanes of a vector loop around it.
+    """
 
     def __init__(self, context: Context, index: LoopIndex, found: Sequence[Division], begin: Register) -> None:
-        self._context, self._found = context, found
-        self._first = [self._at(division, index, begin) for division in found]
+        lanes = context.lanes
+        self._context = context
+        self._found = [division for division in found if lanes is None or not lanes.index.occurs_in(division.dividend)]
+        self._first = [self._at(division, index, begin) for division in self._found]
 
     def _at(self, division: Division, index: LoopIndex, begin: Register) -> tuple[Register, Register]:
         context, b = self._context, self._context.builder
