@@ -58,4 +58,4 @@ kernel turned(in x: i64[60], out y: i64[20]):
 """
     x = np.arange(60)
     for vector in ("", " vector"):
-        check(parse_kernel(text.format(vector=vector)), {"x": x, "y": np.zeros(20, np.int64)}, {}, 8)
+        check(parse_kernel(text.format(vector=vector)), {"x": x, "y": np.zeros(20, np.int64)}, {}, 32)
