@@ -23,7 +23,7 @@ from nervure.ir.function import Function
 from nervure.ir.kinds import Structured
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
-from nervure.ops import Contract, Prod
+from nervure.ops import Contract, Prod, ProductChains
 from nervure.ops.convolution import ConvolutionForm
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.passes.pipelines import minimal
@@ -44,7 +44,9 @@ unit closer to each other, or further apart, which is much where they are subtra
 """
 
 CHAIN = 512
-"""Products that contractions add one after the other (O48): a part of the roundings of equal ones adds up."""
+"""Products that contractions add one after the other (O48): a part of the roundings of equal ones adds up. Chains of
+products have no such blocks (O69).
+"""
 
 RUNS, MORE_RUNS = 4, 40
 """How often noise is tried; more often before a difference is taken for a failure."""
@@ -81,7 +83,7 @@ class _NoisySteps(StepList):
         inputs = [self._slots[value] for value in op.operands] if isinstance(op, (Structured, ConvolutionForm)) else []
         outputs = [self._slots[value] for value in op.outputs]
         is_drifting = type(op).__name__ in IN_ORDER
-        is_chained = isinstance(op, (Contract, ConvolutionForm))
+        is_chained = isinstance(op, (Contract, ConvolutionForm, ProductChains))
         declared = SCALAR_FUNCTIONS.get(getattr(op, "function", ""))
         least = 4.0 if declared is not None and declared.absolute else 0.0  # near its zeros the error is absolute
 
@@ -93,7 +95,8 @@ class _NoisySteps(StepList):
             for slot, value in zip(inputs, kept, strict=True):
                 values[slot] = value
             most = max([np.size(value) for value in kept], default=0)
-            added = most if is_drifting else min(most, CHAIN) / 16 if is_chained else 0
+            length = most if isinstance(op, ProductChains) else min(most, CHAIN)
+            added = most if is_drifting else length / 16 if is_chained else 0
             for slot in outputs:  # where many equal ones are added, each sum drifts its own way
                 values[slot] = moved(np.asarray(values[slot]), rng, least, (UNITS + added) * share)
             if isinstance(op, Prod):

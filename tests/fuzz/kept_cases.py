@@ -165,4 +165,13 @@ function kept() {
   return
 }
 '''),
+    Kept("a chain of equal products that no block ends", "values", [{}], 14108184, '''\
+nervure 1
+function kept(%0: f32[3, 4096, 2], %1: f32[2]) {
+  f32[4096, 2] %2 = Broadcast(%1, shape=(4096, 2), axes=(0,))
+  f32[3, 4096, 2] %3 = Broadcast(%2, shape=(3, 4096, 2), axes=(0,))
+  f32[3, 2], f32[3, 2] %4 = ProductChains(%0, %3, %3, axes=(1,))
+  return %4:1
+}
+'''),
 ]
