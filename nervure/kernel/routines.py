@@ -235,9 +235,10 @@ class Side(NamedTuple):
 
 
 def _walk_on(tables: Sequence[Load], indices: Sequence[LoopIndex]) -> bool:
-    """Whether there is a table for each index, loaded element by element by that index alone."""
-    return len(tables) == len(indices) and all([is_affine(x, *indices) and x.address.steps == ((index, 1),)
-                                                for x, index in zip(tables, indices, strict=True)])
+    """Whether there is a table for each index, loaded element by element by that one of them alone."""
+    return len(tables) == len(indices) and all([
+        is_affine(x, *indices) and all([x.address.step(other) == (other is index) for other in indices])
+        for x, index in zip(tables, indices, strict=True)])
 
 
 def sides_of(contract: Contract, column: LoopIndex) -> tuple[Side, Side] | None:

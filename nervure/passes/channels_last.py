@@ -39,6 +39,7 @@ from nervure.ops.convolution import Convolution, ConvolutionDataGradient, Geomet
 from nervure.ops.reductions import Fold
 from nervure.ops.update import FilledView, IndexView
 from nervure.ops.views import Concatenate, Permute, Reshape, Reverse, Slice
+from nervure.passes import outer_lines
 from nervure.passes.canonical_views import composes
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
 from nervure.types.dim import DimLike, less_equal, product
@@ -115,7 +116,7 @@ def _columns(op: Form) -> DimLike:
 def described(op: Op) -> str | None:
     """That an op is the product of a convolution with channels last, and what spoke for it; None for other ops."""
     seen = op.operands[0] if isinstance(op, Contract) else None
-    if seen is None or not isinstance(seen.op, IndexView) or seen.rank != 2 * seen.op.operands[0].rank - 1:
+    if seen is None or not isinstance(seen.op, IndexView | FilledView) or seen.rank != 2 * seen.op.operands[0].rank - 1:
         return None
     filters = op.operands[1]
     each = product(filters.shape)
@@ -174,7 +175,10 @@ def convolved(x: Value, f: Value, geometry: Geometry, places: Sequence[DimLike],
     filters = Permute(by_group(f, groups, 0), (0, *range(3, 3 + rank), 2, 1)).output
     if is_turned:
         filters = Reverse(filters, range(1, 1 + rank)).output
-    seen = _seen(_in_memory(x, geometry, f.shape[2:], places), geometry, filters.shape[:-1], places)
+    if outer_lines.are_worth(x, geometry, f.shape[2:], places):
+        seen = outer_lines.in_lines(last(x), geometry, f.shape[2:], places)
+    else:
+        seen = _seen(_in_memory(x, geometry, f.shape[2:], places), geometry, filters.shape[:-1], places)
     *kept, group = range(2 + rank)
     points = range(2 + rank, seen.rank)
     product = Contract(seen, filters, (*kept, group, *points), (group, *points, seen.rank), (*kept, group, seen.rank))

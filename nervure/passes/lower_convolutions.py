@@ -48,7 +48,7 @@ from nervure.ops.convolution import (
 )
 from nervure.ops.update import IndexView
 from nervure.ops.views import Pad, Permute, Reshape, Reverse, Slice
-from nervure.passes import channels_last, places_first
+from nervure.passes import channels_last, outer_lines, places_first
 from nervure.passes.layouts import channels_stay_last
 from nervure.passes.phases import Meeting, Steps, by_phases, steps_over
 from nervure.passes.rearranged import by_group, in_memory, joined, padded
@@ -166,10 +166,14 @@ class _Forms:
         if self._is_last(f):
             return channels_last.convolved(x, f, geometry, places, is_turned)
         windows, rank = f.shape[2:], 1 + len(places)
-        if _strip(f, geometry.groups) != 1 and places_first.is_worth(x, geometry, windows, places):
-            columns = places_first.in_columns(x, geometry, windows, places)
+        seen = x, geometry, windows, places
+        is_in_strips = _strip(f, geometry.groups) != 1
+        if is_in_strips and places_first.is_worth(*seen):
+            columns = places_first.in_columns(*seen)
+        elif is_in_strips and outer_lines.are_worth(*seen):
+            columns = outer_lines.in_columns(*seen)
         else:
-            columns = _Stretches(x, geometry, windows, places).in_columns()
+            columns = _Stretches(*seen).in_columns()
         filters = _in_strips(f, geometry.groups)
         filters = Reverse(filters, range(2, 1 + rank)).output if is_turned else filters
         points, kept = range(3 + rank, 3 + 2 * rank), range(3 + rank)

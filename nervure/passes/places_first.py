@@ -44,7 +44,7 @@ def is_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: S
     paddings = [entry for pair in geometry.paddings for entry in pair]
     if x.dtype not in (float32, float64) or not isinstance(channels, int) or not isinstance(images, int):
         return False
-    if not (_are_known(windows) and _are_known(places) and _are_known(lengths) and _are_known(paddings)):
+    if not (are_known(windows) and are_known(places) and are_known(lengths) and are_known(paddings)):
         return False
     each = channels // geometry.groups
     is_whole = images > 0 and images % IMAGES == 0 and (each == CHANNELS or each > 0 and each % (2 * CHANNELS) == 0)
@@ -80,7 +80,7 @@ def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], 
     lengths, paddings = x.shape[2:], [entry for pair in geometry.paddings for entry in pair]
     if x.dtype not in (float32, float64) or not isinstance(x.shape[1], int):
         return False
-    if not (_are_known(windows) and _are_known(places) and _are_known(lengths) and _are_known(paddings)):
+    if not (are_known(windows) and are_known(places) and are_known(lengths) and are_known(paddings)):
         return False
     is_whole = min(places) > 1 and 2 * CHANNELS % prod(places) == 0
     return (is_whole and min(windows) > 1 and x.shape[1] >= LEAST_ROWS * geometry.groups
@@ -102,5 +102,5 @@ def _positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimL
             in zip(at, geometry.strides, offsets, geometry.dilations, geometry.paddings, strict=True)]
 
 
-def _are_known(lengths: Sequence[DimLike]) -> TypeGuard[Sequence[int]]:
+def are_known(lengths: Sequence[DimLike]) -> TypeGuard[Sequence[int]]:
     return all([isinstance(length, int) for length in lengths])

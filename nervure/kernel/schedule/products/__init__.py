@@ -5,8 +5,8 @@ task goes over the points in blocks, as contractions add them up. Where the righ
 apart, its block is packed into a panel first. What is computed of the results follows when a task has all of them.
 
 A file each: the matrices of a kernel (``matrices``; ``points``, ``lines``, ``turned``,
-``edges``, ``live_points``), how their sides are read
-(``sides``; ``places``), the blocks that tasks have (``blocking``), what packs them (``packing``, ``apart``) or says
+``edges``, ``bands``, ``live_points``), how their sides are read (``sides``; ``places``),
+the blocks that tasks have (``blocking``), what packs them (``packing``, ``apart``) or says
 where they lie (``tables``), what is done with results (``epilogue``), and the loops of all that (``tasks``).
 
 >>> from nervure.kernel.machine import GENERIC

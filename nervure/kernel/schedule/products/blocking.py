@@ -31,6 +31,7 @@ from typing import NamedTuple
 from nervure.kernel.ir import Body, For
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import block_columns
+from nervure.kernel.schedule.products.bands import Bands
 from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.extents import at_most, block_count
 from nervure.kernel.schedule.products.matrices import Matrices
@@ -185,12 +186,14 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
         return matrices.edges.places * IMAGES
     limit = _row_limit(matrices, reading, width)
     if not isinstance(rows, int):
-        return _in_tiles(limit)
+        return _in_lines(limit, matrices.edges) if isinstance(matrices.edges, Bands) else _in_tiles(limit)
     most = limit
     if isinstance(strips, int):
         shared = -(-rows * strips // threads)
         most = min(most, max(shared, _least_rows(matrices, reading, width, rows, strips)))
     each = -(-rows // _row_blocks(rows, most, limit, strips))  # tasks of about the same length
+    if isinstance(matrices.edges, Bands):
+        return _in_lines(each, matrices.edges)
     return _in_tiles(each) if matrices.edges is None else -(-each // matrices.edges.places) * matrices.edges.places
 
 
@@ -229,6 +232,13 @@ def _known_points(matrices: Matrices) -> int:
 def _in_tiles(rows: int) -> int:
     """As many rows, or a few more, that fill register tiles."""
     return max(-(-rows // ROW_MULTIPLE) * ROW_MULTIPLE, ROW_MULTIPLE)
+
+
+def _in_lines(rows: int, bands: Bands) -> int:
+    """About as many rows, of whole images or, of large ones, of whole lines."""
+    image = bands.lines * bands.length
+    images = (rows + image // 2) // image
+    return images * image if images else -(-rows // bands.length) * bands.length
 
 
 def _row_blocks(rows: int, most: int, limit: int, others: DimLike) -> int:

@@ -95,15 +95,15 @@ def live_points_of(side: Side, rows: Sequence[For], point: LoopIndex, extents: S
     ranges = {index.name: (0, length - 1) for index, length in zip((*along, place), (*lengths, positions), strict=True)}
     at = {**moved, point: _number(indices, lengths)}
     margins = [simplify(substitute_indices(margin, at), ranges) for margin in found[1]]
-    spans = _spans(margins, along, lengths, place)
+    live = spans(margins, along, lengths, place)
     load = bare.element()
     parts = None if load is None else parts_of(load.address, row, point)
-    if parts is None or spans is None:
+    if parts is None or live is None:
         return None
-    return LivePoints(bare, parts, place, positions, tuple(lengths), *spans, tuple(indices))
+    return LivePoints(bare, parts, place, positions, tuple(lengths), *live, tuple(indices))
 
 
-def _spans(margins: Sequence[DimLike], along: Sequence[LoopIndex], lengths: Sequence[int],
+def spans(margins: Sequence[DimLike], along: Sequence[LoopIndex], lengths: Sequence[int],
            place: LoopIndex) -> tuple[tuple[DimLike, ...], tuple[DimLike, ...]] | None:
     """Along each length the first place at which no margin is negative, and how many there are; None where a margin
     depends on more than one of the places, or on anything else but the position.

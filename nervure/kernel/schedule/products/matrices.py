@@ -31,7 +31,8 @@ from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop,
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
 from nervure.kernel.schedule.nests import Nest, nest_of
-from nervure.kernel.schedule.products.edges import Edges, edges_of, without_condition
+from nervure.kernel.schedule.products.bands import Bands, bands_of
+from nervure.kernel.schedule.products.edges import Edges, Margins, edges_of, without_condition
 from nervure.kernel.schedule.products.extents import at_most
 from nervure.kernel.schedule.products.lines import Lines, lines_of
 from nervure.kernel.schedule.products.live_points import LivePoints, live_points_of
@@ -75,7 +76,7 @@ class Matrices(NamedTuple):
     lines: Lines | None
     new: NewIndices
     is_turned: bool = False
-    edges: Edges | LivePoints | None = None
+    edges: Edges | LivePoints | Bands | None = None
 
     @property
     def point(self) -> LoopIndex:
@@ -199,8 +200,9 @@ def _with_live_points(matrices: Matrices, loops: Sequence[For], contract: Contra
     bare = without_condition(matrices.left)
     if bare is None or not loops:
         return matrices
-    extents = [extent for _, extent in contract.indices]
-    live = live_points_of(matrices.left, loops, matrices.point, extents, matrices.new.place)
+    extents, point, new = [extent for _, extent in contract.indices], matrices.point, matrices.new.place
+    live = (live_points_of(matrices.left, loops, point, extents, new)
+            or bands_of(bare[1], loops, point, matrices.points, new))
     if live is None or matrices.is_of_bytes:
         return matrices
     indices = tuple([(loop.index, loop.extent) for loop in loops])
@@ -217,7 +219,7 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     left, right = matrices.left, matrices.right
     bare = without_condition(right)
     if outer and bare is not None:
-        return _with_edges(matrices, bare[0], outer)
+        return _with_edges(matrices, *bare, outer)
     lines = lines_of(outer[-1], matrices.columns, left, right) if outer else None
     if lines is None:
         return matrices
@@ -232,11 +234,12 @@ def _in_lines(matrices: Matrices, outer: Sequence[For]) -> Matrices:
     return matrices._replace(right=right, columns=For(lines.column, lines.extent, ()), batch=batch, lines=lines)
 
 
-def _with_edges(matrices: Matrices, bare: Side, outer: Sequence[For]) -> Matrices:
+def _with_edges(matrices: Matrices, bare: Side, margins: Margins, outer: Sequence[For]) -> Matrices:
     """The same, turned, where points beyond the edges of the right side are left out, if they can be. ``bare`` is that
     side where it has elements.
     """
-    edges = edges_of(matrices.right, _over_places(matrices, outer), matrices.point, matrices.new.place)
+    loops, point, new = _over_places(matrices, outer), matrices.point, matrices.new.place
+    edges = bands_of(margins, loops, point, matrices.points, new) or edges_of(matrices.right, loops, point, new)
     if edges is None or matrices.is_of_bytes or not are_better_turned(matrices.left, bare, matrices.rows):
         return matrices
     return _turned(matrices._replace(right=bare, edges=edges), outer)

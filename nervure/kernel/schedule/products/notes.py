@@ -21,6 +21,7 @@ from collections.abc import Mapping
 
 from nervure.kernel.ir import Apply, Buffer, For, Kernel, Load, Store, walk
 from nervure.kernel.routines import Product, product_of, transpose_of
+from nervure.types.dim import index_symbols
 
 
 def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None) -> tuple[str, ...]:
@@ -46,7 +47,9 @@ def described_products(kernel: Kernel, apart: Mapping[Buffer, str] | None = None
 
 def _leaves_out(product: Product) -> bool:
     """Whether it depends on where results are how many points they have."""
-    return any([index.occurs_in(product.points) for index, _ in product.store.address.steps])
+    address = product.store.address
+    around = index_symbols(address.base) | {index.name for index, _ in address.steps}
+    return not around.isdisjoint(index_symbols(product.points))
 
 
 def _is_turned(kernel: Kernel, product: Product) -> bool:

@@ -80,11 +80,11 @@ class Runs(NamedTuple):
 
 def in_runs(side: Side, point: LoopIndex, number: LoopIndex) -> Runs | None:
     """A side in runs, the longest that are found, if it divides its points by one number, or by multiples of it."""
-    divisors = {length for entry in side.statements if isinstance(entry, Access | Index)
-                for length in _divisors(_bent(entry), point)}
-    known = sorted([length for length in divisors if isinstance(length, int)], reverse=True)
-    lengths: list[DimLike] = [*known, *[length for length in divisors if not isinstance(length, int)]]
-    found = (_in_runs_of(length, side, point, number) for length in lengths)
+    lengths = {length for entry in side.statements if isinstance(entry, Access | Index)
+               for length in divisors(_bent(entry), point)}
+    known = sorted([length for length in lengths if isinstance(length, int)], reverse=True)
+    ordered: list[DimLike] = [*known, *[length for length in lengths if not isinstance(length, int)]]
+    found = (_in_runs_of(length, side, point, number) for length in ordered)
     return next((runs for runs in found if runs is not None), None)
 
 
@@ -97,13 +97,13 @@ def _in_runs_of(length: DimLike, side: Side, point: LoopIndex, number: LoopIndex
     return Runs(Side(tuple(statements), side.value), number, length)
 
 
-def _divisors(x: DimLike, point: LoopIndex) -> set[DimLike]:
+def divisors(x: DimLike, point: LoopIndex) -> set[DimLike]:
     """What anything of the point is divided by anywhere in an expression."""
     found: set[DimLike] = set()
     for factor in [factor for _, factors in index_terms(x) for factor in factors]:
         if factor.kind in (Kind.FLOOR_DIVIDE, Kind.REMAINDER) and point.occurs_in(factor.operands[0]):
             found.add(factor.operands[1])
-        found.update(*[_divisors(operand, point) for operand in factor.operands])
+        found.update(*[divisors(operand, point) for operand in factor.operands])
     return found
 
 

@@ -30,6 +30,9 @@ from typing import NamedTuple
 from nervure.kernel.ir import Buffer, Index
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import FEW_ROWS, Side
+from nervure.kernel.schedule.products.bands import Bands
+from nervure.kernel.schedule.products.edges import Edges
+from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.places import Parts, parts_of, place_of
 from nervure.kernel.schedule.products.points import in_runs
@@ -88,6 +91,8 @@ def _is_left_packed(matrices: Matrices) -> bool:
     of bytes at all.
     """
     left, row = matrices.left, matrices.rows.index
+    if isinstance(matrices.edges, Bands):
+        return False  # it has no elements beyond the data
     if left.element(row, matrices.point) is None:
         return True
     apart = left.step(matrices.point)
@@ -110,7 +115,7 @@ def _left_parts(matrices: Matrices) -> Parts | None:
     """The places of the left side, where tables are to say what they are: its points follow each other in runs, of
     a turned product a fixed step apart.
     """
-    if matrices.edges is not None:
+    if isinstance(matrices.edges, Edges | LivePoints):
         return matrices.edges.parts
     parts = _parts(matrices, matrices.left, matrices.rows.index, matrices.point)
     step = None if parts is None else _step(matrices, parts.added[-1])

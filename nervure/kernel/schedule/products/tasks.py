@@ -59,8 +59,10 @@ from nervure.kernel.ir import (
     substituted,
     walk,
 )
+from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.apart import PanelApart, packing_kernel, panel_apart
+from nervure.kernel.schedule.products.bands import Bands
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.kernel.schedule.products.edges import Edges
 from nervure.kernel.schedule.products.epilogue import Results, results_of
@@ -118,6 +120,8 @@ class Tasks(NamedTuple):
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
         matrices, panel = self.blocking.matrices, self.packing.left
+        if isinstance(matrices.edges, Bands):
+            return self._over_bands(matrices.edges, start, points, combine)
         if matrices.edges is not None:
             return self._over_places(matrices.edges, start, points, combine)
         row, rows, moved = matrices.rows.index, self.blocking.rows, dict(self.blocking.moved)
@@ -162,6 +166,28 @@ class Tasks(NamedTuple):
         if live is not None:
             return (*pack_right, For(edges.place, edges.places, (*filling, product)))
         return (*pack_right, *filling, For(edges.place, edges.places, (product,)))
+
+    def _over_bands(self, bands: Bands, start: DimLike, points: DimLike, combine: str | None) -> Body:
+        """The product of a block of points, image by image and in each band by band, of the points that are live there.
+        """
+        matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
+        row, point, band = matrices.rows.index, matrices.point, matrices.new.place
+        image = LoopIndex(band.number + 1)
+        above = Block(start, points, row, self.blocking.rows, moved)
+        below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
+        left, _ = self.packing.loaded(matrices.left, None, above)
+        right, filling = self.packing.loaded(self._right, self.packing.right, below)
+        loads: Body = (left, right)
+        if self.tables is not None:
+            loads, tables = by_tables(self.packing, self.reading, self.tables, left, right, above)
+            filling = (*filling, *tables)
+        first, extent, images = bands.in_task(moved[row] - row.dim, self.blocking.rows, image.dim, band.dim)
+        begin, count = bands.range_of(band.dim, start, points)
+        here = {point: begin + point.dim, row: first + row.dim}
+        contract = self._contract(substituted(loads, here), left, right, count)
+        store = self.results.stored(contract.result, combine, {**moved, row: moved[row] + first})
+        product = For(row, extent, (self.blocking.over_columns((contract, store)),), routine="product")
+        return (*filling, For(image, images, (For(band, bands.total, (product,)),)))
 
     @property
     def _right(self) -> Side:
