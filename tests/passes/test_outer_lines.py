@@ -60,7 +60,11 @@ def test_bits_are_those_of_all_points(case):
         assert compiled(function, [x, f]).tobytes() == got.tobytes()
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+SINGLE_CHANNEL: Any = ((1, 1, 16, 16), (64, 1, 3, 3), {"paddings": [(1, 1), (3, 0)], "dilations": (2, 2)})
+"""Points that are two places apart."""
+
+
+@pytest.mark.parametrize("case", [*CASES, SINGLE_CHANNEL], ids=str)
 def test_so_are_those_of_data_whose_channels_lie_last(case, monkeypatch):
     """O67: of filters that last from call to call, whose data have their channels side by side."""
     monkeypatch.setattr(channels_last, "CROSSING", 0)

@@ -23,8 +23,8 @@ all lines between them at once, with all points.
 >>> line = kernel.body[0]
 >>> place, point = line.body[0], line.body[0].body[0].index
 >>> *side, _ = line.body[0].body[0].body
->>> _, margins = without_condition(Side(tuple(side), side[-1].result))
->>> bands = bands_of(margins, [line, place], point, 1152, LoopIndex(5))
+>>> bare, margins = without_condition(Side(tuple(side), side[-1].result))
+>>> bands = bands_of(bare, margins, [line, place], point, 1152, LoopIndex(5))
 >>> bands.lines, bands.length, bands.above, bands.below, bands.total
 (14, 14, 1, 1, 3)
 >>> [bands.begin(b) for b in range(4)]
@@ -40,11 +40,14 @@ from typing import NamedTuple
 
 from nervure.kernel.ir import For
 from nervure.kernel.loop_index import LoopIndex, substitute_indices
+from nervure.kernel.routines import Side
 from nervure.kernel.schedule.products.edges import Margins
 from nervure.kernel.schedule.products.live_points import spans
-from nervure.kernel.schedule.products.points import divisors
+from nervure.kernel.schedule.products.places import parts_of, place_of
+from nervure.kernel.schedule.products.points import divisors, in_runs
+from nervure.kernel.schedule.products.turned import with_places
 from nervure.kernel.tuning import ROW_MULTIPLE
-from nervure.types.dim import DimLike, dim_max, dim_min, product, simplify
+from nervure.types.dim import DimLike, affine, dim_max, dim_min, product, simplify
 
 
 class Bands(NamedTuple):
@@ -90,11 +93,12 @@ class Bands(NamedTuple):
         return begin, dim_max(end - begin, 0)
 
 
-def bands_of(margins: Margins, loops: Sequence[For], point: LoopIndex, points: DimLike,
+def bands_of(side: Side, margins: Margins, loops: Sequence[For], point: LoopIndex, points: DimLike,
              line: LoopIndex) -> Bands | None:
     """The bands of a side that has elements where no margin is negative, at the places that loops go through; ``line``
     and the index behind it are new ones. None where margins depend on more than one of the loops, where lines have
-    fewer places than a register tile has rows, or where none sees the whole window.
+    fewer places than a register tile has rows, where none sees the whole window, or where no tables could say what
+    lies where.
     """
     over = [number for number, loop in enumerate(loops) if any([loop.index.occurs_in(margin) for margin in margins])]
     runs = {divisor for margin in margins for divisor in divisors(margin, point)}
@@ -114,6 +118,16 @@ def bands_of(margins: Margins, loops: Sequence[For], point: LoopIndex, points: D
         return None
     (first,), (rows,) = found
     is_whole = [substitute_indices(rows, {line: number}) == window for number in range(lines)]
-    if not any(is_whole):
+    if not any(is_whole) or not _has_places(side, loops, point, row):
         return None
     return Bands(lines, length, is_whole.index(True), is_whole[::-1].index(True), line, first, rows, run)
+
+
+def _has_places(side: Side, loops: Sequence[For], point: LoopIndex, run: LoopIndex) -> bool:
+    """Whether places of a side are sums of what rows and what points add, of which the latter come in runs."""
+    load = with_places(side, loops).element()
+    parts = None if load is None else parts_of(load.address, loops[-1].index, point)
+    if parts is None:
+        return False
+    added = parts.added[-1]
+    return affine(added, [point.name]) is not None or in_runs(place_of(added), point, run) is not None

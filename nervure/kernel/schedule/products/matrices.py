@@ -202,7 +202,7 @@ def _with_live_points(matrices: Matrices, loops: Sequence[For], contract: Contra
         return matrices
     extents, point, new = [extent for _, extent in contract.indices], matrices.point, matrices.new.place
     live = (live_points_of(matrices.left, loops, point, extents, new)
-            or bands_of(bare[1], loops, point, matrices.points, new))
+            or bands_of(*bare, loops, point, matrices.points, new))
     if live is None or matrices.is_of_bytes:
         return matrices
     indices = tuple([(loop.index, loop.extent) for loop in loops])
@@ -239,7 +239,7 @@ def _with_edges(matrices: Matrices, bare: Side, margins: Margins, outer: Sequenc
     side where it has elements.
     """
     loops, point, new = _over_places(matrices, outer), matrices.point, matrices.new.place
-    edges = bands_of(margins, loops, point, matrices.points, new) or edges_of(matrices.right, loops, point, new)
+    edges = bands_of(bare, margins, loops, point, matrices.points, new) or edges_of(matrices.right, loops, point, new)
     if edges is None or matrices.is_of_bytes or not are_better_turned(matrices.left, bare, matrices.rows):
         return matrices
     return _turned(matrices._replace(right=bare, edges=edges), outer)

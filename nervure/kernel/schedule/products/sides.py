@@ -117,7 +117,10 @@ def _left_parts(matrices: Matrices) -> Parts | None:
     """
     if isinstance(matrices.edges, Edges | LivePoints):
         return matrices.edges.parts
-    parts = _parts(matrices, matrices.left, matrices.rows.index, matrices.point)
+    row, point, load = matrices.rows.index, matrices.point, matrices.left.element()
+    if isinstance(matrices.edges, Bands) and load is not None:
+        return parts_of(load.address, row, point) if matrices.left.element(row, point) is None else None
+    parts = _parts(matrices, matrices.left, row, point)
     step = None if parts is None else _step(matrices, parts.added[-1])
     return parts if step == 1 or matrices.is_turned and step is not None else None
 
