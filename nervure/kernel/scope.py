@@ -190,6 +190,9 @@ class Scope:
                 continue
             factor = self._dim(line, found["factor"] or "1") * (-1 if sign == "-" else 1)
             if name in self._indices:
+                if self._indices[name] in dict(steps):
+                    raise line.error(f"an address has two steps of {name}", got=text.strip(),
+                                     expected="one of each index")
                 steps.append((self._indices[name], factor))
             else:
                 terms.append((factor, self._scalar(line, name)))

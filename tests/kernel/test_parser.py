@@ -175,6 +175,7 @@ ERRORS = [
     (LOOP + "    v0 = x[j]", "line 3: there is no symbol or loop index j",
      "a line 'symbol j' before the statements, or a loop over it"),
     (LOOP + "    v0 = x[i", "line 3: an address has no end", "]"),
+    (LOOP + "    v0 = x[3*i - i]", "line 3: an address has two steps of i", "one of each index"),
     (LOOP + "    v0 = z[i]", "line 3: there is no buffer z", "a buffer that is known here"),
     (LOOP + "    v0 = x[i] if", "line 3: something stands after the end", "the end of the line"),
     (LOOP + "    y[i] = v0", "line 3: there is no variable v0", "a variable that is known here"),
