@@ -10,6 +10,7 @@ A function itself may stand in a sequence, too: ``nv.nn.Sequential(..., nv.relu)
 
 from __future__ import annotations
 
+from nervure.errors import ShapeMismatch
 from nervure.front import elementwise, normalization, op_functions
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.tensor import Operand, Tensor, TensorLike
@@ -17,6 +18,7 @@ from nervure.front.views import reshape
 from nervure.nn.module import Module
 from nervure.nn.parameters import Initial, layer_axes, parameter
 from nervure.types.axes import AxesLike
+from nervure.types.dim import equal
 
 
 class Identity(Module):
@@ -76,7 +78,12 @@ class PReLU(Module):
         own = as_tensor(x, "PReLU")
         is_of_channels = not self.slope.is_named and self.slope.ndim == 1 and own.ndim > 2
         slope = reshape(self.slope, (-1, *[1] * (own.ndim - 2))) if is_of_channels else self.slope
-        return elementwise.prelu(own, slope)
+        result = elementwise.prelu(own, slope)
+        if result.ndim != own.ndim or any([equal(*lengths) is False for lengths in zip(result.shape, own.shape)]):
+            raise ShapeMismatch("there are slopes for more elements than x has", op="PReLU", operand="x",
+                                got=str(own.axes), expected=str(self.slope.axes),
+                                help="make the layer with axes of its input")
+        return result
 
 
 class ELU(Module):

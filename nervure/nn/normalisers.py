@@ -57,10 +57,15 @@ class _Scaled(Module):
         check_input(type(self).__name__, own, self.scale if self.shift is None else self.shift)
         return own
 
-    def _last(self, x: Tensor) -> list[int] | list[str]:
-        """The axes of the layer in x: by name, or the last ones."""
-        names = names_of(list(self._axes))
-        return list(range(x.ndim - len(self._axes), x.ndim)) if self._axes.is_anonymous else names
+    def _last(self, x: Tensor) -> list[int]:
+        """Where x has the axes of the layer: by name, or its last ones. ShapeMismatch where lengths differ."""
+        op, own = type(self).__name__, self._axes
+        named = list(range(-len(own), 0)) if own.is_anonymous else names_of(list(own))
+        places = [position_of(x, name, op) for name in named]
+        if any([equal(x.shape[at], axis.length) is False for at, axis in zip(places, own, strict=True)]):
+            raise ShapeMismatch("the axes of x have other lengths", op=op, operand="x", got=str(x.axes),
+                                expected=str(own), help="make the layer with the axes of its input")
+        return places
 
 
 class BatchNorm(_Scaled):

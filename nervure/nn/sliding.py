@@ -10,18 +10,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import truth
 from nervure.front.convolution import convolution
-from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
 from nervure.front.op_functions import add
 from nervure.front.pooling import pooling
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
-from nervure.front.windows import step
+from nervure.front.windows import step, window_settings
 from nervure.nn.module import Module
 from nervure.nn.parameters import (
     Initial,
@@ -66,6 +67,7 @@ class Conv(Module):
         if len(windows) > 3:
             raise InvalidArgument("a window has one to three axes", op="Conv", operand="window", got=str(windows),
                                   expected='"H=3, W=3", or (3, 3)', help="slide along fewer axes")
+        _check_motion("Conv", windows, True, stride=strides, dilation=dilations, padding=padding)
         self.groups = step("Conv", "groups", groups)
         axes, places = _filter(_of_a_group(into, out, self.groups), windows, out)
         start = evenly(count([*windows, into]) // self.groups)
@@ -112,6 +114,27 @@ def _filter(into: Axis, windows: Axes, out: Axis) -> tuple[Axes, list[int]]:
     return Axes([own, *windows, out]), list(range(1, 1 + len(windows)))
 
 
+def _check_motion(op: str, window: Axes, has_all: bool, **settings: object) -> None:
+    """Says when a layer is made what the first input would be told: whether windows can move so. The input alone knows
+    the axes that a dict names, and how many there are where the window does not have them all.
+    """
+    for axis in window:
+        step(op, "window", axis.length)
+    others = 2 if window.is_anonymous else 0
+    x = placeholder((*[1] * others, *window))
+    for name, value in settings.items():
+        for entry in _entries(value, has_all, others):
+            given = {"stride": 1, "dilation": 1, "padding": 0, name: entry}
+            window_settings(op, x, range(others, x.ndim), None, **given)
+
+
+def _entries(value: object, has_all: bool, at: int) -> list[object]:
+    """A setting, or what it says of each axis, as if that were said of one axis."""
+    if isinstance(value, Mapping):
+        return [{at: entry} for entry in value.values()]
+    return [value] if has_all or not isinstance(value, (list, tuple)) else [{at: entry} for entry in value]
+
+
 class _Pool(Module):
     """Windows that are reduced: over named axes, ``"H=2, W=2"``; without names a length for all axes from the third on,
     or a list of them.
@@ -121,6 +144,8 @@ class _Pool(Module):
 
     def __init__(self, window: AxesLike, strides: object = None, padding: object = 0) -> None:
         own = layer_axes(window, type(self).__name__, "window")
+        has_all = len(own) > 1 or not own.is_anonymous
+        _check_motion(type(self).__name__, own, has_all, stride=1 if strides is None else strides, padding=padding)
         self.window: object = list(own.lengths) if len(own) > 1 else own.lengths[0]
         if not own.is_anonymous:
             self.window = dict(zip(names_of(list(own)), own.lengths, strict=True))

@@ -7,7 +7,14 @@ import pytest
 
 import nervure as nv
 from nervure import nn
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, UnknownName, WrongKind
+from nervure.errors import (
+    AxisMismatch,
+    IndexOutOfRange,
+    InvalidArgument,
+    ShapeMismatch,
+    UnknownName,
+    WrongKind,
+)
 
 
 @pytest.fixture
@@ -67,6 +74,10 @@ def test_weights_of_plain_lengths_lie_as_documented():
     (lambda: nn.GroupNorm(2, "C=4")(nv.zeros("N=1, C=6")), ShapeMismatch, "channels of x are others"),
     (lambda: nn.BatchNorm(4)(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
     (lambda: nn.BatchNorm(4).eval()(np.zeros((1, 6, 2))), ShapeMismatch, "channels of x are others"),
+    (lambda: nn.LayerNorm(4)(np.zeros((2, 3, 1))), ShapeMismatch, "other lengths"),
+    (lambda: nn.LayerNorm("F=4", scale=False, shift=False)(nv.zeros("N=2, F=3")), ShapeMismatch, "other lengths"),
+    (lambda: nn.RMSNorm((3, 4))(np.zeros(4)), IndexOutOfRange, "no axis"),
+    (lambda: nn.PReLU(4)(np.zeros((2, 1, 3))), ShapeMismatch, "slopes for more"),
     (lambda: nn.BatchNorm(2, momentum=2), InvalidArgument, "momentum"),
     (lambda: nn.LayerNorm(2, -1), InvalidArgument, "epsilon"),
     (lambda: nn.Dropout(1.5), InvalidArgument, "rate"),
@@ -79,13 +90,23 @@ def test_weights_of_plain_lengths_lie_as_documented():
      "write nv.nn.initialisers.he_normal()"),
     (lambda: nn.Conv2d, UnknownName, "nv.nn.Conv"), (lambda: nn.Parameter, UnknownName, "self.scale"),
     (lambda: nn.ModuleList, UnknownName, "self.blocks"), (lambda: nn.LinearLayr, UnknownName, "did you mean")],
-    ids=range(34))
+    ids=range(38))
 def test_what_does_not_fit_is_refused(make, kind, words):
     """T210: by the layer, with what to do."""
     with pytest.raises(kind) as caught:
         make()
     text = f"{caught.value} {caught.value.help}"
     assert words in text and caught.value.help and caught.value.location.file == __file__
+
+
+def test_settings_may_name_axes_that_only_the_input_has():
+    """They are checked when the layer is made, as far as its window says which axes there are."""
+    images, (h, _) = nv.placeholder("N=n, C=3, H=8, W=8"), nv.make_axes("H=8, W=8")
+    assert nn.Conv("C=3", "K=4", "H=3, W=3", strides={h: 2})(images).shape[1:] == (4, 3, 6)
+    plain = np.ones((2, 3, 8, 8))
+    assert nn.Conv(3, 4, (3, 3), padding={2: [0, 1]})(plain).shape == (2, 4, 7, 6)
+    assert nn.MaxPool(2, strides={-1: 2}, padding={-2: (0, 1)})(plain).shape == (2, 3, 8, 4)
+    assert nn.MaxPool(2, strides=[1, 2], padding=[(0, 1), [1, 1]])(plain).shape == (2, 3, 8, 5)
 
 
 def test_an_empty_row_starts_from_zero():

@@ -146,6 +146,26 @@ def summary_without_an_input():
     nv.nn.Conv(1, 64, (3, 3)).summary()  # here
 
 
+@fails(nv.InvalidArgument)
+def strides_for_more_axes_than_a_window_has():
+    nv.nn.Conv("C=3", "K=8", "H=3, W=3", strides=[1, 2, 2])  # here
+
+
+@fails(nv.InvalidArgument)
+def padding_of_a_pool_that_is_no_word():
+    nv.nn.MaxPool(2, padding="sane")  # here
+
+
+@fails(nv.InvalidArgument)
+def pool_that_does_not_move():
+    nv.nn.AveragePool(2, strides=[2, 0])  # here
+
+
+@fails(nv.InvalidArgument)
+def window_of_no_places():
+    nv.nn.Conv(3, 8, (3, 0))  # here
+
+
 @fails(nv.WrongKind)
 def loss_of_two_results():
     nv.nn.losses.mean_squared_error((nv.placeholder("N=n"), nv.placeholder("N=n")), np.ones(3))  # here
