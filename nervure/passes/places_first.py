@@ -4,7 +4,8 @@ Of a window of three places over rows of four those are 17 % along each length. 
 that is 0 outside of them, nobody stores these zeros, and kernels leave their products out. Of results and of gradients
 for data the images are rows of a product at each place (:mod:`nervure.kernel.schedule.products.edges`): there data lie
 place by place, those of all images, channels side by side. Of gradients for filters channels are rows, at each position
-of the window (:mod:`nervure.kernel.schedule.products.live_points`), and data are read where they lie.
+of the window (:mod:`nervure.kernel.schedule.products.live_points`), and data are read where they lie: there longer rows
+are worth it, too.
 
 >>> import nervure as nv
 >>> from nervure.ops.convolution import Geometry
@@ -31,10 +32,14 @@ from nervure.types.dim import DimLike
 from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
-IMAGES, MOST_PLACES, CHANNELS, LEAST_SHARE, LEAST_ROWS = 8, 64, 256, 0.05, 48
+IMAGES, MOST_PLACES, CHANNELS, LEAST_SHARE = 8, 64, 256, 0.05
 """Images that fill a register tile; places whose results for so many images stay in the cache; the channels that are
-half a block of points; the share of the products that has to be left out to make up for the change of order; and
-channels that are rows of a product at a position of the window.
+half a block of points; and the share of the products that has to be left out to make up for the change of order.
+"""
+
+LEAST_ROWS, LEAST_FILTERS_SHARE = 48, 0.02
+"""Of gradients for filters: channels that are rows of a product at a position of the window; and the share of the
+products that has to be left out to make up for tables of each position.
 """
 
 
@@ -75,16 +80,15 @@ def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places:
 
 def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
     """Whether the gradient for filters is better computed of what windows see of the data themselves: all sizes but the
-    number of images are known, a block of points is one of whole images, and many products are with zeros.
+    number of images are known, and many products are with zeros.
     """
     lengths, paddings = x.shape[2:], [entry for pair in geometry.paddings for entry in pair]
     if x.dtype not in (float32, float64) or not isinstance(x.shape[1], int):
         return False
     if not (are_known(windows) and are_known(places) and are_known(lengths) and are_known(paddings)):
         return False
-    is_whole = min(places) > 1 and 2 * CHANNELS % prod(places) == 0
-    return (is_whole and min(windows) > 1 and x.shape[1] >= LEAST_ROWS * geometry.groups
-            and share_left_out(geometry, windows, places, lengths) >= LEAST_SHARE)
+    is_whole = min(places) > 1 and min(windows) > 1 and x.shape[1] >= LEAST_ROWS * geometry.groups
+    return is_whole and share_left_out(geometry, windows, places, lengths) >= LEAST_FILTERS_SHARE
 
 
 def in_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:

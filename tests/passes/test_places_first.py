@@ -105,6 +105,13 @@ FILTERS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((5, 64, 8, 8), (17, 64, 3, 7), {"paddings": [(2, 2), (3, 3)], "dilations": (2, 1)}),
     ((6, 48, 2), (16, 48, 5), {"paddings": [(2, 2)]}),
     ((6, 48, 2), (16, 48, 7), {"paddings": [(3, 3)]}),                      # some positions see nothing
+    ((5, 48, 14, 14), (20, 48, 3, 3), {"paddings": [(1, 1), (1, 1)]}),      # blocks begin and end inside of images
+    ((1, 48, 28, 23), (18, 48, 3, 3), {"paddings": [(1, 1), (1, 1)]}),      # and of the only one
+    ((2, 96, 29, 24), (32, 48, 5, 4),
+     {"paddings": [(3, 2), (0, 2)], "strides": (1, 2), "dilations": (2, 1), "groups": 2}),
+    ((3, 48, 700), (16, 48, 61), {"paddings": [(30, 30)]}),                 # inside of lines
+    ((2, 48, 300), (16, 48, 3), {"paddings": [(260, 0)]}),                  # some blocks see nothing
+    ((2, 48, 9, 11, 8), (16, 48, 3, 2, 3), {"paddings": [(1, 1), (0, 1), (2, 1)], "dilations": (1, 2, 1)}),
 ]
 
 
@@ -131,7 +138,7 @@ def test_so_are_those_of_the_gradient_for_filters(case):
 
 @pytest.mark.parametrize(("x", "f", "padding"), [
     ((8, 48, 4, 4), (64, 48, 3, 3), 0),       # nothing to leave out
-    ((8, 48, 7, 7), (64, 48, 3, 3), 1),       # blocks of points end inside of images
+    ((1, 48, 80, 80), (64, 48, 3, 3), 1),     # a little
     ((8, 24, 4, 4), (64, 24, 3, 3), 1),       # a few channels
     ((8, 48, 4, 1), (64, 48, 3, 3), 1),       # no rows of places
     ((8, 48, 4, nv.dim("w", min=4)), (64, 48, 3, 3), 1),

@@ -89,9 +89,9 @@ def by_tables(packing: Packing, reading: Reading, tables: PlaceTables, left: Loa
              for table, index in zip(tables, (row, point, point), strict=True)]
     filling: Body = (_of_rows(above, loads[0], block),) if block.start == 0 else ()
     for placed, load in ((above, loads[1]), (below, loads[2])):
-        added, start = placed.parts.added[-1], placed.block.start
+        added = placed.parts.added[-1]
         if live is not None:
-            filling += live.filled(added, load, point, start, block.points)
+            filling += live.filled(added, load, point, placed.block.start, block.start, block.points)
             continue
         place = place_of(added)
         runs = in_runs(place, point, matrices.new.run)
