@@ -42,9 +42,10 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.printer import describe
+from nervure.kernel.reach import reach
 from nervure.kernel.routines import is_routine
 from nervure.kernel.scalar_types import carries_type, result_type
-from nervure.types.dim import Dim, DimLike, bounds, index_symbols, less_equal, substitute
+from nervure.types.dim import Dim, DimLike, bounds, evaluate, index_symbols, less_equal, substitute, symbols
 from nervure.types.dtype import DType, bool_, int64
 
 ROLES = ("in", "out", "inout", "scratch")
@@ -54,10 +55,10 @@ def verify_kernel(kernel: Kernel, unproved: list[Statement] | None = None) -> No
     """Raises InternalError naming the first statement for which something does not hold.
 
     Variables are defined once, before they are read and in a loop around it. Functions take their operands' types.
-    Loop indices are those of loops around, whose names differ. Every place is inside of its buffer; where that is not
-    proved the access has a condition, or its place is data, or it is appended to ``unproved`` if that is given.
-    Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store. Iterations of
-    parallel and vector loops do not touch what another iteration writes, as far as that can be decided.
+    Loop indices are those of loops around, whose names differ. Every place is inside of its buffer: that is proved, or
+    tried where all is numbers; else the access has a condition, or its place is data, or it is appended to ``unproved``
+    if that is given. Nothing is stored to ``in`` buffers, and ``out`` and scratch buffers are read only after a store.
+    Iterations of parallel and vector loops do not touch what another iteration writes, as far as that can be decided.
     """
     _check_buffers(kernel)
     _Verifier(kernel, unproved).block(kernel.body)
@@ -82,6 +83,7 @@ class _Verifier:
         self._defined: set[Variable] = set()
         self._visible: set[Variable] = set()
         self._ranges: dict[str, tuple[DimLike, DimLike]] = {}  # of the indices of the loops around
+        self._loops: Indices = ()  # the same, from the outside in
         self._runs = True  # False in a loop that certainly has no iteration
         self._written: set[Buffer] = set()
         self._in_parallel = False
@@ -202,17 +204,24 @@ class _Verifier:
 
     def _check_place(self, statement: Access, address: Address) -> None:
         """Every place is inside of the buffer, for all values of the loop indices."""
+        is_inside = self._is_inside(statement.buffer.size, address)
+        if is_inside is None and self._unproved is not None:
+            self._unproved.append(statement)
+        elif not is_inside:
+            self._fail(statement, f"not all of its places are inside of {statement.buffer.name}, which has "
+                                  f"{statement.buffer.size} elements")
+
+    def _is_inside(self, size: DimLike, address: Address) -> bool | None:
+        """Whether all places are below a size, and 0 at least; None where that is not known."""
         lowest, highest = self._ends(address)
-        size = statement.buffer.size
-        inside = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
-        if all(inside):
-            return
-        extents = [self._ranges[index.name][1] for index, _ in address.steps]
-        is_decided = False in inside or all([isinstance(x, int) for x in (size, *address.dims, *extents)])
-        if is_decided or self._unproved is None:
-            name = statement.buffer.name
-            self._fail(statement, f"not all of its places are inside of {name}, which has {size} elements")
-        self._unproved.append(statement)
+        proved = [less_equal(0, lowest, self._ranges), less_equal(highest, size - 1, self._ranges)]
+        if all(proved):
+            return True
+        written = [size, *address.dims, *[extent for _, extent in self._loops]]
+        tried = reach(address, self._loops) if all([symbols(x) == index_symbols(x) for x in written]) else None
+        if tried is not None:
+            return 0 <= tried[0] and tried[1] < evaluate(size, {})
+        return False if False in proved else None
 
     def _ends(self, address: Address) -> tuple[DimLike, DimLike]:
         """The address where it is lowest and highest in each index whose extent depends on a loop around it."""
@@ -236,15 +245,15 @@ class _Verifier:
     def _inside(self, statement: Statement, indices: Indices) -> Iterator[None]:
         """Inside of loops; what is defined there is not seen after it."""
         self._check_dims(statement)
-        outer = self._visible, self._ranges, self._runs
-        self._visible, self._ranges = set(self._visible), dict(self._ranges)
+        outer = self._visible, self._ranges, self._loops, self._runs
+        self._visible, self._ranges, self._loops = set(self._visible), dict(self._ranges), (*self._loops, *indices)
         for index, extent in indices:
             self._require(index.name not in self._ranges, statement, f"the index {index} is that of a loop around it")
             self._require(less_equal(0, extent, outer[1]) is not False, statement, f"it has {extent} turns")
             self._ranges[index.name] = (0, extent - 1)
             self._runs = self._runs and bounds(extent)[1] != 0
         yield
-        self._visible, self._ranges, self._runs = outer
+        self._visible, self._ranges, self._loops, self._runs = outer
 
     def _for(self, loop: For) -> None:
         is_settled = loop.widths is not None or loop.tile is not None
