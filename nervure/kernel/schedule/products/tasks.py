@@ -30,14 +30,13 @@ kernel product(in x: f32[60000], in y: f32[30000], out z: f32[5000]):
           v2 = y[k + 50*l]
           give v1, v2
         z[50*j + k] = v0
-    for j < 1:
-      for k < 100 as product:
-        for l < 50 vector:
-          v3 = contract over m < 88 - 512*j:
-            v4 = x[512*j + 600*k + m + 512]
-            v5 = y[25600*j + l + 50*m + 25600]
-            give v4, v5
-          z[50*k + l] add = v3
+    for j < 100 as product:
+      for k < 50 vector:
+        v3 = contract over l < 88:
+          v4 = x[600*j + l + 512]
+          v5 = y[k + 50*l + 25600]
+          give v4, v5
+        z[50*j + k] add = v3
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ class Tasks(NamedTuple):
             return (*first, *self.results.epilogue())
         start = (matrices.new.block.dim + 1) * CONTRACT_BLOCK
         more = self._product(start, dim_min(CONTRACT_BLOCK, points - start), "add")
-        return (*first, For(matrices.new.block, dim_max(blocks - 1, 0), more), *self.results.epilogue())
+        return (*first, *_turns(matrices.new.block, dim_max(blocks - 1, 0), more), *self.results.epilogue())
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""
@@ -142,7 +141,7 @@ class Tasks(NamedTuple):
         if panel is None:
             return (*pack_right, *pack_left, product)
         groups = block_count(self.blocking.rows, panel.width)
-        return (*pack_right, For(matrices.new.group, groups, (*pack_left, product)))
+        return (*pack_right, *_turns(matrices.new.group, groups, (*pack_left, product)))
 
     def _over_places(self, edges: Edges | LivePoints, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, place by place, each for all images, or position by position, each for all
@@ -206,6 +205,11 @@ class Tasks(NamedTuple):
         elif matrices.contract.left is not matrices.left.value:
             factors.reverse()
         return Contract(result, ((matrices.point, points),), (*loads, *widened), *factors)
+
+
+def _turns(index: LoopIndex, extent: DimLike, body: Body) -> Body:
+    """A loop; what it does alone, where it has a single turn."""
+    return substituted(body, {index: 0}) if extent == 1 else (For(index, extent, body),)
 
 
 def tasks_of(blocking: Blocking, reading: Reading) -> Tasks:
