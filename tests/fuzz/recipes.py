@@ -20,7 +20,7 @@ from nervure import ops
 from nervure.ir.kinds import Pointwise, View
 from nervure.ir.op import Op, Value
 from nervure.types.dim import DimLike, affine, evaluate, substitute, symbols
-from nervure.types.dtype import DType
+from nervure.types.dtype import DType, float32, float64
 from tests.conformance.samples import NAMES, built_in, samples_of, types_of
 from tests.conformance.sampling import Index, Operand, Sample
 from tests.fuzz.growth import DISCONTINUOUS, TYPES, Growth
@@ -385,9 +385,36 @@ def windowed(growth: Growth) -> None:
     _near_product(growth, made)
 
 
+def convolved(growth: Growth) -> None:
+    """Images under filters of which there may be enough to fill registers, and some elements of what comes out."""
+    choose, number = growth.random.choice, growth.random.randint
+    dtype, spatial = choose((float32, float32, float64)), choose((1, 2, 2, 2, 3))
+    channels, filters, groups = choose((1, 3, 24, 32)), choose((5, 48, 48, 64)), choose((1, 1, 1, 2))
+    lengths = [number(1, (40, 14, 5)[spatial - 1]) for _ in range(spatial)]
+    windows = [choose((1, 2, 3, 3, 3, 5)) for _ in lengths]
+    strides = [choose((1, 2)) for _ in lengths] if growth.random.random() < 0.2 else [1] * spatial
+    attributes = {"strides": strides, "dilations": [choose((1, 1, 1, 1, 2)) for _ in lengths],
+                  "paddings": [(number(0, window), number(0, window)) for window in windows]}
+    images = choose((1, 2, 3, 8)) if growth.batch is None else growth.batch
+    x = growth.weights(dtype, (images, groups * channels, *lengths))
+    f = growth.weights(dtype, (groups * filters, channels, *windows))
+    made = ops.Convolution(x, f, groups=groups, **attributes).output
+    if growth.random.random() < 0.5:
+        bias = growth.weights(dtype, made.shape[1:2])
+        made = ops.Relu(made + ops.Broadcast(bias, made.shape, [0, *range(2, made.rank)])).output
+    ranges = [_some(growth, length) for length in made.shape[1:]]
+    growth.add(ops.Slice(made, [(0, images, 1), *ranges]))
+
+
+def _some(growth: Growth, length: int) -> tuple[int, int, int]:
+    """A range of up to six of so many elements."""
+    count = min(growth.random.randint(1, 6), length)
+    return growth.random.randint(0, length - count), count, 1
+
+
 ROWWISE: list[tuple[Callable[[Growth], None], float]] = [
     (unary, 3), (exponential, 2), (binary, 4), (chosen, 1), (reduction, 3), (softmax_like, 2), (ready_made, 1),
-    (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2), (windowed, 0.7)]
+    (spread_back, 1), (moved, 2), (joined, 0.7), (product, 2), (windowed, 0.7), (convolved, 0.5)]
 """Recipes that leave the batch alone, if there is one."""
 
 RECIPES = [*ROWWISE, (registered, 12.0)]
