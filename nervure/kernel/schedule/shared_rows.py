@@ -78,14 +78,17 @@ def _in_pairs(loop: For) -> list[For] | None:
 
 
 def _may_meet(loop: For, row: For) -> bool:
-    """Whether two rows may be computed side by side: equally long ones, which store what no other row reads."""
+    """Whether two rows may be computed side by side: equally long ones, which store what no other row reads, once to
+    each buffer, so that the later of two rows that meet is still the later one.
+    """
     if loop.index.occurs_in(row.extent) or not all([isinstance(entry, Load | Apply | Index | Store)
                                                     for entry in row.body]):
         return False
     stores = [entry for entry in row.body if isinstance(entry, Store)]
     written = {entry.buffer for entry in stores}
     is_free = all([entry.combine is None and not entry.address.terms for entry in stores])
-    return is_free and written.isdisjoint([entry.buffer for entry in row.body if isinstance(entry, Load)])
+    read = [entry.buffer for entry in row.body if isinstance(entry, Load)]
+    return is_free and len(written) == len(stores) and written.isdisjoint(read)
 
 
 def _met(loads: Sequence[Load], index: LoopIndex) -> int:
