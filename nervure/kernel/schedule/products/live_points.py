@@ -149,7 +149,7 @@ def live_points_of(side: Side, rows: Sequence[For], point: LoopIndex, extents: S
 
 
 def spans(margins: Sequence[DimLike], along: Sequence[LoopIndex], lengths: Sequence[int],
-           place: LoopIndex) -> tuple[tuple[DimLike, ...], tuple[DimLike, ...]] | None:
+          place: LoopIndex) -> tuple[tuple[DimLike, ...], tuple[DimLike, ...]] | None:
     """Along each length the first place at which no margin is negative, and how many there are; None where a margin
     depends on more than one of the places, or on anything else but the position.
     """

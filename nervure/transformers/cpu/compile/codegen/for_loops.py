@@ -115,8 +115,7 @@ def _emit_vector_loop(context: Context, loop: For, begin: Register, end: Registe
         return
     preheader = Preheader(context.builder.region(), stored(loop), is_certain)
     assert loop.widths is not None
-    vector_iterations(context, loop.index, (begin, end), preheader, loop.widths,
-                 partial(emit, context, loop.body))
+    vector_iterations(context, loop.index, (begin, end), preheader, loop.widths, partial(emit, context, loop.body))
 
 
 # -- tiles of columns --------------------------------------------------------------------------------------------
