@@ -184,10 +184,12 @@ def _named(metrics: object) -> dict[str, Measure]:
 
 
 def _count(value: object, operand: str) -> int:
-    number = integer(value, "fit", operand)
+    is_epochs = operand == "epochs"
+    number = integer(value, "fit", operand,
+                     help="data are one argument: fit((images, labels), 20)" if is_epochs else "leave it out")
     if number < 1:
         raise InvalidArgument(f"{operand} is too small", op="fit", operand=operand, got=number, expected="1 or more",
-                              help="leave it out" if operand != "epochs" else "an epoch is one pass over the data")
+                              help="an epoch is one pass over the data" if is_epochs else "leave it out")
     return number
 
 

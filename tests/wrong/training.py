@@ -38,6 +38,11 @@ def arrays_of_different_lengths():
     trainer().fit((DATA[0], DATA[1][1:]), 1, shows=False)  # here
 
 
+@fails(nv.WrongKind)
+def targets_in_the_place_of_epochs():
+    trainer().fit(*DATA, 1, shows=False)  # here
+
+
 @fails(nv.InvalidArgument)
 def epochs_of_nothing():
     trainer().fit(DATA, 0, shows=False)  # here
