@@ -40,7 +40,7 @@ def arrays_of_different_lengths():
 
 @fails(nv.WrongKind)
 def targets_in_the_place_of_epochs():
-    trainer().fit(*DATA, 1, shows=False)  # here
+    trainer().fit(*DATA, shows=False)  # here
 
 
 @fails(nv.InvalidArgument)
