@@ -73,6 +73,14 @@ class Tile(NamedTuple):
         right, target = [column.builder.offset(start, column, self.type) for start in (block.right, block.target)]
         return block._replace(right=right, target=target, columns=block.columns - column)
 
+    def from_row(self, block: Block, row: Register) -> Block:
+        """A block without the rows before this one."""
+        b, rest = row.builder, block.rows - row
+        target = b.offset(block.target, row * block.target_row, self.type)
+        if self.by_places:
+            return block._replace(left_row=b.offset(block.left_row, row, I64), target=target, rows=rest)
+        return block._replace(left=b.offset(block.left, row * block.left_row, self.type), target=target, rows=rest)
+
 
 def tile_function(tile: Tile) -> Builder:
     """The function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of columns."""

@@ -1,9 +1,9 @@
 """The tile library: which micro-kernels a machine has, and the function that covers a block with them.
 
 ``multiply_f32`` takes the arguments of a micro-kernel, for any number of rows and columns: whole strips by the main
-tile, the last columns by the narrowest tile that holds them. Few rows go through memory in a way of their own, of which
-``multiply_many_f32`` knows nothing. Where rows or points lie in no regular way ``multiply_by_places_f32`` takes tables
-that say where.
+tile, their last rows by a lower one, the last columns by the narrowest tile that holds them. Few rows go through memory
+in a way of their own, of which ``multiply_many_f32`` knows nothing. Where rows or points lie in no regular way
+``multiply_by_places_f32`` takes tables that say where.
 
 >>> from nervure.transformers.cpu.compile.llvm.types import F32
 >>> [tile.name for tile in tiles_of(F32, 32) if tile.masked]
@@ -52,6 +52,11 @@ _FEW_ROWS, _LONG_ROW = (1, 2, 4, 8), 1024
 _MORE_ROWS = {64: ((8, 3),)}
 """For blocks whose rows it divides better than the main tile does: 8 of them, 16, or 32."""
 
+_LAST_ROWS = {64: ((2, 4), (4, 4)), 32: ((4, 2),)}
+"""As wide as the main tile, for the last rows, from low to high: each has enough sums to hide what multiply-adds wait
+for.
+"""
+
 _ROUNDED_AWAY = 16
 """How many rows of the main tile one has to be that is not there, to be worth a tile of fewer columns."""
 
@@ -63,7 +68,8 @@ def main_tile(type: Type, vector_bytes: int) -> Tile:
 
 def tiles_of(type: Type, vector_bytes: int) -> list[Tile]:
     """The micro-kernels for a type, each once."""
-    return [main_tile(type, vector_bytes), *_last_tiles(type, vector_bytes), *_tiles(type, vector_bytes, _MORE_ROWS)]
+    whole = [tile for shapes in (_MORE_ROWS, _LAST_ROWS) for tile in _tiles(type, vector_bytes, shapes)]
+    return [main_tile(type, vector_bytes), *_last_tiles(type, vector_bytes), *whole]
 
 
 def _last_tiles(type: Type, vector_bytes: int) -> list[Tile]:
@@ -99,8 +105,8 @@ def multiply_function(type: Type, vector_bytes: int, link: Callable[[str], str] 
 def multiply_many_function(type: Type, vector_bytes: int, link: Callable[[str], str] = str) -> Builder:
     """The function that covers a block with tiles."""
     b = Builder(_many(type), ARGUMENTS, attributes="nounwind")
-    _Cover(b, main_tile(type, vector_bytes), link).tile(
-        _tiles(type, vector_bytes, _MORE_ROWS), _last_tiles(type, vector_bytes))
+    more, low = [_tiles(type, vector_bytes, shapes) for shapes in (_MORE_ROWS, _LAST_ROWS)]
+    _Cover(b, main_tile(type, vector_bytes), link, low).tile(more, _last_tiles(type, vector_bytes))
     b.ret()
     return b
 
@@ -118,8 +124,9 @@ def multiply_by_places_function(type: Type, vector_bytes: int, link: Callable[[s
     """The function that covers a block with tiles that go by tables of places."""
     b = Builder(f"multiply_by_places_{type.suffix}", PLACES_ARGUMENTS, attributes="nounwind")
     tiles = tiles_by_places_of(type, vector_bytes)
-    main, *more = [tile for tile in tiles if not tile.masked]
-    _Cover(b, main, link).tile(more, [tile for tile in tiles if tile.masked])
+    main, *whole = [tile for tile in tiles if not tile.masked]
+    more, low = [[tile for tile in whole if (tile.rows > main.rows) is is_high] for is_high in (True, False)]
+    _Cover(b, main, link, low).tile(more, [tile for tile in tiles if tile.masked])
     b.ret()
     return b
 
@@ -167,10 +174,12 @@ def multiply_bytes_function(bundles: Bundles, vector_bytes: int, is_across: bool
 
 
 class _Cover:
-    """A block that is covered from the left; ``done`` counts the columns that are."""
+    """A block that is covered from the left; ``done`` counts the columns that are. ``low`` are tiles for the last rows
+    of whole strips, from low to high.
+    """
 
-    def __init__(self, b: Builder, main: Tile | Cover, link: Callable[[str], str]) -> None:
-        self.b, self.main, self.link, self.block = b, main, link, Block(*b.arguments)
+    def __init__(self, b: Builder, main: Tile | Cover, link: Callable[[str], str], low: Sequence[Tile] = ()) -> None:
+        self.b, self.main, self.link, self.low, self.block = b, main, link, low, Block(*b.arguments)
         self.done = b.constant(I64, 0)
 
     def stream(self, few: Sequence[Stream]) -> None:
@@ -189,7 +198,7 @@ class _Cover:
         """Whole strips, then the last columns."""
         for tile in more:
             self._strips(tile, self._rounded(tile) * _ROUNDED_AWAY < self._rounded(self.main) * (_ROUNDED_AWAY - 1))
-        self._strips(self.main, self.block.rows > 0)
+        self._strips(self.main, self.block.rows > 0, self._without_last_rows())
         for narrow in reversed(last):
             self._last(narrow)
 
@@ -198,22 +207,42 @@ class _Cover:
         rows = self.block.rows + (tile.rows - 1)
         return self.b.emit(I64, f"udiv i64 {rows.text}, {tile.rows}") * tile.rows
 
-    def _strips(self, tile: Tile | Cover, condition: Register) -> None:
-        """As many whole strips as there are columns for, under a condition."""
+    def _without_last_rows(self) -> Register:
+        """The rows that are left to the main tile, where a lower one does the last rows of whole strips."""
+        b, rows, before = self.b, self.block.rows, 0
+        if not self.low:
+            return rows
+        last = b.emit(I64, f"urem i64 {rows.text}, {self.main.rows}")
+        whole, columns = rows - last, self._in_strips(self.main)
+        is_any = (columns > 0) & (last > 0)
+        for tile in self.low:
+            with b.if_(is_any & (last > before) & (last <= tile.rows)):
+                rest = tile.from_row(self.main.from_column(self.block, self.done), whole)
+                b.call(self.link(tile.name), None, *rest._replace(columns=columns))
+            before = tile.rows
+        return b.choose(is_any & (last <= before), lambda: whole, lambda: rows)
+
+    def _in_strips(self, tile: Tile | Cover) -> Register:
+        """The columns of as many whole strips as are left."""
         rest = self.block.columns - self.done
-        columns = self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
-        self._cover(tile.name, columns, condition & (columns > 0))
+        return self.b.emit(I64, f"udiv i64 {rest.text}, {tile.columns}") * tile.columns
+
+    def _strips(self, tile: Tile | Cover, condition: Register, rows: Register | None = None) -> None:
+        """As many whole strips as there are columns for, under a condition; of so many rows, if not of all."""
+        columns = self._in_strips(tile)
+        self._cover(tile.name, columns, condition & (columns > 0), rows)
 
     def _last(self, tile: Tile | Cover) -> None:
         """The rest of the columns, if the tile holds them."""
         rest = self.block.columns - self.done
         self._cover(tile.name, rest, (rest > 0) & (rest <= tile.columns))
 
-    def _cover(self, name: str, columns: Register, condition: Register) -> None:
+    def _cover(self, name: str, columns: Register, condition: Register, rows: Register | None = None) -> None:
         """A micro-kernel for some columns, from those on that are done, under a condition."""
         def call() -> Register:
             rest = self.main.from_column(self.block, self.done)
-            self.b.call(self.link(name), None, *rest._replace(columns=columns))
+            own = rest._replace(columns=columns, rows=rest.rows if rows is None else rows)
+            self.b.call(self.link(name), None, *own)
             return self.done + columns
         self.done = self.b.choose(condition, call, lambda: self.done)
 

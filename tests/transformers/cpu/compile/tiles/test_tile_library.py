@@ -89,7 +89,7 @@ def uniform(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:
 @EVERY
 def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(target, type):
     kind, dtype = TYPES[type]
-    sizes = product((1, 2, 3, 5, 6, 7, 9, 13, 16), (1, 7, 16, 31, 65, 100), (0, 1, 5))
+    sizes = product((1, 2, 3, 5, 6, 7, 9, 10, 13, 16, 20), (1, 7, 16, 31, 65, 100), (0, 1, 5))
     for number, (rows, columns, points) in enumerate(sizes):
         left, right = uniform((rows, points), dtype, number), uniform((points, columns), dtype, number + 1)
         wide = fenced(np.zeros((rows, columns + 3), dtype))
@@ -102,7 +102,9 @@ def test_blocks_of_all_sizes_have_the_bits_of_the_rule_and_touch_nothing_else(ta
 
 
 def test_rows_that_another_tile_divides_better_are_its_own():
-    """16 rows are two tiles of 8; of 6 they would be three, two rows of which nobody wants."""
+    """16 rows are two tiles of 8; of 6 they would be three, two rows of which nobody wants. The last of 64 have a lower
+    tile.
+    """
     tiles = tiles_of(F32, 64)
     stubs = []
     for number, tile in enumerate([*tiles, *streams_of(F32, 64)]):
@@ -116,7 +118,9 @@ def test_rows_that_another_tile_divides_better_are_its_own():
     cover = function_type(ARGUMENTS)(loaded.address("multiply_f32"))
     for rows, expected in ((6, {"6x64": 64, "8x48_masked": 36}), (8, {"8x48": 96, "6x8_masked": 4}),
                            (16, {"8x48": 96, "6x8_masked": 4}), (24, {"6x64": 64, "8x48_masked": 36}),
-                           (32, {"8x48": 96, "6x8_masked": 4}), (64, {"6x64": 64, "8x48_masked": 36})):
+                           (32, {"8x48": 96, "6x8_masked": 4}), (65, {"6x64": 64, "8x48_masked": 36}),
+                           (26, {"6x64": 64, "2x64": 64, "8x48_masked": 36}),
+                           (64, {"6x64": 64, "4x64": 64, "8x48_masked": 36})):
         covered = np.zeros(len(stubs), np.int64)
         cover(covered.ctypes.data, 0, 0, 0, 0, 0, 0, rows, 100, 1, 0)
         found = {tile.name.removeprefix("tile_f32_"): int(count) for tile, count in zip(tiles, covered, strict=False)}
@@ -159,7 +163,7 @@ def test_the_left_side_may_lie_across_memory(target, type):
 def test_tables_say_where_rows_and_points_lie(target, type):
     kind, dtype = TYPES[type]
     rng = np.random.default_rng(5)
-    for rows, columns, points in product((1, 6, 7, 8, 13), (1, 16, 40, 64, 100), (0, 1, 5, 20)):
+    for rows, columns, points in product((1, 6, 7, 8, 10, 13, 20), (1, 16, 40, 64, 100), (0, 1, 5, 20)):
         left, right = fenced(uniform((61,), dtype, rows)), fenced(uniform((columns + 30,), dtype, points))
         row, above, below = [rng.integers(0, 31, count) for count in (rows, points, points)]
         result = fenced(np.zeros((rows, columns), dtype))
