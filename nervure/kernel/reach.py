@@ -15,10 +15,8 @@ import numpy as np
 
 from nervure.kernel.loop_index import Indices
 from nervure.kernel.operands import Address
+from nervure.kernel.tuning import TRIED_POINTS
 from nervure.types.dim import DimLike, evaluate_arrays, index_symbols
-
-MOST_POINTS = 1 << 20
-"""Points that are tried."""
 
 NOWHERE = (0, -1)
 """The reach of what no iteration touches."""
@@ -38,7 +36,7 @@ def reach(address: Address, loops: Indices) -> tuple[int, int] | None:
             low, high = (low + np.minimum(last, 0))[runs], (high + np.maximum(last, 0))[runs]
             values = {name: entry[runs] for name, entry in values.items()}
             continue
-        if turns.sum() > MOST_POINTS:
+        if turns.sum() > TRIED_POINTS:
             return None
         low, high = np.repeat(low, turns), np.repeat(high, turns)
         values = {name: np.repeat(entry, turns) for name, entry in values.items()}

@@ -7,7 +7,8 @@ import pytest
 
 from nervure.kernel.loop_index import Indices, LoopIndex
 from nervure.kernel.operands import Address
-from nervure.kernel.reach import MOST_POINTS, NOWHERE, reach
+from nervure.kernel.reach import NOWHERE, reach
+from nervure.kernel.tuning import TRIED_POINTS
 from nervure.types.dim import dim_max, dim_min, evaluate
 
 I, J, K = map(LoopIndex, range(3))
@@ -38,5 +39,5 @@ def test_it_is_that_of_all_iterations(seed):
 
 def test_what_is_affine_takes_no_time_and_too_much_is_left_open():
     assert reach(Address(3, ((I, 2), (J, -1))), ((I, 10**12), (J, 10**9))) == (4 - 10**9, 1 + 2 * 10**12)
-    assert reach(Address(I.dim // 2), ((I, MOST_POINTS),)) == (0, MOST_POINTS // 2 - 1)
-    assert reach(Address(I.dim // 2), ((I, MOST_POINTS + 1),)) is None
+    assert reach(Address(I.dim // 2), ((I, TRIED_POINTS),)) == (0, TRIED_POINTS // 2 - 1)
+    assert reach(Address(I.dim // 2), ((I, TRIED_POINTS + 1),)) is None

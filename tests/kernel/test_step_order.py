@@ -57,7 +57,7 @@ def layers(batch):
 
 
 def test_what_is_read_is_what_was_read_before(monkeypatch):
-    for seed in (*range(30), 42, 125, 180):
+    for seed in (*range(30), 42, 87, 177):
         before, after = steps_of(random_case(seed).function, monkeypatch)
         assert accesses(before) == accesses(after)
         assert [step for step in before if step.may_fail] == [step for step in after if step.may_fail]
