@@ -272,4 +272,4 @@ DEPENDENCE_ITERATIONS = 16
 """Iterations of a loop that are tried one by one where its step differs between two accesses."""
 
 TRIED_POINTS = 1 << 20
-"""Points of a kernel whose places are tried where nobody can say in closed form how far they reach: some milliseconds."""
+"""Points whose places are tried where nobody can say in closed form how far these reach: some milliseconds."""
