@@ -23,7 +23,7 @@ from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
 from nervure.ops.update import FilledView
 from nervure.ops.views import Slice
-from nervure.passes.places_first import are_known, share_left_out
+from nervure.passes.places_first import are_known, positions, share_left_out
 from nervure.passes.rearranged import padded
 from nervure.types.dim import DimLike
 from nervure.types.dtype import float32, float64
@@ -79,7 +79,6 @@ def _between(data: Value, axis: int, geometry: Geometry, length: DimLike) -> Val
 
 
 def _positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimLike]) -> list[DimLike]:
-    """Where windows see such data, at a place and a position."""
-    first, *others = [place + offset * dilation for place, offset, dilation
-                      in zip(at, offsets, geometry.dilations, strict=True)]
-    return [first - geometry.paddings[0][0], *others]
+    """Where windows see such data, at a place and a position: what lies beside them is there."""
+    beside = [(0, 0) for _ in geometry.paddings[1:]]
+    return positions(geometry._replace(paddings=(geometry.paddings[0], *beside)), at, offsets)

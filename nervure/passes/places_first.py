@@ -74,8 +74,7 @@ def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places:
     shape = (x.shape[0], geometry.groups, *windows, each, *places)
     n, group, *rest = indices(len(shape))
     offsets, c, at = rest[:rank], rest[rank], rest[rank + 1:]
-    positions = _positions(geometry, at, offsets)
-    return FilledView(data, IndexMap(shape, (*positions, n, group * each + c))).output
+    return FilledView(data, IndexMap(shape, (*positions(geometry, at, offsets), n, group * each + c))).output
 
 
 def filters_are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> bool:
@@ -97,13 +96,12 @@ def in_rows(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Se
     shape = (geometry.groups, each, *windows, x.shape[0], *places)
     group, c, *rest = indices(len(shape))
     offsets, n, at = rest[:rank], rest[rank], rest[rank + 1:]
-    return FilledView(x, IndexMap(shape, (n, group * each + c, *_positions(geometry, at, offsets)))).output
+    return FilledView(x, IndexMap(shape, (n, group * each + c, *positions(geometry, at, offsets)))).output
 
 
-def _positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimLike]) -> list[DimLike]:
+def positions(geometry: Geometry, at: Sequence[DimLike], offsets: Sequence[DimLike]) -> list[DimLike]:
     """Where windows see the data, at a place and a position."""
-    return [place * stride + offset * dilation - before for place, stride, offset, dilation, (before, _)
-            in zip(at, geometry.strides, offsets, geometry.dilations, geometry.paddings, strict=True)]
+    return [geometry.position(d, place, offset) for d, (place, offset) in enumerate(zip(at, offsets, strict=True))]
 
 
 def are_known(lengths: Sequence[DimLike]) -> TypeGuard[Sequence[int]]:

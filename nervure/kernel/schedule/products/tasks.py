@@ -127,14 +127,7 @@ class Tasks(NamedTuple):
         if panel is not None:
             first = matrices.new.group.dim * panel.width
             moved[row], rows = moved[row] + first, dim_min(panel.width, rows - first)
-        above = Block(start, points, row, rows, moved)
-        below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
-        left, pack_left = self.packing.loaded(matrices.left, panel, above)
-        right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
-        loads: Body = (left, right)
-        if self.tables is not None:
-            loads, filling = by_tables(self.packing, self.reading, self.tables, left, right, above)
-            pack_left = (*pack_left, *filling)
+        loads, left, right, pack_left, pack_right = self._read(matrices.left, Block(start, points, row, rows, moved))
         contract = self._contract(loads, left, right, points)
         store = self.results.stored(contract.result, combine, moved)
         product = For(row, rows, (self.blocking.over_columns((contract, store)),), routine="product")
@@ -148,15 +141,11 @@ class Tasks(NamedTuple):
         channels: of the points that are live there.
         """
         matrices, moved = self.blocking.matrices, dict(self.blocking.moved)
-        row, point, tables = matrices.rows.index, matrices.point, self.tables
-        assert tables is not None
+        row, point = matrices.rows.index, matrices.point
         first, images = moved[row] - row.dim, self.blocking.rows // edges.places
         above = Block(start, points, row, images, {**moved, row: first // edges.places + row.dim})
-        below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
-        left, _ = self.packing.loaded(edges.side, None, above)
-        right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
         live = edges if isinstance(edges, LivePoints) else None
-        loads, filling = by_tables(self.packing, self.reading, tables, left, right, above, live)
+        loads, left, right, filling, pack_right = self._read(edges.side, above, live)
         begin, count = edges.range_of(point, start, points)
         contract = self._contract(substituted(loads, {point: begin + point.dim}), left, right, count)
         place = {**moved, row: first + edges.places * row.dim + edges.place.dim}
@@ -173,20 +162,27 @@ class Tasks(NamedTuple):
         row, point, band = matrices.rows.index, matrices.point, matrices.new.place
         image = LoopIndex(band.number + 1)
         above = Block(start, points, row, self.blocking.rows, moved)
-        below = Block(start, points, matrices.columns.index, self.blocking.columns, moved)
-        left, _ = self.packing.loaded(matrices.left, None, above)
-        right, filling = self.packing.loaded(self._right, self.packing.right, below)
-        loads: Body = (left, right)
-        if self.tables is not None:
-            loads, tables = by_tables(self.packing, self.reading, self.tables, left, right, above)
-            filling = (*filling, *tables)
+        loads, left, right, filling, pack_right = self._read(matrices.left, above)
         first, extent, images = bands.in_task(moved[row] - row.dim, self.blocking.rows, image.dim, band.dim)
         begin, count = bands.range_of(band.dim, start, points)
         here = {point: begin + point.dim, row: first + row.dim}
         contract = self._contract(substituted(loads, here), left, right, count)
         store = self.results.stored(contract.result, combine, {**moved, row: moved[row] + first})
         product = For(row, extent, (self.blocking.over_columns((contract, store)),), routine="product")
-        return (*filling, For(image, images, (For(band, bands.total, (product,)),)))
+        return (*pack_right, *filling, For(image, images, (For(band, bands.total, (product,)),)))
+
+    def _read(self, side: Side, above: Block, live: LivePoints | None = None) -> tuple[Body, Load, Load, Body, Body]:
+        """How a block of the left side, and that of the right one, are loaded, by tables if there are such: all loads,
+        those of both sides, what packs the left one and fills tables, and what packs the right one.
+        """
+        matrices = self.blocking.matrices
+        below = above._replace(along=matrices.columns.index, extent=self.blocking.columns)
+        left, pack_left = self.packing.loaded(side, self.packing.left, above)
+        right, pack_right = self.packing.loaded(self._right, self.packing.right, below)
+        if self.tables is None:
+            return (left, right), left, right, pack_left, pack_right
+        loads, filling = by_tables(self.packing, self.reading, self.tables, left, right, above, live)
+        return loads, left, right, (*pack_left, *filling), pack_right
 
     @property
     def _right(self) -> Side:
