@@ -41,9 +41,34 @@ def compiled(function: Function, arrays: list[np.ndarray]) -> np.ndarray:
         return transformer.compile(function)(arrays)[0]
 
 
+def check_values(function: Function, arrays: list[np.ndarray], rtol: float = 1e-4, atol: float = 1e-3) -> None:
+    """What the cpu gives is near to the definition."""
+    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
+    np.testing.assert_allclose(compiled(function, arrays), expected, rtol=rtol, atol=atol)
+
+
 def leaves_out(function: Function) -> bool:
     notes = [note for step in make_plan(native(function)).steps for note in described_products(step.kernel)]
     return any([LEFT_OUT in note for note in notes])
+
+
+def check_what_follows(*shapes: tuple[int, ...]) -> None:
+    """A bias, relu and a residual are computed in the kernel of a convolution of these, which leaves zeros out."""
+    x, f, bias, other = parameters = [nv.Parameter(nv.float32, shape) for shape in shapes]
+    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
+    after = ops.Relu(slid + ops.Broadcast(bias, slid.shape, [0, 2, 3])) + other
+    function, arrays = Function([after], parameters), drawn(*shapes)
+    assert leaves_out(function) and len(make_plan(native(function)).steps[-1].read) == 4
+    check_values(function, arrays)
+
+
+def check_doubles(x_shape: tuple[int, ...], f_shape: tuple[int, ...]) -> None:
+    """A convolution of doubles leaves zeros out, and is near to the definition."""
+    x, f = nv.Parameter(nv.float64, x_shape), nv.Parameter(nv.float64, f_shape)
+    function = Function([ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])], [x, f])
+    arrays = [array.astype(np.float64) for array in drawn(x.shape, f.shape)]
+    assert leaves_out(function)
+    check_values(function, arrays, 1e-12, 1e-11)
 
 
 def points_of(x: np.ndarray, window: tuple[int, ...], attributes: dict[str, Any]) -> np.ndarray:
@@ -148,12 +173,7 @@ def test_where_it_is_not_worth_it_the_gradient_for_filters_reads_zeros(x, f, pad
 
 
 def test_of_doubles_too():
-    x, f = nv.Parameter(nv.float64, (8, 256, 2, 3)), nv.Parameter(nv.float64, (64, 256, 3, 3))
-    function = Function([ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])], [x, f])
-    arrays = [array.astype(np.float64) for array in drawn(x.shape, f.shape)]
-    assert leaves_out(function)
-    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
-    np.testing.assert_allclose(compiled(function, arrays), expected, rtol=1e-12, atol=1e-11)
+    check_doubles((8, 256, 2, 3), (64, 256, 3, 3))
 
 
 def test_no_kernel_stores_zeros_or_multiplies_them():
@@ -167,14 +187,7 @@ def test_no_kernel_stores_zeros_or_multiplies_them():
 
 
 def test_what_follows_is_computed_in_the_kernel():
-    shapes = (8, 512, 2, 3), (64, 512, 3, 3), (64,), (8, 64, 2, 3)
-    x, f, bias, other = parameters = [nv.Parameter(nv.float32, shape) for shape in shapes]
-    slid = ops.Convolution(x, f, paddings=[(1, 1), (1, 1)])
-    after = ops.Relu(slid + ops.Broadcast(bias, slid.shape, [0, 2, 3])) + other
-    function, arrays = Function([after], parameters), drawn(*shapes)
-    assert leaves_out(function) and len(make_plan(native(function)).steps[-1].read) == 4
-    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
-    np.testing.assert_allclose(compiled(function, arrays), expected, rtol=1e-4, atol=1e-3)
+    check_what_follows((8, 512, 2, 3), (64, 512, 3, 3), (64,), (8, 64, 2, 3))
 
 
 def test_an_infinite_filter_is_not_met_in_zeros_that_are_left_out():
@@ -212,8 +225,7 @@ def test_of_channels_that_are_not_there_zeros_are_multiplied(channels):
     function = Function([ops.Contract(filters, seen, (2, 3, 1), (0, 2, 3, 4), (0, 1, 4))], parameters)
     arrays = drawn(x.shape, f.shape)
     assert not leaves_out(function)
-    expected, = nv.transformers.make_transformer("interpreter").compile(function)(arrays)
-    np.testing.assert_allclose(compiled(function, arrays), expected, rtol=1e-4, atol=1e-3)
+    check_values(function, arrays)
 
 
 def test_what_products_cannot_leave_out_they_multiply():
