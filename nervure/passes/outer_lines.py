@@ -23,10 +23,10 @@ from nervure.ir.op import Value
 from nervure.ops.convolution import Geometry
 from nervure.ops.update import FilledView
 from nervure.ops.views import Slice
-from nervure.passes.places_first import are_known, positions, share_left_out
+from nervure.passes.places_first import positions
 from nervure.passes.rearranged import padded
+from nervure.passes.window_sizes import known_sizes
 from nervure.types.dim import DimLike
-from nervure.types.dtype import float32, float64
 from nervure.types.index_map import IndexMap, indices
 
 LEAST_SHARE, LEAST_PLACES = 0.01, 6
@@ -39,17 +39,14 @@ def are_worth(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: 
     """Whether many products of data (N, C, lengths) are with zeros above and below them: sizes but those of images and
     channels are known, windows are a step of 1 apart, and there are lines that they see whole.
     """
-    lengths, paddings = x.shape[2:], [entry for pair in geometry.paddings for entry in pair]
-    if x.dtype not in (float32, float64) or any([stride != 1 for stride in geometry.strides]):
+    sizes = known_sizes(x, geometry, windows, places)
+    if sizes is None or any([stride != 1 for stride in sizes.strides]):
         return False
-    if not (are_known(windows) and are_known(places) and are_known(lengths) and are_known(paddings)):
+    (before, after), reach = sizes.paddings[0], (sizes.windows[0] - 1) * sizes.dilations[0]
+    if min(before, after) < 0 or prod(sizes.places[1:]) < LEAST_PLACES or min(sizes.places) < 1:
         return False
-    if min(geometry.paddings[0]) < 0 or prod(places[1:]) < LEAST_PLACES or min(places) < 1:
-        return False
-    (before, after), reach = geometry.paddings[0], (windows[0] - 1) * geometry.dilations[0]
-    is_seen_whole = places[0] > before + after and lengths[0] > reach
-    first = geometry._replace(strides=(1,), dilations=geometry.dilations[:1], paddings=geometry.paddings[:1])
-    return is_seen_whole and share_left_out(first, windows[:1], places[:1], lengths[:1]) >= LEAST_SHARE
+    is_seen_whole = sizes.places[0] > before + after and sizes.lengths[0] > reach
+    return is_seen_whole and sizes.of_lines().share_left_out() >= LEAST_SHARE
 
 
 def in_columns(x: Value, geometry: Geometry, windows: Sequence[DimLike], places: Sequence[DimLike]) -> Value:
