@@ -48,6 +48,9 @@ def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str 
     (100, "60*j + l", "k + 50*l", (False, False)),
     (100, "60*j + l", "k + 100000*l", (False, True)),   # rows far apart
     (64, "60*j + l", "k + 100000*l", (False, False)),   # too few rows to pack it for
+    (240, "60*j + l", "k + 4096*l", (False, True)),     # as near, but 16 rows share a place in the second cache
+    (239, "60*j + l", "k + 4096*l", (False, False)),
+    (240, "60*j + l", "k + 4112*l", (False, False)),
     (100, "60*j + l", "60*k + l", (False, True)),       # across memory
     (8, "60*j + l", "60*k + l", (False, False)),        # as few rows read it
     (100, "j + 100*l", "k + 50*l", (False, False)),

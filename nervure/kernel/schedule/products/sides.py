@@ -25,6 +25,7 @@ right side that lasts from call to call, the whole is packed, apart from the pro
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import gcd
 from typing import NamedTuple
 
 from nervure.kernel.ir import Buffer, Index
@@ -36,7 +37,15 @@ from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.places import Parts, parts_of, place_of
 from nervure.kernel.schedule.products.points import in_runs
-from nervure.kernel.tuning import DIRECT_BYTES, DIRECT_ROWS, MEETING_BYTES, PLACES_ROWS
+from nervure.kernel.tuning import (
+    DIRECT_BYTES,
+    DIRECT_ROWS,
+    LINES_OF_A_PLACE,
+    MEETING_BYTES,
+    PACKED_ROWS,
+    PLACE_BYTES,
+    PLACES_ROWS,
+)
 from nervure.types.dim import DimLike, affine
 
 
@@ -83,7 +92,14 @@ def _is_right_packed(matrices: Matrices) -> bool:
         return not (matrices.may_be_across and apart == 1)
     if matrices.is_of_bytes or isinstance(rows, int) and rows <= DIRECT_ROWS:
         return False  # who multiplies bytes packs them
-    return not (isinstance(apart, int) and apart * matrices.depth * matrices.dtype.itemsize <= DIRECT_BYTES)
+    if not isinstance(apart, int) or apart * matrices.depth * matrices.dtype.itemsize > DIRECT_BYTES:
+        return True
+    return isinstance(rows, int) and rows >= PACKED_ROWS and _meet(apart * matrices.dtype.itemsize, matrices.depth)
+
+
+def _meet(apart: int, points: int) -> bool:
+    """Whether so many lines that lie so many bytes apart have too few places in a second cache."""
+    return points * gcd(apart, PLACE_BYTES) > LINES_OF_A_PLACE * PLACE_BYTES
 
 
 def _is_left_packed(matrices: Matrices) -> bool:

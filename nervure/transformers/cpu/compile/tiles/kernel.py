@@ -180,7 +180,8 @@ class _Strip:
         return self.b.offset(pointer, offset, self.tile.type)
 
     def _prefetch(self, row: Register) -> None:
-        for v in range(self.tile.vectors):
+        """A row of a strip, once for each line of memory."""
+        for v in range(0, self.tile.vectors, max(512 // (self.tile.lanes * self.tile.type.bits), 1)):
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:
