@@ -218,6 +218,13 @@ class Builder:
         """The same integer, of which LLVM does not see how it is computed: what assembly gives that does nothing."""
         return self.emit(x.type, f'call {x.type} asm "", "=r,0"({x.type} {x.text})')
 
+    def in_order(self, pointer: Register) -> Register:
+        """The same address. What is written before it is loaded before it: LLVM would load ahead, for lack of registers
+        at the price of those that are in use.
+        """
+        kind = pointer.type
+        return self.emit(kind, f'call {kind} asm sideeffect "", "=r,0,~{{memory}}"({kind} {pointer.text})')
+
     def store(self, x: Register, pointer: Register, align: int | None = None, streaming: bool = False) -> None:
         """Writes to an address; ``streaming`` past the caches, in no order with other stores."""
         how = ", !nontemporal !{i32 1}" if streaming else ""
