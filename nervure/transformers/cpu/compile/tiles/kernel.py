@@ -138,6 +138,8 @@ class _Strip:
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
+        is_plain = not tile.masked and tile.bundles is None
+        self.together = TOGETHER.get(tile.lanes * tile.type.bits // 8, 1) if is_plain else 1
 
     def build(self) -> None:
         """All points, then the stores."""
@@ -161,8 +163,8 @@ class _Strip:
         start = [self._load(self._at(self.right, -block.right_point), v) if tile.bundles is not None
                  else b.constant(self.vector, 0.0) for v in range(tile.vectors)]
         points = _Points(self.right, b.constant(I64, 0), start * tile.rows, b.constant(I64, 0))
-        together = TOGETHER.get(tile.lanes * tile.type.bits // 8, 1)
-        if together > 1 and self.mask is None and tile.bundles is None:
+        together = self.together
+        if together > 1:
             whole = block.points & -together
             end = b.where(block.left_point.equal(1), whole, points.done)
             points = self._turns(points, end, together, 1, self._down)
@@ -257,15 +259,30 @@ class _StripByPlaces(_Strip):
         return self._place(self.block.left_row, row)
 
     def _over_points(self) -> list[Register]:
-        b, tile, block = self.b, self.tile, self.block
-        last = block.points - 1
-        with b.loop(0, block.points, 1, [b.constant(self.vector, 0.0)] * (tile.vectors * tile.rows)) as points:
-            k = points.index
-            self._prefetch(self._at(self.right, self._place(block.right_point, b.intrinsic("smin", last, k + AHEAD))))
-            right = self._at(self.right, self._place(block.right_point, k))
-            columns = [self._load(right, v) for v in range(tile.vectors)]
-            points.carried = self._with_point(columns, self._down(self._place(block.left_point, k)), points.carried)
-        return points.results
+        """The sums of all points: several in a turn while what is prefetched is in the table."""
+        b, zero = self.b, self.b.constant(I64, 0)
+        zeros = [b.constant(self.vector, 0.0)] * (self.tile.vectors * self.tile.rows)
+        points = _Points(self.right, zero, zeros, zero)
+        if self.together > 1:
+            whole = b.intrinsic("smax", self.block.points - AHEAD, 0) & -self.together
+            points = self._turns_by_places(points, whole, self.together)
+        return self._turns_by_places(points, self.block.points, 1).sums
+
+    def _turns_by_places(self, start: _Points, end: Register, together: int) -> _Points:
+        """The points up to an end, so many in a turn."""
+        b, block = self.b, self.block
+        with b.loop(start.done, end, together, [start.right, *start.sums]) as turns:
+            right, *sums = turns.carried
+            for k in [turns.index + number for number in range(together)]:
+                right = b.in_order(right) if together > 1 else right
+                later = k + AHEAD if together > 1 else b.intrinsic("smin", block.points - 1, k + AHEAD)
+                self._prefetch(self._at(right, self._place(block.right_point, later)))
+                row = self._at(right, self._place(block.right_point, k))
+                columns = [self._load(row, v) for v in range(self.tile.vectors)]
+                sums = self._with_point(columns, self._down(self._place(block.left_point, k)), sums)
+            turns.carried = [right, *sums]
+        right, *sums = turns.results
+        return _Points(right, start.offset, sums, end)
 
     def _place(self, table: Register, number: Register) -> Register:
         return self.b.load(self.b.offset(table, number, I64), I64)
