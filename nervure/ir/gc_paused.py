@@ -19,8 +19,8 @@ from contextlib import contextmanager
 def gc_paused() -> Iterator[None]:
     """No cyclic collection inside. It may be nested, and threads that overlap leave the collector as it was."""
     was_enabled = gc.isenabled()
-    gc.disable()
     try:
+        gc.disable()  # an interrupt behind it finds the end
         yield
     finally:
         if was_enabled:
