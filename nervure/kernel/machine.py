@@ -4,7 +4,7 @@
 (8, 65536)
 
 Plans depend on nothing else of it, and least of all on how many threads there are today: the same function has the same
-kernels, and with them the same bits, on all machines of one description.
+kernels on all machines of one description. Bits are the same on all machines.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ class Machine(NamedTuple):
 
     lanes: int = 8                      # float32 elements of a vector
     line: int = 64                      # bytes that memory is moved in
+    strip: int = 256                    # bytes of the columns that a register tile of products has
     first_cache: int = 1 << 15          # bytes of the cache next to a core
     shared_cache: int = 1 << 25         # bytes of the largest cache
     threads: int = 16                   # that a kernel should have work for

@@ -118,11 +118,6 @@ DIRECT_ROWS = 64
 DIRECT_BYTES = 1 << 20
 """Bytes of the right side of a block up to which it stays in the second cache as it lies."""
 
-PLACE_BYTES, LINES_OF_A_PLACE = 1 << 16, 8
-"""Bytes from one line of memory to the next that has the same place in a second cache, a small one of 512 KiB, and how
-many lines a place has room for. Points whose rows meet there come from the third cache again and again.
-"""
-
 PLACES_ROWS = 192
 """Rows up to which a right side that lies in no regular way is read by tables of its places rather than packed."""
 

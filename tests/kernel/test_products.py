@@ -48,9 +48,6 @@ def matrices(rows: int, columns: int, left: str = f"{POINTS}*j + l", right: str 
     (100, "60*j + l", "k + 50*l", (False, False)),
     (100, "60*j + l", "k + 100000*l", (False, True)),   # rows far apart
     (64, "60*j + l", "k + 100000*l", (False, False)),   # too few rows to pack it for
-    (240, "60*j + l", "k + 4096*l", (False, True)),     # as near, but 16 rows share a place in the second cache
-    (239, "60*j + l", "k + 4096*l", (False, False)),
-    (240, "60*j + l", "k + 4112*l", (False, False)),
     (100, "60*j + l", "60*k + l", (False, True)),       # across memory
     (8, "60*j + l", "60*k + l", (False, False)),        # as few rows read it
     (100, "j + 100*l", "k + 50*l", (False, False)),
@@ -63,6 +60,12 @@ def test_sides_are_packed_where_that_pays(rows, left, right, packed):
     reading = reading_of(matrices(rows, 50, left, right), ())
     assert (reading.is_left_packed, reading.is_right_packed) == packed
     assert reading.has_tables == (not packed[1] and ("//" in left or "//" in right))
+
+
+@pytest.mark.parametrize(("rows", "columns", "strip", "packed"), [
+    (65, 300, 64, True), (65, 300, 256, False), (64, 300, 64, False), (65, 273, 64, False), (65, 274, 64, True)])
+def test_narrow_strips_that_leave_the_first_cache_are_packed_for_many_rows(rows, columns, strip, packed):
+    assert reading_of(matrices(rows, columns), (), GENERIC._replace(strip=strip)).is_right_packed is packed
 
 
 def test_only_what_lasts_is_packed_apart():

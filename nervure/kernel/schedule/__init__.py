@@ -52,7 +52,7 @@ LOOP_ORDER = (
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
     with_tiled_transposes,    # lines that lie across the result are in the cache until the next row needs them
 )
-"""Which loops walk through memory, and in which order: part of the plan, and the same for all processors."""
+"""Which loops walk through memory, and in which order: part of the plan."""
 
 VECTORISATION = (
     with_interleaved_stores,  # two stores to every second place are one to a row

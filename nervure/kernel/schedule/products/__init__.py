@@ -78,5 +78,5 @@ def _tasks(kernel: Kernel, machine: Machine, lasting: Collection[Buffer]) -> Tas
     matrices = matrices_of(kernel)
     if matrices is None:
         return None
-    reading = reading_of(matrices, lasting)
+    reading = reading_of(matrices, lasting, machine)
     return tasks_of(blocking_of(matrices, reading, machine.threads), reading)

@@ -25,11 +25,11 @@ right side that lasts from call to call, the whole is packed, apart from the pro
 from __future__ import annotations
 
 from collections.abc import Collection
-from math import gcd
 from typing import NamedTuple
 
 from nervure.kernel.ir import Buffer, Index
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.routines import FEW_ROWS, Side
 from nervure.kernel.schedule.products.bands import Bands
 from nervure.kernel.schedule.products.edges import Edges
@@ -37,15 +37,7 @@ from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.matrices import Matrices
 from nervure.kernel.schedule.products.places import Parts, parts_of, place_of
 from nervure.kernel.schedule.products.points import in_runs
-from nervure.kernel.tuning import (
-    DIRECT_BYTES,
-    DIRECT_ROWS,
-    LINES_OF_A_PLACE,
-    MEETING_BYTES,
-    PACKED_ROWS,
-    PLACE_BYTES,
-    PLACES_ROWS,
-)
+from nervure.kernel.tuning import DIRECT_BYTES, DIRECT_ROWS, MEETING_BYTES, PLACES_ROWS
 from nervure.types.dim import DimLike, affine
 
 
@@ -71,18 +63,18 @@ class Reading(NamedTuple):
         return self.is_right_packed and self.source is None
 
 
-def reading_of(matrices: Matrices, lasting: Collection[Buffer]) -> Reading:
+def reading_of(matrices: Matrices, lasting: Collection[Buffer], machine: Machine = GENERIC) -> Reading:
     """How the sides of a product are best read: the right one from a panel of its own kernel, if it follows from one of
     the ``lasting`` buffers.
     """
     left_parts, right_parts = _left_parts(matrices), _right_parts(matrices)
     is_left_packed = left_parts is None and _is_left_packed(matrices)
-    is_right_packed = right_parts is None and _is_right_packed(matrices)
+    is_right_packed = right_parts is None and _is_right_packed(matrices, machine)
     source = matrices.right.source(lasting) if _may_be_apart(matrices, is_right_packed) else None
     return Reading(left_parts, right_parts, is_left_packed, is_right_packed, source)
 
 
-def _is_right_packed(matrices: Matrices) -> bool:
+def _is_right_packed(matrices: Matrices, machine: Machine) -> bool:
     """Whether blocks of the right side are copied to where they lie close together."""
     right, rows = matrices.right, matrices.rows.extent
     if matrices.has_packed_lines or right.element(matrices.columns.index, matrices.point) is None:
@@ -92,14 +84,18 @@ def _is_right_packed(matrices: Matrices) -> bool:
         return not (matrices.may_be_across and apart == 1)
     if matrices.is_of_bytes or isinstance(rows, int) and rows <= DIRECT_ROWS:
         return False  # who multiplies bytes packs them
-    if not isinstance(apart, int) or apart * matrices.depth * matrices.dtype.itemsize > DIRECT_BYTES:
+    if _is_read_again(matrices, machine):
         return True
-    return isinstance(rows, int) and rows >= PACKED_ROWS and _meet(apart * matrices.dtype.itemsize, matrices.depth)
+    return not (isinstance(apart, int) and apart * matrices.depth * matrices.dtype.itemsize <= DIRECT_BYTES)
 
 
-def _meet(apart: int, points: int) -> bool:
-    """Whether so many lines that lie so many bytes apart have too few places in a second cache."""
-    return points * gcd(apart, PLACE_BYTES) > LINES_OF_A_PLACE * PLACE_BYTES
+def _is_read_again(matrices: Matrices, machine: Machine) -> bool:
+    """Whether narrow strips of the right side have left the first cache when the next rows read them. They are better
+    read from where rows are aligned and side by side. A smaller side is read where it lies: threads share its rows.
+    """
+    columns, rows, size = matrices.columns.extent, matrices.rows.extent, matrices.depth * matrices.dtype.itemsize
+    is_large = not isinstance(columns, int) or columns * size > 2 * machine.first_cache
+    return machine.strip <= machine.line and isinstance(rows, int) and is_large
 
 
 def _is_left_packed(matrices: Matrices) -> bool:

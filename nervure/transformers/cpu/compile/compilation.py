@@ -26,7 +26,8 @@ from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.compile.codegen.generate import Code, generate
 from nervure.transformers.cpu.compile.compiler import Compilations, assembly
 from nervure.transformers.cpu.compile.host import HostCode
-from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary
+from nervure.transformers.cpu.compile.llvm.types import F32
+from nervure.transformers.cpu.compile.tiles.tile_library import TileLibrary, main_tile
 from nervure.transformers.cpu.compiled import CompiledFunction, CompiledKernel, LaunchParameters
 from nervure.transformers.cpu.loaded import LoadedFunction, kernel_code
 from nervure.transformers.cpu.target import Target
@@ -34,7 +35,7 @@ from nervure.transformers.memory_estimate import memory_estimate
 from nervure.types.dim import less_equal
 
 MACHINE = GENERIC
-"""The machine of plans, an x86-64 processor: the same for all targets, so that their kernels are the same."""
+"""An x86-64 processor. Plans know of a target's own no more than how wide its register tiles are."""
 
 
 class Compilation(NamedTuple):
@@ -70,11 +71,16 @@ def _machine_code(function: Function, target: Target) -> tuple[Plan, tuple[Code 
     with Compilations(target) as compilations:
         tiles = TileLibrary(target, compilations)
         texts = _Texts(target, compilations, tiles)
-        plan = make_plan(function, MACHINE, texts.begin)
+        plan = make_plan(function, planned_for(target), texts.begin)
         codes = texts.of(plan)
         libraries = compilations.libraries()
     tiles.keep(libraries)
     return plan, codes, libraries
+
+
+def planned_for(target: Target) -> Machine:
+    """The machine of the plans for a target."""
+    return MACHINE._replace(strip=main_tile(F32, target.vector_bytes).columns * F32.bits // 8)
 
 
 class _Texts:

@@ -162,6 +162,18 @@ def test_the_left_side_may_lie_across_memory(target, type):
 
 
 @EVERY
+def test_the_right_side_may_begin_anywhere_in_a_line_of_memory(target, type):
+    kind, dtype = TYPES[type]
+    left, whole, expected = uniform((26, 130), dtype, 0), uniform((130, 160), dtype, 1), np.zeros((26, 160), dtype)
+    for column in range(0, 160, 16):  # few columns are read where they lie, wherever that is
+        multiply(target, kind, left, whole[:, column:column + 16], expected[:, column:column + 16], False)
+    for first in range(20):
+        result = np.zeros((26, 131), dtype)
+        multiply(target, kind, left, whole[:, first:first + 131], result, False)
+        np.testing.assert_array_equal(result, expected[:, first:first + 131])
+
+
+@EVERY
 def test_tables_say_where_rows_and_points_lie(target, type):
     kind, dtype = TYPES[type]
     rng = np.random.default_rng(5)
