@@ -60,7 +60,7 @@ for.
 _LINE = 64
 """Bytes of a line of memory: where strips are as wide, each row of one is to lie in one line, not in two."""
 
-_ALIGNED_ROWS, _ALIGNED_COLUMNS, _ALIGNED_POINTS = 24, 128, 128
+_LINE_ROWS, _LINE_COLUMNS, _LINE_POINTS = 24, 128, 128
 """From which on that is worth a tile of few columns in front: what two strips share has left the first cache."""
 
 _ROUNDED_AWAY = 16
@@ -114,7 +114,7 @@ def multiply_many_function(type: Type, vector_bytes: int, link: Callable[[str], 
     more, low = [_tiles(type, vector_bytes, shapes) for shapes in (_MORE_ROWS, _LAST_ROWS)]
     cover, last = _Cover(b, main_tile(type, vector_bytes), link, low), _last_tiles(type, vector_bytes)
     if cover.main.columns * type.bits == _LINE * 8:
-        cover.align(last)
+        cover.up_to_line(last)
     cover.tile(more, last)
     b.ret()
     return b
@@ -203,14 +203,14 @@ class _Cover:
         rest = self.block.columns - self.done
         self._cover(name, rest, rest > 0)
 
-    def align(self, first: Sequence[Tile]) -> None:
+    def up_to_line(self, first: Sequence[Tile]) -> None:
         """The first columns, up to where a line of memory begins, if lines of all rows begin there."""
         b, block, type = self.b, self.block, first[0].type
         width = _LINE * 8 // type.bits
         before = b.emit(I64, f"ptrtoint ptr {block.right.text} to i64").shift_right((type.bits // 8).bit_length() - 1)
         columns = width - (before & (width - 1))
-        is_worth = ((columns < width) & (block.right_point & (width - 1)).equal(0) & (block.rows >= _ALIGNED_ROWS)
-                    & (block.columns >= _ALIGNED_COLUMNS) & (block.points >= _ALIGNED_POINTS))
+        is_worth = ((columns < width) & (block.right_point & (width - 1)).equal(0) & (block.rows >= _LINE_ROWS)
+                    & (block.columns >= _LINE_COLUMNS) & (block.points >= _LINE_POINTS))
         for tile in reversed(first):
             self._cover(tile.name, columns, is_worth & self.done.equal(0) & (columns <= tile.columns))
 
