@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+import nervure as nv
 from nervure.errors import InternalError
 from nervure.kernel.ir import (
     Address,
@@ -23,6 +26,8 @@ from nervure.kernel.ir import (
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.parser import parse_kernel
+from nervure.kernel.plan import make_plan
+from nervure.passes.pipelines import standard
 from nervure.transformers.cpu.compile.codegen.generate import generate
 from nervure.transformers.cpu.compile.codegen.statements import FAILED
 from nervure.transformers.cpu.compile.compiler import assembly, compile_object
@@ -344,3 +349,13 @@ kernel shifted(in x: f32[120], out y: f32[120]):
     for target in (Target.avx2(), Target.avx512()):
         check(kernel, {"x": x, "y": np.zeros(120, np.float32)}, {}, target.vector_bytes)
         assert ("select" in generate(kernel, target).text) is is_selected
+
+
+@pytest.mark.parametrize("dtype", [nv.uint8, nv.int16, nv.float16], ids=str)
+def test_lanes_that_avx2_has_no_masks_for_are_tested_in_one_place(dtype):
+    """Else LLVM took seconds: it makes a block of code for each lane of each load."""
+    x = nv.Parameter(dtype, (40, 4))
+    step, = make_plan(standard(nv.Function([nv.ops.Max(x, [0])], [x]))).steps
+    text = generate(step.kernel, Target.avx2()).text
+    assert len(re.findall(r"call .*@read_v64\w+\(", text)) >= 40
+    assert len(re.findall(r"call .*@llvm.masked.load", text)) == 1

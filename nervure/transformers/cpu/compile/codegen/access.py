@@ -19,8 +19,11 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.element import Element, memory_types, register_types
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I64, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
 from nervure.types.dtype import DType
+
+NATIVE_MASKS = 32
+"""Bits of elements from which on all processors load and store some lanes of a register."""
 
 
 class Streaming(NamedTuple):
@@ -179,18 +182,36 @@ def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> R
     size = type.bits // 8
     if mask is None:
         return b.load(pointer, type, size)
-    if type.element.bits < 32:  # AVX2 has no masks for them, and tests lane after lane
-        return b.choose(b.any_lane(~mask), lambda: b.load_masked(pointer, type, mask),
-                        lambda: b.load(pointer, type, size))
-    return b.load_masked(pointer, type, mask)
+    if type.element.bits >= NATIVE_MASKS:
+        return b.load_masked(pointer, type, mask)
+    name = f"read_{type.suffix}"
+    if name not in b.declarations:
+        read = _apart(name, type, ("mask", mask.type))
+        place, lanes = read.arguments
+        read.ret(read.choose(read.any_lane(~lanes), lambda: read.load_masked(place, type, lanes),
+                             lambda: read.load(place, type, size)))
+        b.define(read)
+    return b.call(name, type, pointer, mask)
 
 
 def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) -> None:
     size = x.type.bits // 8
     if mask is None:
         b.store(x, pointer, size)
-        return
-    b.store_masked(x, pointer, mask)
+    elif x.type.element.bits >= NATIVE_MASKS:
+        b.store_masked(x, pointer, mask)
+    else:
+        write = _apart(f"write_{x.type.suffix}", None, ("x", x.type), ("mask", mask.type))
+        place, row, lanes = write.arguments
+        write.store_masked(row, place, lanes)
+        write.ret()
+        b.define(write)
+        b.call(write.name, None, pointer, x, mask)
+
+
+def _apart(name: str, result: Type | None, *arguments: tuple[str, Type]) -> Builder:
+    """A function for lanes that AVX2 has no masks for: LLVM tests one after the other, in a block of code for each."""
+    return Builder(name, [("place", PTR), *arguments], result, attributes="noinline nounwind", linkage="internal")
 
 
 def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
