@@ -19,7 +19,7 @@ from typing import NamedTuple
 from nervure.transformers.cpu.compile.codegen.addressing import address_of
 from nervure.transformers.cpu.compile.codegen.element import Element, memory_types, register_types
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Register
-from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I64, Type
 from nervure.types.dtype import DType
 
 NATIVE_MASKS = 32
@@ -184,14 +184,12 @@ def _read(b: Builder, pointer: Register, type: Type, mask: Register | None) -> R
         return b.load(pointer, type, size)
     if type.element.bits >= NATIVE_MASKS:
         return b.load_masked(pointer, type, mask)
-    name = f"read_{type.suffix}"
-    if name not in b.declarations:
-        read = _apart(name, type, ("mask", mask.type))
-        place, lanes = read.arguments
-        read.ret(read.choose(read.any_lane(~lanes), lambda: read.load_masked(place, type, lanes),
-                             lambda: read.load(place, type, size)))
-        b.define(read)
-    return b.call(name, type, pointer, mask)
+
+    def read(apart: Builder, place: Register, lanes: Register) -> Register:
+        return apart.choose(apart.any_lane(~lanes), lambda: apart.load_masked(place, type, lanes),
+                            lambda: apart.load(place, type, size))
+
+    return _apart(b, f"read_{type.suffix}", type, read, pointer, mask)
 
 
 def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) -> None:
@@ -201,17 +199,18 @@ def _write(b: Builder, x: Register, pointer: Register, mask: Register | None) ->
     elif x.type.element.bits >= NATIVE_MASKS:
         b.store_masked(x, pointer, mask)
     else:
-        write = _apart(f"write_{x.type.suffix}", None, ("x", x.type), ("mask", mask.type))
-        place, row, lanes = write.arguments
-        write.store_masked(row, place, lanes)
-        write.ret()
-        b.define(write)
-        b.call(write.name, None, pointer, x, mask)
+        _apart(b, f"write_{x.type.suffix}", None, Builder.store_masked, x, pointer, mask)
 
 
-def _apart(name: str, result: Type | None, *arguments: tuple[str, Type]) -> Builder:
-    """A function for lanes that AVX2 has no masks for: LLVM tests one after the other, in a block of code for each."""
-    return Builder(name, [("place", PTR), *arguments], result, attributes="noinline nounwind", linkage="internal")
+def _apart(b: Builder, name: str, result: Type | None, body: Callable[..., Register | None],
+           *operands: Register) -> Register:
+    """Calls a function for lanes that AVX2 has no masks for: LLVM tests one by one, in a block of code for each."""
+    if name not in b.declarations:
+        parameters = [(f"operand{number}", operand.type) for number, operand in enumerate(operands)]
+        apart = Builder(name, parameters, result, attributes="noinline nounwind", linkage="internal")
+        apart.ret(body(apart, *apart.arguments))
+        b.define(apart)
+    return b.call(name, result, *operands)
 
 
 def _write_streaming(b: Builder, x: Register, pointer: Register, streaming: Streaming) -> None:
