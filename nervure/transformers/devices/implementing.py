@@ -3,13 +3,13 @@ elementwise op whose meaning it is.
 
 >>> import nervure as nv
 >>> @nv.defnode("A[~ n] B[~ n] -> C[~ n]")
-... class Larger:
+... class LargerElement:
 ...     "The larger of two elements."
->>> @nv.implement(Larger, device=nv.CPUTensor, mode="generate")
+>>> @nv.implement(LargerElement, device=nv.CPUTensor, mode="generate")
 ... def larger(s, a, b):
 ...     return s.where(s.greater(a, b), a, b)
 >>> x = nv.Parameter(nv.float32, (4,))
->>> implemented(Larger.op(x, x), nv.CPUTensor)
+>>> implemented(LargerElement.op(x, x), nv.CPUTensor)
 f32[4] Generated(Parameter, Parameter)
 """
 

@@ -31,19 +31,19 @@ _MOST_ANSWERS = 1 << 12  # to each query
 
 def _remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
     """The query, of which answers are kept: kernels of like structure ask the same again and again."""
-    answers: dict[Hashable, _Answer] = {}
+    answers: dict[Hashable, tuple[_Answer]] = {}  # None is an answer too
 
     @wraps(query)
     def remembered(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
         if type(arguments[0]) is int:
             return query(*arguments, **named)
         key = _exactly(arguments), _exactly(named)
-        answer = answers.get(key)
-        if answer is None:
+        kept = answers.get(key)
+        if kept is None:
             if len(answers) >= _MOST_ANSWERS:
                 answers.clear()
-            answer = answers[key] = query(*arguments, **named)
-        return answer
+            kept = answers[key] = (query(*arguments, **named),)
+        return kept[0]
 
     return remembered
 
@@ -54,6 +54,8 @@ def _exactly(x: object) -> Hashable:
     """
     if isinstance(x, Dim):
         return tuple(x._polynomial.terms.items()), tuple(x._declared.items())
+    if isinstance(x, Polynomial):
+        return tuple(x.terms.items())
     if isinstance(x, Mapping):
         return tuple([(name, _exactly(entry)) for name, entry in x.items()])
     return tuple(map(_exactly, x)) if isinstance(x, tuple) else x  # else a number or None
@@ -124,7 +126,7 @@ def equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | No
         return True
     left, declared = parts(a, "equal")
     right, others = parts(b, "equal")
-    return proof.is_zero(left - right, _known(merged(declared, others), ranges))
+    return _is_zero(left - right, merged(declared, others), ranges)
 
 
 def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool | None:
@@ -133,7 +135,17 @@ def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool
         return a <= b
     left, declared = parts(a, "less_equal")
     right, others = parts(b, "less_equal")
-    return proof.is_at_least_zero(right - left, _known(merged(declared, others), ranges))
+    return _is_at_least_zero(right - left, merged(declared, others), ranges)
+
+
+@_remembered
+def _is_zero(difference: Polynomial, declared: Declared, ranges: RangesLike | None) -> bool | None:
+    return proof.is_zero(difference, _known(declared, ranges))
+
+
+@_remembered
+def _is_at_least_zero(difference: Polynomial, declared: Declared, ranges: RangesLike | None) -> bool | None:
+    return proof.is_at_least_zero(difference, _known(declared, ranges))
 
 
 @_remembered
