@@ -19,15 +19,18 @@ PYTHON = .venv/bin/python
 run: environment-train
 	.venv/bin/nervure train digits $(ARGS)
 
-# Two workers fill two cores; a linear-algebra library that starts threads of its own only makes them wait.
+# Two workers fill two cores, to the end if one takes tests from the other; a linear-algebra library that starts threads
+# of its own only makes them wait.
+PYTEST = $(PYTHON) -m pytest -n 2 --dist worksteal -q
+
 test: export OPENBLAS_NUM_THREADS = 1
 test: check
-	$(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project $(ARGS)
+	$(PYTEST) tests --ignore=tests/project $(ARGS)
 
 check: environment-dev
 	$(PYTHON) -m ruff check nervure tests bench
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest -q tests/project
+	$(PYTEST) tests/project
 
 bench: environment-bench
 	$(PYTHON) -m bench $(ARGS)
@@ -38,7 +41,7 @@ fuzz: environment-dev
 
 test-deep: environment-dev
 	$(PYTHON) -m tests.deep.mutate $(ARGS)
-	DEEP_TESTS=1 OPENBLAS_NUM_THREADS=1 $(PYTHON) -m pytest -n 2 -q tests --ignore=tests/project
+	DEEP_TESTS=1 OPENBLAS_NUM_THREADS=1 $(PYTEST) tests --ignore=tests/project
 
 generated: environment-dev
 	$(PYTHON) -m tests.project.generated

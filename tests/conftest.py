@@ -21,11 +21,13 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
 
-# The user's cache is not ours. The tests of one run share kernels; whole executables they do not: each test compiles.
-_kept = tempfile.mkdtemp(prefix="nervure-tests-")
-atexit.register(shutil.rmtree, _kept, ignore_errors=True)
-os.environ["NERVURE_CACHE_DIRECTORY"] = os.path.join(_kept, "cache")
-os.environ["NERVURE_CACHE_EXECUTABLES"] = "0"
+# The user's cache is not ours. The tests of one run share kernels, its workers included, which inherit what is set
+# here; whole executables they do not: each test compiles.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _kept = tempfile.mkdtemp(prefix="nervure-tests-")
+    atexit.register(shutil.rmtree, _kept, ignore_errors=True)
+    os.environ["NERVURE_CACHE_DIRECTORY"] = os.path.join(_kept, "cache")
+    os.environ["NERVURE_CACHE_EXECUTABLES"] = "0"
 
 # A shell that runs the tests in the background lets them, and what they start, ignore Ctrl-C.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
