@@ -18,16 +18,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from nervure.kernel.ir import CONTRACT_BLOCK
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
 from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.transformers.cpu.compile.tiles.bundles import Bundles
 
 AHEAD = 8
-"""The points by which lines of the right side are prefetched, and those of a left side that lies across memory."""
+"""The points by which lines of the right side are prefetched, and those of a left side that lies across memory; where
+that is copied, twice as many."""
 
 TOGETHER = {32: 4}
 """Points of one turn of the inner loop, by the bytes of a vector, where points or rows of the left side follow each
 other. Of short vectors a point is twelve multiply-adds, and to count it takes a quarter of all other instructions.
+"""
+
+COPIED = {32: 4}
+"""Strips of a block from which on rows of the left side that follow each other in memory are copied for them, by the
+bytes of a vector. A point has few of them on its line, each point another line; between short vectors these have left
+the first cache when the next strip reads them.
 """
 
 ARGUMENTS = (("left", PTR), ("left_row", I64), ("left_point", I64), ("right", PTR), ("right_point", I64),
@@ -73,6 +81,21 @@ class Tile(NamedTuple):
         marks = f"{'_masked' if self.masked else ''}{'_by_places' if self.by_places else ''}"
         return f"tile_{(self.bundles or self.type).suffix}_{self.rows}x{self.columns}{marks}"
 
+    @property
+    def vector_bytes(self) -> int:
+        """The size of a vector."""
+        return self.lanes * self.type.bits // 8
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it multiplies elements, all lanes of which have a column."""
+        return not self.masked and self.bundles is None
+
+    @property
+    def copies_rows(self) -> bool:
+        """Whether rows of the left side may be copied for all strips."""
+        return self.is_whole and not self.by_places and self.vector_bytes in COPIED
+
     def from_column(self, block: Block, column: Register) -> Block:
         """A block without the columns before this one."""
         right, target = [column.builder.offset(start, column, self.type) for start in (block.right, block.target)]
@@ -91,8 +114,11 @@ def tile_function(tile: Tile) -> Builder:
     """The function of a micro-kernel: down all rows, a tile at a time, and for these across all strips of columns."""
     b = Builder(tile.name, PLACES_ARGUMENTS if tile.by_places else ARGUMENTS, attributes="nounwind")
     block, strip = Block(*b.arguments), _StripByPlaces if tile.by_places else _Strip
-    with b.loop(0, block.rows, tile.rows) as down, b.loop(0, block.columns, tile.columns) as across:
-        strip(b, tile, block, down.index, across.index).build()
+    copies = _Copies(b, tile, block) if tile.copies_rows else None
+    with b.loop(0, block.rows, tile.rows) as down:
+        rows = block if copies is None else copies.of_rows(down.index)
+        with b.loop(0, block.columns, tile.columns) as across:
+            strip(b, tile, rows, down.index, across.index).build()
     b.ret()
     return b
 
@@ -111,6 +137,34 @@ class Block(NamedTuple):
     columns: Register
     points: Register
     adds: Register
+
+
+class _Copies:
+    """The rows of a tile, copied to where its strips find them in the first cache: point by point, close together."""
+
+    def __init__(self, b: Builder, tile: Tile, block: Block) -> None:
+        self.b, self.tile, self.block = b, tile, block
+        self.memory = b.allocate(tile.type, tile.rows * CONTRACT_BLOCK)
+        is_wide = block.columns >= COPIED[tile.vector_bytes] * tile.columns
+        self.is_worth = block.left_row.equal(1) & is_wide & (block.points <= CONTRACT_BLOCK)
+
+    def of_rows(self, row: Register) -> Block:
+        """The block as the strips of a tile read it that begins at a row."""
+        b, tile, block = self.b, self.tile, self.block
+        is_copied = self.is_worth & (block.rows - row >= tile.rows)
+        with b.if_(is_copied):
+            self._copy(row)
+        left = b.where(is_copied, b.offset(self.memory, -row, tile.type), block.left)
+        return block._replace(left=left, left_point=b.where(is_copied, tile.rows, block.left_point))
+
+    def _copy(self, row: Register) -> None:
+        b, tile, step = self.b, self.tile, self.block.left_point
+        first, rows, align = b.offset(self.block.left, row, tile.type), tile.type.vector(tile.rows), tile.type.bits // 8
+        with b.loop(0, self.block.points, 1, [first, self.memory]) as points:
+            source, target = points.carried
+            b.fetch(b.offset(source, step * (2 * AHEAD), tile.type))
+            b.store(b.load(source, rows, align), target, align)
+            points.carried = [b.offset(source, step, tile.type), b.offset(target, tile.rows, tile.type)]
 
 
 class _Points(NamedTuple):
@@ -138,8 +192,7 @@ class _Strip:
         self.right = self._at(block.right, column)
         self.targets = [self._at(block.target, (row + number) * block.target_row + column) for number in rows]
         self.mask = self._mask(block.columns - column) if tile.masked else None
-        is_plain = not tile.masked and tile.bundles is None
-        self.together = TOGETHER.get(tile.lanes * tile.type.bits // 8, 1) if is_plain else 1
+        self.together = TOGETHER.get(tile.vector_bytes, 1) if tile.is_whole else 1
 
     def build(self) -> None:
         """All points, then the stores."""
@@ -231,7 +284,7 @@ class _Strip:
 
     def _prefetch(self, row: Register) -> None:
         """A row of a strip, once for each line of memory."""
-        for v in range(0, self.tile.vectors, max(512 // (self.tile.lanes * self.tile.type.bits), 1)):
+        for v in range(0, self.tile.vectors, max(64 // self.tile.vector_bytes, 1)):
             self.b.fetch(self.b.offset(row, v * self.tile.lanes, self.tile.type))
 
     def _mask(self, columns: Register) -> Register:

@@ -162,6 +162,26 @@ def test_the_left_side_may_lie_across_memory(target, type):
 
 
 @EVERY
+def test_rows_that_lie_side_by_side_may_be_copied_for_many_columns(target, type):
+    """No more than they are, and no more points than a block has; bits are those of any other way."""
+    kind, dtype = TYPES[type]
+    for number, (rows, columns, points) in enumerate(product((6, 13, 64), (70, 200), (1, 65, 512))):
+        left, right = fenced(uniform((points, rows), dtype, number)), uniform((points, columns), dtype, number + 1)
+        result = fenced(np.zeros((rows, columns), dtype))
+        multiply(target, kind, left.T, right, result, False)
+        expected = np.zeros((rows, columns), dtype)
+        multiply(target, kind, np.ascontiguousarray(left.T), right, expected, False)
+        np.testing.assert_array_equal(result, expected, err_msg=f"{rows} x {columns} over {points}")
+        if points < 512:
+            np.testing.assert_array_equal(result, contraction(np.ascontiguousarray(left.T), right))
+    left, right = uniform((513, 6), dtype, 0), uniform((513, 100), dtype, 1)
+    longer, expected = np.zeros((6, 100), dtype), np.zeros((6, 100), dtype)
+    multiply(target, kind, left.T, right, longer, False)
+    multiply(target, kind, np.ascontiguousarray(left.T), right, expected, False)
+    np.testing.assert_array_equal(longer, expected)
+
+
+@EVERY
 def test_the_right_side_may_begin_anywhere_in_a_line_of_memory(target, type):
     kind, dtype = TYPES[type]
     left, whole, expected = uniform((26, 130), dtype, 0), uniform((130, 160), dtype, 1), np.zeros((26, 160), dtype)
