@@ -13,6 +13,9 @@
 
 PYTHON = .venv/bin/python
 
+# Tests start hundreds of processes; without bytecode each would compile all of its modules.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test check bench fuzz test-deep generated python-path environment-train environment-dev environment-bench
 .NOTPARALLEL:
 

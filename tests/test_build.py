@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -453,11 +451,13 @@ def test_a_step_needs_an_optimiser_and_something_to_train():
 # -- sizes ---------------------------------------------------------------------------------------------------------
 
 
-def cached_files():
-    return sorted([str(path) for path in Path(os.environ["NERVURE_CACHE_DIRECTORY"]).rglob("*") if path.is_file()])
+@pytest.fixture
+def own_cache(tmp_path):
+    with nv.flags.overriding(cache_directory=str(tmp_path)):
+        yield tmp_path
 
 
-def test_new_sizes_compile_nothing(cpu, monkeypatch):
+def test_new_sizes_compile_nothing(cpu, own_cache, monkeypatch):
     """T133."""
     model, descent = nv.build(network()[0], inputs=("x", "labels"), transformer=cpu), Descent(0.001)
 
@@ -467,11 +467,11 @@ def test_new_sizes_compile_nothing(cpu, monkeypatch):
         model.backward(accumulate=True)
         model.step(descent, *batch(size))
     all_of(3)
-    emitted, files, compile_object = [], cached_files(), compiler.compile_object
+    emitted, files, compile_object = [], sorted(own_cache.rglob("*")), compiler.compile_object
     monkeypatch.setattr(compiler, "compile_object", lambda *parts: emitted.append(parts) or compile_object(*parts))
     for size in range(1, 101):
         all_of(size)
-    assert emitted == [] and cached_files() == files and files
+    assert emitted == [] and sorted(own_cache.rglob("*")) == files and files
 
 
 def test_sequences_of_sizes_never_see_stale_numbers(cpu):
