@@ -22,8 +22,8 @@ Work(bytes=8000, operations=16000, width=4)
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nervure.ir.op import Op
@@ -45,6 +45,7 @@ from nervure.kernel.ir import (
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
 from nervure.kernel.routines import Product, product_of
+from nervure.kernel.tuning import SAMPLED_ITERATIONS
 from nervure.ops.scalar import SCALAR_FUNCTIONS
 from nervure.types.dim import DimLike, evaluate, index_symbols
 
@@ -108,40 +109,30 @@ class Work(NamedTuple):
 
 
 def work(kernel: Kernel, bindings: Mapping[str, int]) -> Work:
-    """The work of all iterations of a kernel. Where the length of a loop depends on an outer index, the first
-    one counts for all.
+    """The work of all iterations of a kernel. Where the lengths of loops depend on an outer index, at most
+    ``SAMPLED_ITERATIONS`` of its loop, spread evenly, count for all.
     """
-    count = _Count(bindings)
+    lengths = [extent for entry in walk(kernel.body) if isinstance(entry, Loop) for _, extent in entry.indices]
+    count = _Count(bindings, frozenset[str]().union(*map(index_symbols, lengths)))
     for statement in kernel.body:
         count.add(statement, 1)
-    moved = sum([min(times, max(count.number(buffer.size), 0)) * buffer.dtype.itemsize
+    moved = sum([min(round(times), max(evaluate(buffer.size, bindings), 0)) * buffer.dtype.itemsize
                  for (buffer, _), times in count.touched.items()])
-    return Work(moved, count.operations, count.width)
+    return Work(moved, round(count.operations), count.width)
 
 
 class _Count:
-    def __init__(self, bindings: Mapping[str, int]) -> None:
-        self._bindings = bindings
-        self.touched: Counter[tuple[Buffer, bool]] = Counter()  # elements of a buffer that are read (or written)
-        self.operations = 0
+    def __init__(self, bindings: Mapping[str, int], decisive: Collection[str]) -> None:
+        self._bindings = dict(bindings)  # and of the ``decisive`` indices around, on which lengths depend
+        self._decisive = decisive
+        self.touched = defaultdict[tuple[Buffer, bool], float](float)  # elements of a buffer, read (or written)
+        self.operations = 0.0
         self.width = 4
 
-    def number(self, length: DimLike) -> int:
-        """A length, at the first iteration of the loops around."""
-        return evaluate(length, {**self._bindings, **dict.fromkeys(index_symbols(length), 0)})
-
-    def add(self, statement: Statement, iterations: int) -> None:
+    def add(self, statement: Statement, iterations: float) -> None:
         """Counts a statement that runs so many times."""
         if isinstance(statement, Loop):
-            for _, extent in statement.indices:
-                iterations *= max(self.number(extent), 0)
-            for entry in [entry for body in statement.bodies for entry in body]:
-                self.add(entry, iterations)
-            if isinstance(statement, Contract):
-                self.operations += 2 * iterations
-                self.width = max(self.width, statement.result.dtype.itemsize)
-            if isinstance(statement, Reduce):
-                self.operations += iterations * len(statement.combine)
+            self._add_loop(statement, statement.indices, iterations)
         elif isinstance(statement, Apply):
             self.operations += iterations * SCALAR_FUNCTIONS[statement.function].operations
             self.width = max(self.width, statement.result.dtype.itemsize if statement.result.dtype.is_float else 4)
@@ -153,6 +144,27 @@ class _Count:
                 self._touch(statement.buffer, False, iterations)
                 self.operations += iterations
 
-    def _touch(self, buffer: Buffer, is_written: bool, iterations: int) -> None:
+    def _add_loop(self, loop: Loop, indices: Sequence[tuple[LoopIndex, DimLike]], iterations: float) -> None:
+        """The iterations of these indices of a loop."""
+        if not indices:
+            self._add_bodies(loop, iterations)
+            return
+        (index, extent), *rest = indices
+        length = max(evaluate(extent, self._bindings), 0)
+        samples = min(length, SAMPLED_ITERATIONS) if index.name in self._decisive else min(length, 1)
+        for number in range(samples):
+            self._bindings[index.name] = (2 * number + 1) * length // (2 * samples)
+            self._add_loop(loop, rest, iterations * length / samples)
+
+    def _add_bodies(self, loop: Loop, iterations: float) -> None:
+        for entry in [entry for body in loop.bodies for entry in body]:
+            self.add(entry, iterations)
+        if isinstance(loop, Contract):
+            self.operations += 2 * iterations
+            self.width = max(self.width, loop.result.dtype.itemsize)
+        if isinstance(loop, Reduce):
+            self.operations += iterations * len(loop.combine)
+
+    def _touch(self, buffer: Buffer, is_written: bool, iterations: float) -> None:
         if buffer.role != "scratch":
             self.touched[buffer, is_written] += iterations

@@ -273,3 +273,8 @@ DEPENDENCE_ITERATIONS = 16
 
 TRIED_POINTS = 1 << 20
 """Points whose places are tried where nobody can say in closed form how far these reach: some milliseconds."""
+
+# -- reports ---------------------------------------------------------------------------------------------------
+
+SAMPLED_ITERATIONS = 8
+"""Iterations of a loop, spread evenly, by which the work inside is counted where lengths there depend on it."""

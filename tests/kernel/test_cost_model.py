@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import nervure as nv
@@ -79,3 +80,43 @@ kernel pack(in x: f32[6400], out y: f32[6400]):
     apart = parse_kernel(text.replace(" as transpose", ""))
     assert nanoseconds_per_point(transpose, GENERIC) == 8 * GENERIC.byte_from_memory
     assert nanoseconds_per_point(apart, GENERIC) > GENERIC.element_apart
+
+
+BORDERS = """
+kernel borders(in x: f32[1000], out y: f32[1000]):
+  for i < 10 parallel:
+    for j < 3:
+      for k < 8*min(j, 1) - 7*max(j - 1, 0) + 1:
+        v0 = x[100*i + 10*j + k]
+        v1 = add(v0, v0)
+        y[100*i + 10*j + k] = v1
+"""
+
+
+def test_lengths_that_are_others_at_borders_count_as_they_are():
+    assert work(parse_kernel(BORDERS), {}).operations == 10 * (1 + 9 + 2)
+
+
+@pytest.mark.parametrize("side", [8, 9, 1001])
+def test_half_a_square_counts_half(side):
+    kernel = parse_kernel(f"""
+kernel triangle(in x: f32[{side * side}], out y: f32[{side}]):
+  for i < {side} parallel:
+    v0 = reduce add over j < i:
+      v1 = x[{side}*i + j]
+      give v1
+    y[i] = v0
+""")
+    assert work(kernel, {}).operations == pytest.approx(side * (side - 1) / 2, rel=1 / side)
+
+
+def test_zeros_around_images_that_no_product_multiplies_do_not_count():
+    x, weights = nv.placeholder((16, 64, 14, 14)), np.zeros((64, 64, 3, 3), np.float32)
+    y = nv.relu(nv.convolution(x, nv.variable(weights.shape, weights), padding=1))
+    step = nv.computation(nv.convolution(y, nv.variable(weights.shape, weights), padding=1), x)
+    found = nv.explain(step, np.zeros(x.shape, np.float32), repeat=1)
+    products = [entry.operations for entry in found.steps if entry.name == "product"]
+    assert products
+    multiplied = 2 * 64 * 64 * 16 * (14 * 3) * (14 * 3 - 2)   # of windows, all columns, but rows of data alone
+    for operations in products:
+        assert operations == pytest.approx(multiplied, rel=0.02)
