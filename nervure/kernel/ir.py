@@ -348,7 +348,7 @@ class For(Loop):
         return ((self.index, self.extent),)
 
 
-STRATEGIES = ("unrolled", "lanes", "vector", "registers", "parts", "memory")
+STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "memory")
 
 
 class Order(NamedTuple):
@@ -366,7 +366,8 @@ DEFAULT_ORDER = Order(LANES, BLOCK)
 class Strategy(NamedTuple):
     """How a reduction is computed, and how many points at once.
 
-    ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself.
+    ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself;
+    ``stages``: the same of few points, of which a part of the tree is combined as they are read.
     ``vector``: each point in a lane of its own, without a loop. ``registers``: 64 points at once, accumulators in
     registers. ``parts``: the same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
     """

@@ -209,6 +209,11 @@ UNROLLED_ROWS, UNROLLED_STATEMENTS = 64, 192
 registers, where those of a loop go through memory.
 """
 
+STAGED_ROWS = 16
+"""Rows in memory of a reduction in stages: 4 KiB where 64 lanes are beside each other. Of 64 rows four are read side by
+side, which processors follow; in the order of the tree they would be read in none.
+"""
+
 REGISTER_STATEMENTS = 24
 """Statements of a body that runs for 64 points at once, with the accumulators in registers."""
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from nervure.kernel.ir import LANES, Body, For, Loop, Reduce, Statement, Tile, walk
 from nervure.kernel.loop_index import LoopIndex
-from nervure.kernel.schedule.reduction_strategy import is_unrolled, without_ones
+from nervure.kernel.schedule.reduction_strategy import is_short_in_lanes, without_ones
 from nervure.kernel.schedule.vector_width import is_light
 from nervure.kernel.tuning import ACCUMULATOR_BYTES, TILE_REGISTERS, TILE_STATEMENTS
 
@@ -66,7 +66,7 @@ def bytes_of(reduce: Reduce) -> int:
 
 
 def _is_long(statement: Statement) -> bool:
-    return isinstance(statement, Reduce) and not is_unrolled(without_ones(statement), in_lanes=True)
+    return isinstance(statement, Reduce) and not is_short_in_lanes(without_ones(statement))
 
 
 def _lanes_of(part: Part, index: LoopIndex, lanes: int) -> int:

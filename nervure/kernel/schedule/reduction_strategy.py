@@ -1,7 +1,9 @@
-"""The strategy of a reduction, one of six. All keep its order.
+"""The strategy of a reduction, one of seven. All keep its order.
 
 * The points are few and their number is known: one after the other, unrolled.
 * In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
+* At most 64 points there, of one index, are read in stages: the tree over them combines first what is farthest apart,
+  so some rows at regular distances are read side by side, and what they make waits for the rest of the tree.
 * Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
   nothing is carried from one to the next;
 * where the body is short and there is one index, 64 points at once, with the accumulators in registers;
@@ -20,11 +22,12 @@ from dataclasses import replace
 from math import prod
 
 from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import LANES, Reduce, Strategy, substituted, walk
-from nervure.kernel.schedule.vector_width import heavy_width, is_light
+from nervure.kernel.ir import LANES, Loop, Reduce, Strategy, substituted, walk
+from nervure.kernel.schedule.vector_width import heavy_width, is_light, long_functions
 from nervure.kernel.tuning import (
     REDUCED_GROUPS,
     REGISTER_STATEMENTS,
+    STAGED_ROWS,
     UNROLLED_POINTS,
     UNROLLED_ROWS,
     UNROLLED_SCALARS,
@@ -41,6 +44,8 @@ def without_ones(reduce: Reduce) -> Reduce:
 
 def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
     """How a reduction is computed, in a vector loop or outside of one, where a register has so many lanes."""
+    if in_lanes and _is_staged(reduce):
+        return Strategy("stages")
     if is_unrolled(reduce, in_lanes):
         return Strategy("unrolled")
     if in_lanes:
@@ -52,6 +57,23 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
     if _has_few(reduce, min(REDUCED_GROUPS * width, LANES)):
         return _vector(reduce, width)
     return Strategy("parts" if is_single and keeps_units(reduce) else "memory", width)
+
+
+def is_short_in_lanes(reduce: Reduce) -> bool:
+    """Whether a vector loop has its points in registers for the most part."""
+    return is_unrolled(reduce, in_lanes=True) or _is_staged(reduce)
+
+
+def _is_staged(reduce: Reduce) -> bool:
+    """Whether there are at most 64 points, of one index, but more than stay in registers, and memory is what they wait
+    for: columns of long functions are better computed in narrow vectors, row by row.
+    """
+    (_, extent), *others = reduce.indices
+    if others or not isinstance(extent, int) or not max(UNROLLED_POINTS, STAGED_ROWS) < extent <= LANES:
+        return False
+    body = tuple(walk(reduce.body))
+    is_short = len(body) * LANES // STAGED_ROWS <= UNROLLED_STATEMENTS and not long_functions(reduce.body)
+    return is_short and keeps_units(reduce) and not any([isinstance(entry, Loop) for entry in body])
 
 
 def is_unrolled(reduce: Reduce, in_lanes: bool) -> bool:

@@ -70,7 +70,7 @@ def vector_widths(loop: For, lanes: int) -> Widths:
 
 def is_light(body: Body, index: LoopIndex) -> bool:
     """Whether each function in it is a few instructions, and it meets rows."""
-    return not _long_functions(body) and meets_rows(body, index)
+    return not long_functions(body) and meets_rows(body, index)
 
 
 def meets_rows(body: Body, index: LoopIndex) -> bool:
@@ -81,10 +81,11 @@ def meets_rows(body: Body, index: LoopIndex) -> bool:
 
 def heavy_width(body: Body, lanes: int) -> int:
     """The iterations at once of a body with functions that are not a few instructions each."""
-    return 2 * lanes if lanes > 1 and len(_long_functions(body)) <= FEW_LONG_FUNCTIONS else lanes
+    return 2 * lanes if lanes > 1 and len(long_functions(body)) <= FEW_LONG_FUNCTIONS else lanes
 
 
-def _long_functions(body: Body) -> list[Apply]:
+def long_functions(body: Body) -> list[Apply]:
+    """The functions in it that are not a few instructions each."""
     return [entry for entry in walk(body) if isinstance(entry, Apply) and not SCALAR_FUNCTIONS[entry.function].is_short]
 
 

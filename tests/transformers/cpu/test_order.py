@@ -146,6 +146,26 @@ def test_sizes_that_are_known_when_compiling(layout, length):
     assert bits == wanted * (len(bits) // len(wanted))
 
 
+@pytest.mark.parametrize("length", [16, 17, 18, 31, 32, 33, 47, 48, 49, 63, 64, 65])
+def test_a_few_rows_of_all_kinds(length):
+    """Sums of products, of several types, extremes and truths in one loop of columns, whose number fills no vector."""
+    rows = table("float32")[:, :length]
+    x, y = np.repeat(rows.T[:, :, None], 23, 2), np.repeat(rows[::-1].T[:, :, None], 23, 2)
+    z = x.astype(np.complex64) + 1j * y
+    given = [nv.placeholder(x.shape), nv.placeholder(x.shape), nv.placeholder(x.shape, nv.complex64)]
+    a, b, c = given
+    with nv.transformers.make_transformer("cpu") as cpu:
+        step = cpu.computation([nv.sum(a * b, axis=0), nv.max(a - b, axis=0), nv.any(a > b, axis=0),
+                                nv.sum(nv.convert(a, nv.float64), axis=0), nv.sum(c, axis=0)], *given)
+        products, extremes, truths, wide, complex_sums = step(x, y, z)
+    for kind, found in (("x y", products), ("x", complex_sums.real)):
+        wanted = np.frombuffer(expected("float32", length, "add", kind), np.float32)
+        assert np.array_equal(found, np.repeat(wanted[:, None], 23, 1)), kind
+    assert np.array_equal(extremes, (x - y).max(0)) and np.array_equal(truths, (x > y).any(0))
+    assert np.array_equal(complex_sums.imag, complex_sums.real[::-1])
+    np.testing.assert_allclose(wide, x.sum(0, dtype=np.float64), rtol=1e-12)
+
+
 @pytest.mark.parametrize("length", [200, 4097])
 @pytest.mark.parametrize("is_column", [False, True])
 def test_threads_runs_and_the_place_in_the_batch_do_not_count(is_column, length):

@@ -354,8 +354,8 @@ kernel shifted(in x: f32[120], out y: f32[120]):
 @pytest.mark.parametrize("dtype", [nv.uint8, nv.int16, nv.float16], ids=str)
 def test_lanes_that_avx2_has_no_masks_for_are_tested_in_one_place(dtype):
     """Else LLVM took seconds: it makes a block of code for each lane of each load."""
-    x = nv.Parameter(dtype, (40, 4))
+    x = nv.Parameter(dtype, (16, 4))
     step, = make_plan(standard(nv.Function([nv.ops.Max(x, [0])], [x]))).steps
     text = generate(step.kernel, Target.avx2()).text
-    assert len(re.findall(r"call .*@read_v64\w+\(", text)) >= 40
+    assert len(re.findall(r"call .*@read_v64\w+\(", text)) >= 16
     assert len(re.findall(r"call .*@llvm.masked.load", text)) == 1
