@@ -32,8 +32,9 @@ def strategy_of(step: Loops, ops: OpAnalysis, machine: Machine) -> Strategy:
 def has_enough_rows(step: Loops, machine: Machine) -> bool:
     """Whether threads should have rows of their own.
 
-    Not where there are few. Nor where they are long and lie across memory, hence side by side: a processor that reads
-    some of them has its neighbours' lines brought in as well.
+    Not where there are few, unless their elements are a product of axes that lie apart: a block of those would be found
+    by a division for each element. Nor where they are long and lie across memory, hence side by side: a processor that
+    reads some of them has its neighbours' lines brought in as well.
     """
     if step.has_contraction:
         return True
@@ -43,7 +44,14 @@ def has_enough_rows(step: Loops, machine: Machine) -> bool:
     length = product([step.shape[axis] for axis in step.reduced or ()])
     if not step.has_lanes_along_row and isinstance(length, int) and length >= LONG_ROW:
         return False
-    return not isinstance(rows, int) or rows >= machine.threads
+    return not isinstance(rows, int) or rows >= (2 if _lie_apart(step) else machine.threads)
+
+
+def _lie_apart(step: Loops) -> bool:
+    """Whether there is another axis between those that are reduced."""
+    reduced = [axis for axis in step.reduced or () if step.shape[axis] != 1]
+    return any([step.shape[axis] != 1 and axis not in reduced for axis in range(min(reduced), max(reduced))]
+               ) if reduced else False
 
 
 def are_together(step: Segments, machine: Machine) -> bool:
