@@ -92,6 +92,9 @@ LONG_FUNCTION = 16
 TILE_COLUMNS = 32
 """Columns of a tile of a transpose: their lines, one for each, stay in the first cache, whatever the rows' distance."""
 
+NARROW_COLUMNS, LEAST_NARROW_ROWS = 15, 256
+"""Columns that fill no line of memory; and rows from which on it pays to combine the sums of all lanes of each."""
+
 LEAST_TILED_COLUMNS = 256
 """Columns from which on there are tiles where the next row follows at once: fewer lines are still there for it."""
 

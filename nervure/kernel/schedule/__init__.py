@@ -36,6 +36,7 @@ from nervure.kernel.schedule.borders import with_borders_apart
 from nervure.kernel.schedule.expansion import with_expanded_reductions
 from nervure.kernel.schedule.interleaving import with_interleaved_stores
 from nervure.kernel.schedule.lanes import with_lanes_along_memory
+from nervure.kernel.schedule.narrow_columns import with_narrow_columns
 from nervure.kernel.schedule.prefetch import with_prefetches
 from nervure.kernel.schedule.products import packed_apart, with_matrix_products
 from nervure.kernel.schedule.shared_rows import with_paired_rows
@@ -49,6 +50,7 @@ __all__ = ["REWRITES", "schedule_apart", "schedule_kernel", "vectorise_kernel"]
 LOOP_ORDER = (
     with_matrix_products,     # blocks of a product stay in caches, tiles of it in registers
     with_lanes_along_memory,  # a reduction across memory takes a line for each element; its neighbours share them
+    with_narrow_columns,      # columns of a few elements fill no vector either; several of their rows do
     with_short_rows_joined,   # rows of a few elements fill no vector, but together they do
     with_tiled_transposes,    # lines that lie across the result are in the cache until the next row needs them
 )
