@@ -367,7 +367,7 @@ class Strategy(NamedTuple):
     """How a reduction is computed, and how many points at once.
 
     ``unrolled``: one point after the other, without a loop. ``lanes``: each lane of a vector loop for itself;
-    ``stages``: the same of few points, of which a part of the tree is combined as they are read.
+    ``stages``: the same of few points, for which a part of the tree is combined as they are read.
     ``vector``: each point in a lane of its own, without a loop. ``registers``: 64 points at once, accumulators in
     registers. ``parts``: the same for a long body, whose values wait in memory. ``memory``: accumulators in memory.
     """

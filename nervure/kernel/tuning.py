@@ -212,9 +212,9 @@ UNROLLED_ROWS, UNROLLED_STATEMENTS = 64, 192
 registers, where those of a loop go through memory.
 """
 
-STAGED_ROWS = 16
-"""Rows in memory of a reduction in stages: 4 KiB where 64 lanes are beside each other. Of 64 rows four are read side by
-side, which processors follow; in the order of the tree they would be read in none.
+STAGED_ROWS, MOST_STAGED = 16, 256
+"""Rows in memory of a reduction in stages: 4 KiB where 64 lanes are beside each other; and the most points, of which 16
+are then read side by side, as many rows as processors follow. In the order of the tree they would follow none.
 """
 
 REGISTER_STATEMENTS = 24

@@ -2,7 +2,7 @@
 
 * The points are few and their number is known: one after the other, unrolled.
 * In a vector loop each lane reduces for itself; its 64 accumulators are rows in memory.
-* At most 64 points there, of one index, are read in stages: the tree over them combines first what is farthest apart,
+* At most 256 points there, of one index, are read in stages: the tree over them combines first what is farthest apart,
   so some rows at regular distances are read side by side, and what they make waits for the rest of the tree.
 * Otherwise the innermost index runs in lanes. At most 64 points of one index each have a lane of their own, and
   nothing is carried from one to the next;
@@ -25,6 +25,7 @@ from nervure.kernel.combiners import keeps_units
 from nervure.kernel.ir import LANES, Loop, Reduce, Strategy, substituted, walk
 from nervure.kernel.schedule.vector_width import heavy_width, is_light, long_functions
 from nervure.kernel.tuning import (
+    MOST_STAGED,
     REDUCED_GROUPS,
     REGISTER_STATEMENTS,
     STAGED_ROWS,
@@ -65,14 +66,14 @@ def is_short_in_lanes(reduce: Reduce) -> bool:
 
 
 def _is_staged(reduce: Reduce) -> bool:
-    """Whether there are at most 64 points, of one index, but more than stay in registers, and memory is what they wait
+    """Whether there are few points, of one index, but more than stay in registers, and memory is what they wait
     for: columns of long functions are better computed in narrow vectors, row by row.
     """
     (_, extent), *others = reduce.indices
-    if others or not isinstance(extent, int) or not max(UNROLLED_POINTS, STAGED_ROWS) < extent <= LANES:
+    if others or not isinstance(extent, int) or not max(UNROLLED_POINTS, STAGED_ROWS) < extent <= MOST_STAGED:
         return False
     body = tuple(walk(reduce.body))
-    is_short = len(body) * LANES // STAGED_ROWS <= UNROLLED_STATEMENTS and not long_functions(reduce.body)
+    is_short = len(body) * -(-extent // STAGED_ROWS) <= UNROLLED_STATEMENTS and not long_functions(reduce.body)
     return is_short and keeps_units(reduce) and not any([isinstance(entry, Loop) for entry in body])
 
 

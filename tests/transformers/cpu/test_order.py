@@ -147,7 +147,7 @@ def test_sizes_that_are_known_when_compiling(layout, length):
     assert bits == wanted * (len(bits) // len(wanted))
 
 
-@pytest.mark.parametrize("length", [16, 17, 18, 31, 32, 33, 47, 48, 49, 63, 64, 65])
+@pytest.mark.parametrize("length", [16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 80, 100, 129, 200, 255, 256, 257])
 def test_a_few_rows_of_all_kinds(length):
     """Sums of products, of several types, extremes and truths in one loop of columns, whose number fills no vector."""
     rows = table("float32")[:, :length]

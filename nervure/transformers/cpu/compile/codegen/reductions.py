@@ -109,8 +109,8 @@ def _lane_by_lane(context: Context, reduce: Reduce) -> Elements:
 
 
 def _in_stages(context: Context, reduce: Reduce) -> Elements:
-    """Each lane's tree over at most 64 points of one index. Those that are ``STAGED_ROWS`` apart are combined as they
-    are read; what each such group makes waits in memory.
+    """Each lane's tree over a few points of one index. Those that are ``STAGED_ROWS`` apart are combined as they are
+    read, and before them those of one lane of the tree; what each such group makes waits in memory.
     """
     (index, points), = reduce.indices
     assert isinstance(points, int)
@@ -120,11 +120,14 @@ def _in_stages(context: Context, reduce: Reduce) -> Elements:
     def groups(first: int, end: int, count: int) -> None:
         """Those from the ``first`` up to an end, of so many points."""
         def group(carried: Registers) -> Registers:
-            values = list[Elements]()
-            for number in range(first, first + count * STAGED_ROWS, STAGED_ROWS):
-                body, given = fresh_copy(reduce.body, reduce.values, {index: index.dim + number})
-                values.append(point_values(context, replace(reduce, body=body, values=given)))
-            for x, place in zip(listed_tree(reduce, values), places, strict=True):
+            lanes = list[Elements]()
+            for number in range(count):
+                at = index.dim + (first + number * STAGED_ROWS)
+                body, given = fresh_copy(reduce.body, reduce.values, {index: at})
+                values = point_values(context, replace(reduce, body=body, values=given))
+                lane = number % (LANES // STAGED_ROWS)
+                lanes[lane:lane + 1] = [combined(reduce, lanes[lane], values) if lane < len(lanes) else values]
+            for x, place in zip(listed_tree(reduce, lanes), places, strict=True):
                 write_spilled(x, place, size, carried[0])
             return [carried[0] + width]
 
