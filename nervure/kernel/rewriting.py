@@ -1,4 +1,4 @@
-"""The walk that all rewrites share, and copies of bodies.
+"""The walk that all rewrites share, copies of bodies, and loop indices for new loops.
 
 >>> from nervure.kernel.ir import Apply
 >>> from nervure.types.dtype import float32
@@ -31,6 +31,7 @@ from nervure.kernel.ir import (
     Statement,
     Variable,
     substituted,
+    walk,
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.types.dim import DimLike
@@ -114,3 +115,15 @@ def fresh_copy(body: Iterable[Statement], values: Iterable[Scalar] = (),
 
     made = copied(substituted(body, indices or {}))
     return made, tuple([table.get(value, value) if isinstance(value, Variable) else value for value in values])
+
+
+def unused_indices(body: Iterable[Statement], count: int) -> list[LoopIndex]:
+    """So many loop indices that no loop in a body has.
+
+    >>> from nervure.kernel.ir import For
+    >>> unused_indices([For(LoopIndex(2), 8, ())], 2)
+    [%3, %4]
+    """
+    used = [index.number for entry in walk(body) if isinstance(entry, Loop) for index, _ in entry.indices]
+    first = 1 + max(used, default=-1)
+    return [LoopIndex(first + number) for number in range(count)]

@@ -50,8 +50,8 @@ def has_enough_rows(step: Loops, machine: Machine) -> bool:
 def _lie_apart(step: Loops) -> bool:
     """Whether there is another axis between those that are reduced."""
     reduced = [axis for axis in step.reduced or () if step.shape[axis] != 1]
-    return any([step.shape[axis] != 1 and axis not in reduced for axis in range(min(reduced), max(reduced))]
-               ) if reduced else False
+    between = range(min(reduced, default=0), max(reduced, default=0))
+    return any([step.shape[axis] != 1 and axis not in reduced for axis in between])
 
 
 def are_together(step: Segments, machine: Machine) -> bool:

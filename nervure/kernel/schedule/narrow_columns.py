@@ -50,11 +50,11 @@ from nervure.kernel.ir import (
     Statement,
     Store,
     Variable,
-    walk,
 )
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
-from nervure.kernel.rewriting import Rewrite, fresh_copy
+from nervure.kernel.rewriting import Rewrite, fresh_copy, unused_indices
+from nervure.kernel.simplify.loops import walks_on
 from nervure.kernel.tuning import LEAST_NARROW_ROWS, NARROW_COLUMNS
 from nervure.types.dim import bounds, dim_min
 
@@ -69,9 +69,7 @@ def with_narrow_columns(kernel: Kernel, machine: Machine) -> Kernel:
 class _Narrow(Rewrite):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        loops = [entry for entry in walk(kernel.body) if isinstance(entry, Loop)]
-        first = 1 + max([index.number for loop in loops for index, _ in loop.indices], default=0)
-        self._place, self._group, self._lane = [LoopIndex(first + number) for number in range(3)]
+        self._place, self._group, self._lane = unused_indices(kernel.body, 3)
         self.sums: list[Buffer] = []
 
     def for_loop(self, loop: For, out: list[Statement]) -> None:
@@ -117,18 +115,8 @@ def _is_narrow(loop: For, reduce: Reduce) -> bool:
         return False
     if most is None or not LEAST_NARROW_ROWS <= most <= reduce.order.block:
         return False
-    if any([isinstance(entry, Loop) for entry in (*loop.body[1:], *reduce.body)]):
+    if any([isinstance(entry, Loop) for entry in loop.body[1:]]):
         return False
-    return all([isinstance(entry, Apply) or _is_flat(entry, loop.index, row, columns) for entry in reduce.body])
-
-
-def _is_flat(entry: Statement, column: LoopIndex, row: LoopIndex, columns: int) -> bool:
-    """Whether a load goes on in the next row where this one ends, or is the same in all of them."""
-    if not isinstance(entry, Load):
-        return False
-    if not entry.mentions(column) and not entry.mentions(row):
-        return True
-    address = entry.address
-    is_affine = not column.occurs_in(address.base) and not row.occurs_in(address.base)
-    return is_affine and (address.step(column), address.step(row)) == (1, columns) and not any(
-        [column.occurs_in(stride) or row.occurs_in(stride) for stride, _ in address.terms])
+    return walks_on(reduce.body, row, loop.index, columns) and all([
+        isinstance(entry, Apply) or (isinstance(entry, Load) and entry.address.step(loop.index) in (0, 1))
+        for entry in reduce.body])

@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nervure.kernel.ir import Body, For, Kernel, Loop, substituted
-from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.machine import Machine
+from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import transpose_of
 from nervure.kernel.schedule.nests import Nest, accesses, is_row, nested, rewritten
 from nervure.kernel.tuning import LEAST_TILED_COLUMNS, TILE_COLUMNS, TRANSPOSED_ROWS
@@ -57,7 +57,7 @@ def _tiled(nest: Nest) -> For | None:
     least = LEAST_TILED_COLUMNS if rows.index is outer[-1].index else TILE_COLUMNS
     if isinstance(columns.extent, int) and columns.extent < least:
         return None if rows.index is outer[-1].index else nested([*others, rows, columns], nest.body)
-    number = LoopIndex(1 + max([loop.index.number for loop in nest.loops]))
+    number, = unused_indices(nest.loops[:1], 1)
     tiles = For(number, -(-columns.extent // TILE_COLUMNS), ())
     tile = replace(columns, extent=_in_tile(columns.extent, number.dim))
     body = substituted(nest.body, {columns.index: number.dim * TILE_COLUMNS + columns.index.dim})

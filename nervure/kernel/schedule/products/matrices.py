@@ -27,10 +27,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop, Store, walk
+from nervure.kernel.ir import CONTRACT_BLOCK, Body, Contract, For, Kernel, Loop, Store
 from nervure.kernel.loop_index import LoopIndex
+from nervure.kernel.rewriting import unused_indices
 from nervure.kernel.routines import BYTES, FEW_ROWS, Side, is_affine, sides_of
-from nervure.kernel.schedule.nests import Nest, nest_of
+from nervure.kernel.schedule.nests import nest_of
 from nervure.kernel.schedule.products.bands import Bands, bands_of
 from nervure.kernel.schedule.products.edges import Edges, Margins, edges_of, without_condition
 from nervure.kernel.schedule.products.extents import at_most
@@ -158,7 +159,7 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
     point, points = contract.indices[0]
     if not rows and right.element(columns.index, point) is None and points in range(LEAST_PACKED_POINTS):
         return None  # depthwise windows
-    new = _new_indices(nest)
+    new = NewIndices(*unused_indices(nest.loops[:1], len(NewIndices._fields)))
     row = rows[-1] if rows else For(new.row, 1, ())
     batch = tuple([loop for loop in outer if loop is not row])
     rest = tuple([entry for entry in nest.body if entry is not loops[0]])
@@ -168,13 +169,6 @@ def matrices_of(kernel: Kernel) -> Matrices | None:
         return matrices
     matrices = _with_long_rows(matrices, rows)
     return _in_lines(matrices, [loop for loop in outer if loop is row or loop in matrices.batch])
-
-
-def _new_indices(nest: Nest) -> NewIndices:
-    """Indices that no loop of a nest has."""
-    number = 1 + max([index.number for entry in walk(nest.loops[:1]) if isinstance(entry, Loop)
-                      for index, _ in entry.indices])
-    return NewIndices(*[LoopIndex(number + each) for each in range(len(NewIndices._fields))])
 
 
 def _with_long_rows(matrices: Matrices, loops: Sequence[For]) -> Matrices:

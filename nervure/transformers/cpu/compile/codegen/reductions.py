@@ -126,7 +126,10 @@ def _in_stages(context: Context, reduce: Reduce) -> Elements:
                 body, given = fresh_copy(reduce.body, reduce.values, {index: at})
                 values = point_values(context, replace(reduce, body=body, values=given))
                 lane = number % (LANES // STAGED_ROWS)
-                lanes[lane:lane + 1] = [combined(reduce, lanes[lane], values) if lane < len(lanes) else values]
+                if lane < len(lanes):
+                    lanes[lane] = combined(reduce, lanes[lane], values)
+                else:
+                    lanes.append(values)
             for x, place in zip(listed_tree(reduce, lanes), places, strict=True):
                 write_spilled(x, place, size, carried[0])
             return [carried[0] + width]
