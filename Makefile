@@ -31,7 +31,7 @@ test: check
 	$(PYTEST) tests --ignore=tests/project $(ARGS)
 
 check: environment-dev
-	$(PYTHON) -m ruff check nervure tests bench
+	$(PYTHON) -m ruff check src tests bench
 	$(PYTHON) -m mypy
 	$(PYTEST) tests/project
 

@@ -30,7 +30,7 @@ found, and the limit that the tests hold it to. Half a unit is what correct roun
 - float64 is compared with mpmath at 50 digits: on {DOUBLES:,} numbers of all exponents and of where functions bend.
   lgamma and digamma of negative numbers are differences; where these are small, units are those of their terms.
 - Results are the same bits on every vector width, but for the sign and the payload of NaN (claim O14 of `ops.md`).
-  NumPy, without a compiler, gives these bits, too (`nervure/kernel/math/arrays.py`).
+  NumPy, without a compiler, gives these bits, too (`src/nervure/kernel/math/arrays.py`).
 - Denormal arguments and results are not flushed to zero.
 - Add, subtract, multiply, divide and fused multiply-add are the processor's, hence correctly rounded.
 

@@ -5,7 +5,7 @@ The tests that mirror the changed file run first, then those of its folder, then
 then a sample of everything else; the first failure, or a run that does not end, kills the mutant. What no test
 kills is listed, and the run fails if too few are killed.
 
-    python -m tests.deep.mutate --count 20 --only nervure/types    a quick look at one folder
+    python -m tests.deep.mutate --count 20 --only src/nervure/types    a quick look at one folder
     python -m tests.deep.mutate --list                             the mutants, without running anything
 """
 
@@ -32,7 +32,7 @@ from typing import NamedTuple
 from tests.deep.mutations import Mutant, find_mutants
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("nervure", "tests", "bench", "docs", "pyproject.toml")
+COPIED = ("src", "tests", "bench", "docs", "pyproject.toml")
 SAMPLE = 300
 # A mutant may loop while it allocates; the limit keeps the machine alive. KiB of address space, for `ulimit -v`.
 MEMORY = 16 * 1024 * 1024
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 def draw(root: Path, count: int, seed: int, only: str = "") -> list[Place]:
     """``count`` mutants of the files whose path contains ``only``, the same for the same sources and seed."""
-    files = sorted(path.relative_to(root) for path in (root / "nervure").rglob("*.py"))
+    files = sorted(path.relative_to(root) for path in (root / "src" / "nervure").rglob("*.py"))
     sources = {path: (root / path).read_text(encoding="utf-8") for path in files if only in str(path)}
     places = [Place(path, mutant) for path, source in sources.items() for mutant in find_mutants(source)]
     random.Random(seed).shuffle(places)
@@ -68,7 +68,7 @@ def draw(root: Path, count: int, seed: int, only: str = "") -> list[Place]:
 
 def stages(root: Path, path: Path) -> Iterator[list[str]]:
     """The pytest arguments of each stage for a changed file, the likeliest killers first."""
-    mirror = Path("tests", *path.parent.parts[1:])
+    mirror = Path("tests", *path.parent.parts[2:])  # src, nervure, and the folders that tests mirror
     while not (root / mirror).is_dir():  # a package may be tested by files of the folder above
         mirror = mirror.parent
     own = mirror / f"test_{path.stem.strip('_')}.py"
@@ -87,7 +87,7 @@ def passes(root: Path, arguments: list[str], timeout: float) -> bool:
     """Whether pytest ends in time and finds nothing wrong; to find no tests at all is nothing wrong."""
     limits = f"ulimit -v {MEMORY}; ulimit -t {round(timeout)}"
     command = f'{limits}; exec "$0" -m pytest -x -q -p no:cacheprovider "$@"'
-    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": ""}
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}", "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen(["sh", "-c", command, sys.executable, *arguments], cwd=root, env=environment,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:

@@ -26,8 +26,8 @@ def test_no_backend_is_imported():
 
 
 def test_all_of_it_is_imported_without_a_backend():
-    every = [path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
-             for path in sorted((ROOT / "nervure" / "kernel").rglob("*.py"))]
+    every = [path.relative_to(ROOT / "src").with_suffix("").as_posix().replace("/", ".")
+             for path in sorted((ROOT / "src" / "nervure" / "kernel").rglob("*.py"))]
     text = (f"import importlib, sys\nfor name in {every}: importlib.import_module(name.removesuffix('.__init__'))\n"
             "print([name for name in sys.modules if name.startswith('nervure.transformers')])")
     assert subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True,

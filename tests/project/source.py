@@ -6,7 +6,8 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "nervure"
+SOURCES = ROOT / "src"
+PACKAGE = SOURCES / "nervure"
 
 
 def python_files(*folders: str) -> list[Path]:
@@ -15,8 +16,9 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def module_name(path: Path) -> str:
-    """``nervure/types/axis.py`` is ``nervure.types.axis``; a package is named without ``__init__``."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
+    """``src/nervure/types/axis.py`` is ``nervure.types.axis``; a package is named without ``__init__``."""
+    root = ROOT / "src" if path.is_relative_to(ROOT / "src") else ROOT
+    parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

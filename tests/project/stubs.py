@@ -36,7 +36,7 @@ class Plain(str):
 
 
 def package() -> str:
-    """``nervure/__init__.pyi``: every public name with its type."""
+    """``src/nervure/__init__.pyi``: every public name with its type."""
     made: dict[str, Callable[..., Any]] = {}
     declared = [("nervure", name) for name in nervure._SUBMODULES]
     for module, name in public_names():
@@ -53,7 +53,7 @@ def package() -> str:
 
 
 def interface() -> str:
-    """``nervure/front/interface.pyi``: the operators and methods of tensors."""
+    """``src/nervure/front/interface.pyi``: the operators and methods of tensors."""
     functions = {name: method.fget if isinstance(method, property) else method for name, method in METHODS.items()}
     needed = imports({home for function in functions.values() for home in homes(function)})
     lines = []
@@ -74,7 +74,7 @@ def setter(name: str, method: Any) -> list[str]:
 
 
 def functions() -> str:
-    """``nervure/front/op_functions.pyi``: the functions that op classes declare."""
+    """``src/nervure/front/op_functions.pyi``: the functions that op classes declare."""
     needed = imports({home for function in op_functions.FUNCTIONS.values() for home in homes(function)})
     table = "from collections.abc import Callable\n" + needed + "\nFUNCTIONS: dict[str, Callable[..., Tensor]]\n"
     made = sorted(op_functions.FUNCTIONS.items())
@@ -82,7 +82,7 @@ def functions() -> str:
 
 
 def vocabulary() -> str:
-    """``nervure/ops/__init__.pyi``: every op class."""
+    """``src/nervure/ops/__init__.pyi``: every op class."""
     classes = [(getattr(ops, name).__module__, f"{name} as {name}") for name in ops.__all__]
     return "\n".join([HEADER, imports(classes), "__all__: list[str]", ""])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -39,7 +40,7 @@ def steps(title: str) -> list[Step]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    for name in ("nervure", "tests", "pyproject.toml"):
+    for name in ("src", "tests", "pyproject.toml"):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -64,7 +65,8 @@ def follow(copy: Path, title: str) -> set[str]:
 
 
 def run(copy: Path, *arguments: str) -> None:
-    found = subprocess.run([sys.executable, "-m", *arguments], cwd=copy, capture_output=True, text=True, timeout=400)
+    found = subprocess.run([sys.executable, "-m", *arguments], cwd=copy, capture_output=True, text=True, timeout=400,
+                           env={**os.environ, "PYTHONPATH": str(copy / "src")})
     assert found.returncode == 0, textwrap.shorten(found.stdout[-3000:] + found.stderr[-2000:], 5000)
     assert "passed" in found.stdout
 
@@ -89,11 +91,11 @@ def test_a_composite_is_two_files(copy):
 
 def test_a_pass_is_a_file_and_a_line(copy):
     touched = follow(copy, "How to add a pass")
-    assert touched == {"nervure/passes/choice_of_signs.py", "nervure/passes/pipelines.py"}
-    pipelines = copy / "nervure/passes/pipelines.py"
+    assert touched == {"src/nervure/passes/choice_of_signs.py", "src/nervure/passes/pipelines.py"}
+    pipelines = copy / "src/nervure/passes/pipelines.py"
     text = pipelines.read_text(encoding="utf-8")
     line = "from nervure.passes.common_subexpressions import common_subexpressions\n"
     pipelines.write_text(text.replace(line, "from nervure.passes.choice_of_signs import choice_of_signs\n" + line),
                          encoding="utf-8")
-    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "nervure/passes/choice_of_signs.py",
+    run(copy, "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "src/nervure/passes/choice_of_signs.py",
         "tests/passes/test_pipelines.py")

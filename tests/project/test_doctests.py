@@ -19,7 +19,7 @@ from tests.project.stubs import public_names
 # What an example may use without an import, as in a user's shell: a file may have a `sum` or `round` of its own.
 KNOWN = {**{name: getattr(builtins, name) for name in dir(builtins) if not name.startswith("_")}, "np": np, "nv": nv}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-MODULES = [module_name(path) for path in python_files("nervure")]
+MODULES = [module_name(path) for path in python_files("src/nervure")]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -53,6 +53,6 @@ def test_every_public_function_and_class_shows_an_example():
 
 
 def test_every_module_has_a_docstring():
-    missing = [str(path.relative_to(ROOT)) for path in python_files("nervure")
+    missing = [str(path.relative_to(ROOT)) for path in python_files("src/nervure")
                if parse(path).body and ast.get_docstring(parse(path)) is None]
     assert missing == []

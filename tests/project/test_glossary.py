@@ -35,7 +35,7 @@ UNSETTLED = frozenset("algebra complex host integers interval positions steps".s
 def same_named() -> dict[str, list[str]]:
     """The folders of each module name that occurs more than once."""
     folders = defaultdict(list)
-    for path in python_files("nervure"):
+    for path in python_files("src/nervure"):
         folders[path.stem].append(path.parent.relative_to(PACKAGE).as_posix())
     return {name: found for name, found in folders.items() if len(found) > 1 and name != "__init__"}
 

@@ -25,7 +25,7 @@ def test_import_loads_no_optional_dependency():
 def imported_packages() -> set[str]:
     """The names of all that the package imports, by statements and by name."""
     found = set()
-    for node in [node for path in python_files("nervure") for node in ast.walk(parse(path))]:
+    for node in [node for path in python_files("src/nervure") for node in ast.walk(parse(path))]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.project.source import PACKAGE, module_name, parse, python_files
 
 # One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
-# stand errors; above all stands nervure/__init__.py, which names everything and is imported by nothing inside.
+# stand errors; above all stands src/nervure/__init__.py, which names everything and is imported by nothing inside.
 LAYERS = (
     ("errors",),
     ("elsewhere", "flags", "atomic_file", "notebook"),
@@ -95,7 +95,7 @@ def relative(path: Path) -> str:
 
 
 def inner_files() -> list[Path]:
-    return [path for path in python_files("nervure") if path != PACKAGE / "__init__.py"]
+    return [path for path in python_files("src/nervure") if path != PACKAGE / "__init__.py"]
 
 
 def test_every_module_has_a_layer():
@@ -206,7 +206,7 @@ def test_no_module_fills_in_what_another_layer_calls():
 def test_the_rule_sees_what_it_should(tmp_path, monkeypatch):
     source = "from nervure.front import tensor\nfrom ..ops import Add\ntensor.hook = print\n"
     monkeypatch.setattr("tests.project.source.ROOT", tmp_path)
-    path = tmp_path / "nervure" / "ir" / "planted.py"
+    path = tmp_path / "src" / "nervure" / "ir" / "planted.py"
     path.parent.mkdir(parents=True)
     path.write_text(source)
     assert [module for _, module, _ in imported_modules(path)] == ["nervure.front.tensor", "nervure.ops.Add"]

@@ -55,7 +55,7 @@ def test_a_mutant_changes_its_own_bytes_alone():
     assert mutant.line == 10
 
 
-@pytest.mark.parametrize("path", python_files("nervure")[::7], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", python_files("src/nervure")[::7], ids=lambda path: str(path.relative_to(ROOT)))
 def test_mutants_of_the_package_parse_and_differ(path):
     source = path.read_text(encoding="utf-8")
     original = ast.dump(ast.parse(source))
@@ -72,7 +72,8 @@ def test_a_change_without_meaning_is_refused():
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    for name in ("nervure/types/axis.py", "tests/types/test_axis.py", "tests/types/test_dim.py", "tests/conformance/x"):
+    for name in ("src/nervure/types/axis.py", "tests/types/test_axis.py", "tests/types/test_dim.py",
+                 "tests/conformance/x"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(EXAMPLE, encoding="utf-8")
@@ -88,7 +89,7 @@ def test_the_draw_is_fixed_by_its_seed(checkout):
 
 
 def test_the_nearest_tests_come_first(checkout):
-    assert [stage[0] for stage in stages(checkout, Path("nervure/types/axis.py"))] == [
+    assert [stage[0] for stage in stages(checkout, Path("src/nervure/types/axis.py"))] == [
         "tests/types/test_axis.py", "tests/types/test_dim.py", "tests/conformance", "tests"]
 
 

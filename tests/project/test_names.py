@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.source import PACKAGE, documents, parse, python_files
+from tests.project.source import ROOT, documents, parse, python_files
 
 NAME = re.compile(r"(?<![\w./])(nv|ops|flags)((?:\.[A-Za-z_]\w*)+)")
 """``nv.jit``, ``nv.flags.threads``, ``ops.Where``: words with dots, not behind a word or a dot of something else."""
@@ -47,8 +47,8 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
-@pytest.mark.parametrize("path", [*python_files("nervure"), *python_files("tests/wrong")],
-                         ids=lambda path: path.relative_to(PACKAGE.parent).as_posix())
+@pytest.mark.parametrize("path", [*python_files("src/nervure"), *python_files("tests/wrong")],
+                         ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_strings_name_what_there_is(path):
     assert [(line, found) for line, text in strings(path) if (found := unknown(text))] == []
 

@@ -21,14 +21,14 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def long_files() -> Iterator[str]:
-    for path in python_files("nervure", "tests", "bench"):
+    for path in python_files("src/nervure", "tests", "bench"):
         lines = len(path.read_text(encoding="utf-8").splitlines())
         if lines > FILE_LINES:
             yield f"{path.relative_to(ROOT)} has {lines} lines"
 
 
 def long_functions() -> Iterator[str]:
-    for path in python_files("nervure"):
+    for path in python_files("src/nervure"):
         for node in ast.walk(parse(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and body_lines(node) > FUNCTION_LINES:
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name} has {body_lines(node)} lines"

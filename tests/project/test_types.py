@@ -45,7 +45,7 @@ def rates() -> Iterator[tuple[str, float]]:
     """(folder, words Any in 1,000 lines); files beside the folders under the empty name; last the whole package."""
     lines: Counter[str] = Counter()
     words: Counter[str] = Counter()
-    for path in python_files("nervure"):
+    for path in python_files("src/nervure"):
         parts = path.relative_to(PACKAGE).parts
         folder = parts[0] if len(parts) > 1 else ""
         lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
@@ -64,7 +64,7 @@ def test_any_is_said_no_more_often_than_before(folder, rate):
 
 
 def test_no_more_errors_of_types_are_ignored_than_before():
-    sources = [path.read_text(encoding="utf-8") for path in python_files("nervure")]
+    sources = [path.read_text(encoding="utf-8") for path in python_files("src/nervure")]
     assert sum(len(re.findall(r"# type: ignore", source)) for source in sources) <= IGNORED
 
 

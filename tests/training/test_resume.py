@@ -135,7 +135,7 @@ own.fit(Slow(*DATA, size=8, seed=3), 3, DATA, folder=sys.argv[1], save_every=1, 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_process_that_is_interrupted_or_killed(whole, number, tmp_path):
     """T313, T314: what had its name is complete; a process of its own goes on from it."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
     for _ in range(11):
