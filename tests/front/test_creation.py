@@ -26,6 +26,46 @@ def test_the_table(tensor, flags):
     assert isinstance(tensor, nv.AssignableTensorOp) and isinstance(tensor, nv.Tensor)
 
 
+@pytest.mark.parametrize(("flags", "role"), [
+    ({"constant": True}, "constant"), ({"input": True}, "placeholder"), ({"persistent": True}, "persistent"),
+    ({"trainable": True}, "variable"), ({}, "temporary"), ({"persistent": False}, "temporary"),
+    ({"constant": True, "persistent": True, "trainable": False, "input": False}, "constant")])
+def test_four_flags_make_each_of_them(flags, role):
+    """A320: the constructor takes the flags of the table; all that keep or receive a value are persistent."""
+    value = 2.0 if role in ("constant", "persistent", "variable") else None
+    made = nv.AssignableTensorOp("H=2", value, nv.float64, **flags)
+    assert made.role == role and made.axes.names == ("H",) and made.dtype is nv.float64
+    assert value is None or made.tolist() == [2.0, 2.0]
+    assert all(getattr(made, f"is_{name}") is flag for name, flag in flags.items())
+
+
+def test_the_constructor_makes_what_the_functions_make():
+    """A320: of the device in force, with a layout, usable as such."""
+    w = nv.AssignableTensorOp([H, W], np.ones((2, 3)), trainable=True, layout="F")
+    x = nv.AssignableTensorOp("H=n, W=3", input=True)
+    assert w.order == "F" and w.grad.shape == (2, 3)
+    assert nv.computation(nv.sum(w) + nv.sum(x), x)(np.ones((4, 3))).item() == 18.0
+    assert nv.AssignableTensorOp(initial_value=[1, 2], constant=True).tolist() == [1.0, 2.0]
+    with nv.devices(nv.NumPyTensor):
+        assert isinstance(nv.AssignableTensorOp((2,), trainable=True), nv.NumPyTensor)
+
+
+@pytest.mark.parametrize("flags", [
+    {"constant": True, "trainable": True}, {"constant": True, "persistent": False}, {"constant": True, "input": True},
+    {"trainable": True, "input": True}, {"input": True, "persistent": False}, {"trainable": True, "persistent": False}])
+def test_flags_that_nothing_has(flags):
+    """A320: the error lists what there is."""
+    with pytest.raises(InvalidArgument, match="no tensor has these flags") as caught:
+        nv.AssignableTensorOp("H=2", 1.0, **flags)
+    assert "variable: persistent, trainable" in caught.value.expected
+    with pytest.raises(InvalidArgument, match="a constant has a value"):
+        nv.AssignableTensorOp("H=2", constant=True)
+    with pytest.raises(InvalidArgument, match="has no value of its own"):
+        nv.AssignableTensorOp("H=2", 1.0, input=True)
+    with pytest.raises(WrongKind):
+        nv.AssignableTensorOp("H=2", trainable="yes")
+
+
 def test_constants_are_immutable():
     """A181: they keep an array of their own, and cannot be assigned or set."""
     array = np.float32([1, 2])

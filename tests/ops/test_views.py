@@ -60,6 +60,7 @@ CASES = [
     (lambda x: Slice(x, [(0, 2, 2), (1, 2, 1)]), lambda x: x[::2, 1:3]),
     (lambda x: Slice(x, [(1, 2, -1), (0, 0, 1)]), lambda x: x[1::-1, :0]),
     (lambda x: Slice(x, [(1, 1, 5), (2, 2, -1)]), lambda x: x[1:2, 2:0:-1]),
+    (lambda x: Slice(x, [2, (1, 2, 1)]), lambda x: x[:2, 1:3]),  # A321
     (lambda x: Reverse(x, (0, -1)), lambda x: x[::-1, ::-1]),
     (lambda x: Pad(x, [(1, 2), (0, 3)], 7), lambda x: np.pad(x, [(1, 2), (0, 3)], constant_values=7)),
     (lambda x: Pad(x, [(-1, 2), (1, -2)]), lambda x: np.pad(x[1:, :2], [(0, 2), (1, 0)])),

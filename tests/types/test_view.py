@@ -247,9 +247,22 @@ def test_slice():
     assert "clip" in caught.value.help
     with pytest.raises(InvalidArgument):
         Slice.clipped((5,), [slice(None)] * 2)
-    for ranges in [((0, 3),), (3,), ((0.5, 1, 1),), (("a", 1, 1),)]:
+    for ranges in [((0, 3),), (3.5,), (True,), ((0.5, 1, 1),), (("a", 1, 1),)]:
         with pytest.raises(WrongKind):
             Slice((8,), ranges)
+
+
+def test_a_slice_by_lengths():
+    """A321: so many positions from the first, beside ranges and slices; a longer one is no slice."""
+    rows = dim("rows", min=3)
+    assert Slice((8, 5), (3, (1, 2, 2))).ranges == ((0, 3, 1), (1, 2, 2)) == Slice((8, 5), (
+        np.int64(3), (1, 2, 2))).ranges
+    assert Slice.clipped((8, rows, 4), [slice(-2, None), 3]).ranges == ((6, 2, 1), (0, 3, 1), (0, 4, 1))
+    assert Slice((rows,), (rows,)).shape == (rows,) and Slice((rows,), (0,)).shape == (0,)
+    for make in (Slice, Slice.clipped):
+        for length in (9, -1, rows + 9):
+            with pytest.raises(IndexOutOfRange):
+                make((8,), (length,))
 
 
 @given(st.integers(0, 9), slices)

@@ -74,7 +74,7 @@ def place_below(x: Tensor) -> AssignableTensorOp | None:
     op = kept(memory_of(x).base)
     if isinstance(op, ReadVariable):
         return handle_of(op.variable)
-    return AssignableTensorOp("constant", None, op.output) if isinstance(op, Leaf) else None
+    return AssignableTensorOp.over("constant", None, op.output) if isinstance(op, Leaf) else None
 
 
 def kept(base: Value) -> Op:

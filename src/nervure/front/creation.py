@@ -64,7 +64,9 @@ from nervure.types.shape import Shape, check_room
 ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
          "persistent": (False, True, False, False), "variable": (False, True, True, False),
          "temporary": (False, False, False, False)}
-"""The properties of each role: constant, persistent, trainable, input."""
+"""The flags of each role."""
+
+_FLAGS = ("constant", "persistent", "trainable", "input")
 
 _OF_ONE_RUN = ("placeholder", "temporary")
 """The roles whose values are of one run, which settles symbolic lengths."""
@@ -73,26 +75,48 @@ _OF_ONE_RUN = ("placeholder", "temporary")
 class AssignableTensorOp(Tensor, is_device=False):
     """An l-tensor: a constant, or a place with a value that can be read and (unless constant) assigned.
 
-    >>> w = nv.variable("F=3").named("w")
-    >>> w.name, w.is_trainable, w.is_persistent, w.is_constant
-    ('w', True, True, False)
+    What it is follows from four flags, a row of the table in docs/axes.md; ``constant``, ``trainable`` and ``input``
+    tensors are ``persistent`` unless that is said to be False, which is an InvalidArgument for them. All else is as
+    ``nv.constant`` and ``nv.variable`` take it.
+
+    >>> w = nv.AssignableTensorOp("F=3", initial_value=0.5, trainable=True).named("w")
+    >>> w, w.is_persistent, w.is_constant, nv.AssignableTensorOp("F=3").role
+    (<variable f32[F=3] 'w'>, True, False, 'temporary')
     """
 
     __slots__ = ("variable", "role")
     variable: Variable | None
     role: str
 
-    def __init__(self, role: str, axes: Axes | None, value: Value | None = None,
-                 variable: Variable | None = None) -> None:
-        put(self, "role", role)
-        put(self, "variable", variable)
+    def __new__(cls, axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None, *,
+                constant: bool = False, persistent: bool | None = None, trainable: bool = False, input: bool = False,
+                layout: Layout | str | None = None) -> AssignableTensorOp:
+        role = _role_of(constant, persistent, trainable, input)
+        if role == "constant":
+            return _as_constant(initial_value, axes, dtype)
+        if role in _OF_ONE_RUN and initial_value is not None:
+            raise InvalidArgument(f"a {role} has no value of its own", op="AssignableTensorOp", operand="initial_value",
+                                  got=f"{initial_value!r:.60}", expected="nothing", help="persistent=True keeps one")
+        return make_place(role, axes, dtype, initial_value, None if cls is AssignableTensorOp else cls, layout)
+
+    def __init__(self, *given: object, **flags: object) -> None:
+        pass  # __new__ has made it, perhaps of the class of the device in force
+
+    @classmethod
+    def over(cls, role: str, axes: Axes | None, value: Value | None = None,
+             variable: Variable | None = None) -> AssignableTensorOp:
+        """The tensor of a role over a value, which is constant, or over a variable."""
+        made = object.__new__(cls)
+        put(made, "role", role)
+        put(made, "variable", variable)
         if value is not None:
-            super().__init__(value, axes)
-            return
+            Tensor.__init__(made, value, axes)
+            return made
         assert variable is not None
-        put(self, "_value", None)  # each mention is a read of its own
-        put(self, "_axes", axes)
-        variable.handle = (type(self), role, axes, weakref.ref(self))
+        put(made, "_value", None)  # each mention is a read of its own
+        put(made, "_axes", axes)
+        variable.handle = (cls, role, axes, weakref.ref(made))
+        return made
 
     @property
     def value(self) -> Value:
@@ -169,13 +193,37 @@ class AssignableTensorOp(Tensor, is_device=False):
         return f"<{self.role} {self._described() if is_known else self._axes}>"
 
 
+def _role_of(*flags: object) -> str:
+    """The role that has these flags; InvalidArgument where none has."""
+    constant, persistent, trainable, is_input = [
+        None if flag is None else truth(flag, "AssignableTensorOp", name)
+        for name, flag in zip(_FLAGS, flags, strict=True)]
+    is_kept = bool(constant or trainable or is_input) if persistent is None else persistent
+    asked = (constant, is_kept, trainable, is_input)
+    found = [role for role, row in ROLES.items() if row == asked]
+    if found:
+        return found[0]
+    rows = [f"{role}: {', '.join([name for name, flag in zip(_FLAGS, row, strict=True) if flag]) or 'none'}"
+            for role, row in ROLES.items()]
+    raise InvalidArgument("no tensor has these flags", op="AssignableTensorOp",
+                          got=", ".join([name for name, flag in zip(_FLAGS, asked, strict=True) if flag]),
+                          expected="; ".join(rows), help="nv.variable, nv.placeholder and the others set them")
+
+
+def _as_constant(value: object, axes: AxesLike, dtype: DTypeLike | None) -> AssignableTensorOp:
+    if value is None:
+        raise InvalidArgument("a constant has a value", op="AssignableTensorOp", operand="initial_value", got="None",
+                              expected="a number, a list or an array", help="nv.constant(value, axes) makes one, too")
+    return constant(value, axes if len(read_axes(axes)) else None, dtype)
+
+
 def handle_of(variable: Variable) -> AssignableTensorOp:
     """The tensor that stands for a variable: the user's own handle, or a new one where that is gone."""
     if variable.handle is None:
-        return AssignableTensorOp("variable" if variable.trainable else "persistent", None, variable=variable)
+        return AssignableTensorOp.over("variable" if variable.trainable else "persistent", None, variable=variable)
     kind, role, axes, reference = variable.handle
     found: AssignableTensorOp | None = reference()
-    return kind(role, axes, variable=variable) if found is None else found
+    return kind.over(role, axes, variable=variable) if found is None else found
 
 
 def variables_below(x: Tensor) -> list[AssignableTensorOp]:
@@ -221,11 +269,12 @@ def constant(value: object, axes: AxesLike | None = None, dtype: DTypeLike | Non
     else:
         own = read_axes(axes)
         if array.ndim == 0 and len(own):
-            return AssignableTensorOp("constant", own, Full(array.item(), as_dtype(array.dtype), own.lengths).value)
+            spread = Full(array.item(), as_dtype(array.dtype), own.lengths)
+            return AssignableTensorOp.over("constant", own, spread.value)
         check_shape(array.shape, own, "constant")
     if array.ndim == 0:
-        return AssignableTensorOp("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
-    return AssignableTensorOp("constant", own, Constant(array).value)
+        return AssignableTensorOp.over("constant", own, Full(array[()], as_dtype(array.dtype), ()).value)
+    return AssignableTensorOp.over("constant", own, Constant(array).value)
 
 
 def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DType | None = None) -> Tensor:
@@ -238,7 +287,7 @@ def as_tensor(operand: object, op: str = "operand", position: int = 1, dtype: DT
         return operand.tensor(type_alone(operand) if dtype is None else dtype)
     if is_scalar(operand):
         number = Full(operand, type_alone(operand) if dtype is None else dtype, ())
-        return AssignableTensorOp("constant", None, number.value)
+        return AssignableTensorOp.over("constant", None, number.value)
     if not (is_operand(operand) or isinstance(operand, (list, tuple))):
         value_only(operand, op, position)
     try:
@@ -348,7 +397,7 @@ def make_place(role: str, axes: AxesLike, dtype: DTypeLike | None, initial: obje
     place = Variable(described() if is_known else described, _initializer(initial, own, role), trainable=trainable,
                      persistent=persistent and not is_input, location=user_location())
     kept = _class_in_force() if kind is None and persistent and not is_input else kind
-    return (kept or AssignableTensorOp)(role, None if own.is_anonymous and len(own) else own, variable=place)
+    return (kept or AssignableTensorOp).over(role, None if own.is_anonymous and len(own) else own, variable=place)
 
 
 def _class_in_force() -> type[AssignableTensorOp] | None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
@@ -233,8 +233,15 @@ ints: Kind[tuple[int, ...]] = several(integer, "ints", "integers", "(0, 1)")
 pairs: Kind[tuple[tuple[int, int], ...]] = several(ints, "pairs", "pairs of integers", "((1, 0),)")
 dim_pairs: Kind[tuple[tuple[DimLike, DimLike], ...]] = several(
     shape, "dim_pairs", "pairs of integers or symbolic dimensions", "((1, 1), (0, 0))")
+
+
+def _range(value: Any) -> tuple[DimLike, ...]:
+    """A triple; a length is so many positions from the first."""
+    return (0, _dim(value), 1) if hasattr(value, "__index__") or isinstance(value, Dim) else shape.check(value)
+
+
 slices: Kind[tuple[tuple[DimLike, DimLike, DimLike], ...]] = several(
-    shape, "slices", "triples (start, extent, step)", "((0, 2, 1),)")
+    replace(shape, check=_range), "slices", "triples (start, extent, step), or lengths", "((0, 2, 1),)")
 strings: Kind[tuple[str, ...]] = several(string, "strs", "strings", "('a', 'b')")
 array = Kind("array", "a NumPy array", "np.zeros(3)", _plain_array, lambda value, writer: writer.array(value),
              notation.parse_array, key=_ArrayKey)

@@ -23,7 +23,7 @@ from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
 from nervure.types.layout import Layout, row_major
 from nervure.types.shape import Shape, checked_axes, checked_permutation
-from nervure.types.view.slicing import Range, checked_range, clip
+from nervure.types.view.slicing import Range, as_range, checked_range, clip
 
 
 @frozen_dataclass()
@@ -197,10 +197,14 @@ class Permute(SimpleView):
 
 @frozen_dataclass()
 class Slice(SimpleView):
-    """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each.
+    """A range of positions of each dimension: ``ranges`` has a (start, extent, step) for each, or a length: so many
+    positions from the first.
 
     Element j is that of position ``start + j * step``. All positions must be known to be inside, else InvalidArgument;
     ``Slice.clipped`` takes slices as Python does.
+
+    >>> Slice((5, 3), (2, (2, 1, 1))).ranges
+    ((0, 2, 1), (2, 1, 1))
     """
 
     ranges: tuple[Range, ...]
@@ -215,11 +219,11 @@ class Slice(SimpleView):
         put(self, "ranges", tuple(checked))
 
     @classmethod
-    def clipped(cls, source: Shape, slices: Iterable[slice]) -> Slice:
-        """From Python slices; dimensions past the last slice are whole.
+    def clipped(cls, source: Shape, slices: Iterable[slice | DimLike]) -> Slice:
+        """From Python slices, and lengths, which are not clipped; dimensions past the last one are whole.
 
-        >>> Slice.clipped((5, 3), [slice(None, None, -2)]).ranges
-        ((4, 3, -2), (0, 3, 1))
+        >>> Slice.clipped((5, 3, 4), [slice(None, None, -2), 2]).ranges
+        ((4, 3, -2), (0, 2, 1), (0, 4, 1))
         """
         given = tuple(slices)
         if len(given) > len(source):
@@ -227,7 +231,8 @@ class Slice(SimpleView):
                                   got=f"{len(given)} slices", expected=f"at most {len(source)}",
                                   help="a tensor has a slice for each dimension at most")
         whole = (slice(None),) * (len(source) - len(given))
-        return cls(source, tuple([clip(item, length) for item, length in zip(given + whole, source, strict=True)]))
+        return cls(source, tuple([clip(item, length) if isinstance(item, slice) else as_range(item)
+                                  for item, length in zip(given + whole, source, strict=True)]))
 
     @cached_property
     def shape(self) -> Shape:

@@ -21,6 +21,11 @@ Range = tuple[DimLike, DimLike, DimLike]
 """(start, extent, step): ``extent`` positions, the j-th of them ``start + j * step``."""
 
 
+def as_range(entry: Any) -> Any:
+    """An entry as it is, but for a length, which is so many positions from the first."""
+    return (0, entry, 1) if hasattr(entry, "__index__") or isinstance(entry, Dim) else entry
+
+
 def clip(item: slice, length: DimLike) -> Range:
     """The range of a Python slice of a dimension: negative ends count from the end, ends outside are clipped.
 
@@ -103,16 +108,16 @@ def _no_range(item: object) -> WrongKind:
                      got=item, expected="ints, symbolic dimensions or None", help="x[int(start):int(stop)]")
 
 
-def checked_range(entry: Iterable[DimLike], length: DimLike, operand: str, op: str) -> Range:
-    """A (start, extent, step) of which all positions are known to be in [0, length).
+def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: str, op: str) -> Range:
+    """A (start, extent, step), or the range of a length, of which all positions are known to be in [0, length).
 
     IndexOutOfRange where one is outside, InvalidArgument where that is not known, or the step is 0 or of unknown sign.
     """
     try:
-        start, extent, step = [checked_dim(part, op) for part in entry]
+        start, extent, step = [checked_dim(part, op) for part in as_range(entry)]
     except (TypeError, ValueError):
-        raise WrongKind("a range is (start, extent, step)", op=op, operand=operand, got=entry,
-                        expected="three ints or symbolic dimensions",
+        raise WrongKind("a range is (start, extent, step), or a length", op=op, operand=operand, got=entry,
+                        expected="three ints or symbolic dimensions, or one",
                         help="(0, length, 1) is all of a dimension") from None
     last = start + (extent - 1) * step
     if less_equal(1, step) is True:
