@@ -37,7 +37,8 @@ THINGS = {
     "structure": Structure((2,), (Access((0,)),), (Access((0,)),), identity_body),
     "tensor": nv.placeholder("H=2"), "place": nv.variable("H=2"), "constant": nv.constant([1.0]),
 }
-SETTABLE = {"op": {"name"}, "parameter": {"name"}, "value": {"labels"}, "variable": {"name", "handle", "record"},
+SETTABLE = {"op": {"name"}, "parameter": {"name"}, "value": {"labels", "handle"},
+            "variable": {"name", "handle", "record"},
             **dict.fromkeys(("tensor", "place", "constant"), {"storage"}),
             "axis": {"length"}, "flattened axis": {"length"}}
 SET_ELSEWHERE = {"grad": "nv.reset_grad(x)", "requires_grad": "nv.parameter(x)"}

@@ -22,10 +22,13 @@ from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.record import known_record
 from nervure.front.tensor import Tensor
-from nervure.ir.kinds import View
-from nervure.ir.leaves import Leaf, ReadVariable
+from nervure.front.views import base_of
+from nervure.ir.kinds import Elementwise, View
+from nervure.ir.leaves import Constant, Full, Leaf, ReadVariable
 from nervure.ir.op import Op, Value
+from nervure.ops.conversion import Convert
 from nervure.ops.order import Computed
+from nervure.types.axes import Axes
 from nervure.types.description import TensorDescription
 from nervure.types.dim import Dim, DimLike
 from nervure.types.layout import Layout, row_major
@@ -46,7 +49,11 @@ class Memory(NamedTuple):
 
 def memory_of(x: Tensor) -> Memory:
     """The memory of a tensor. A view that no strides can say is computed, so that it is a base itself."""
-    chain = [x.value]
+    return _memory_of(x.value)
+
+
+def _memory_of(value: Value) -> Memory:
+    chain = [value]
     while isinstance(chain[-1].op, View) and isinstance(chain[-1].op.view, SimpleView):
         chain.append(chain[-1].op.operands[0])
     base = chain.pop()
@@ -138,10 +145,32 @@ def is_scalar(x: Tensor) -> bool:
 
 
 def description(x: Tensor) -> TensorDescription:
-    """Element type, axes and, of what lies in the memory of a place, the layout; l-tensors are not ``read_only``."""
-    place = place_below(x)
-    return TensorDescription(x.dtype, x.axes, read_only=place is None or place.is_constant,
-                             layout=None if place is None else memory_of(x).layout)
+    """Element type, axes, the layout of what lies in the memory of a place, and whether that can be assigned through
+    the tensor (else it is ``read_only``). Of a view ``base_tensor`` describes what it is a view of, by ``view``;
+    ``storage`` is the tensor's ``buffer_id``.
+    """
+    chain = [x]
+    while isinstance(op := node(chain[-1]), View) and len(op.operands) == 1:
+        chain.append(parents(chain[-1])[0])
+    found: TensorDescription | None = None
+    for shown in reversed(chain):
+        place, op = place_below(shown), node(shown)
+        found = TensorDescription(
+            shown.dtype, shown.axes, read_only=not is_writable(shown),
+            layout=None if place is None else memory_of(shown).layout, base_tensor=found,
+            view=op.view if found is not None and isinstance(op, View) else None, storage=buffer_identifier(shown))
+    assert found is not None
+    return found
+
+
+def is_writable(x: Tensor) -> bool:
+    """Whether an assignment to the tensor changes the value of a place: it is one, or a view that writes go through."""
+    if isinstance(x, AssignableTensorOp):
+        return not x.is_constant
+    try:
+        return isinstance(kept(base_of(x.value)[0]), ReadVariable)
+    except InvalidArgument:
+        return False
 
 
 # -- the graph -------------------------------------------------------------------------------------------------------
@@ -154,15 +183,33 @@ def node(x: Tensor) -> Op | None:
 
 
 def parents(x: Tensor) -> tuple[Tensor, ...]:
-    """The operands of the op that makes the tensor: the places themselves, and other tensors without axes' names."""
+    """The operands of the op that makes the tensor: the very tensors as long as somebody has them, as they were before
+    they were aligned and converted for it.
+    """
     op = x.value.op
     operands = op.operands[1:] if isinstance(op, Computed) else op.operands
-    return tuple([_tensor(operand) for operand in operands])
+    common = x._axes if isinstance(op, Elementwise) else None  # of what was made for it
+    return tuple([_tensor(_given(operand), common) for operand in operands])
 
 
-def _tensor(value: Value) -> Tensor:
-    op = kept(value)
-    return handle_of(op.variable) if isinstance(op, ReadVariable) else Tensor(value)
+def _given(operand: Value) -> Value:
+    """What a user gave for an operand, below what the front has put between."""
+    while operand.handle is None and isinstance(operand.op, (View, Convert)) and len(operand.op.operands) == 1:
+        operand = operand.op.operands[0]
+    return operand
+
+
+def _tensor(value: Value, common: Axes | None) -> Tensor:
+    """The tensor over a value: the place that it reads, else what was made over it, else one with these axes."""
+    op, handle = kept(value), value.handle
+    place = handle_of(op.variable) if isinstance(op, ReadVariable) else None
+    if place is not None and (handle is None or handle[1] is place._axes):
+        return place
+    found: Tensor | None = None if handle is None else handle[2]()
+    if found is not None:
+        return found
+    axes = handle[1] if handle is not None else common if common is not None and len(common) == value.rank else None
+    return AssignableTensorOp.over("constant", axes, value) if isinstance(op, (Constant, Full)) else Tensor(value, axes)
 
 
 _numbers: WeakKeyDictionary[Hashable, int] = WeakKeyDictionary()
@@ -175,9 +222,24 @@ def identifier(x: Tensor) -> int:
 
 
 def buffer_identifier(x: Tensor) -> int:
-    """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it."""
+    """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it, and
+    for what ops write in their place.
+    """
     place = place_below(x)
-    return _number(memory_of(x).base if place is None else _identity(place))
+    if place is not None:
+        return _number(_identity(place))
+    base = memory_of(x).base
+    while (target := _written(base)) is not None:
+        base = _memory_of(target).base
+    op = kept(base)
+    return _number(op.variable if isinstance(op, ReadVariable) else base)
+
+
+def _written(value: Value) -> Value | None:
+    """The operand in whose place an op writes a result, as its where string says; None where it says no such thing."""
+    rule = value.op.type_rule
+    target = None if rule is None else rule.targets[value.index]
+    return None if target is None else value.op.operands[target]
 
 
 def _identity(x: Tensor) -> Hashable:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import partial
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -85,6 +86,7 @@ class AssignableTensorOp(Tensor, is_device=False):
     """
 
     __slots__ = ("variable", "role")
+    seen_as: ClassVar[type[Tensor]] = Tensor
     variable: Variable | None
     role: str
 
@@ -106,13 +108,11 @@ class AssignableTensorOp(Tensor, is_device=False):
     def over(cls, role: str, axes: Axes | None, value: Value | None = None,
              variable: Variable | None = None) -> AssignableTensorOp:
         """The tensor of a role over a value, which is constant, or over a variable."""
-        made = object.__new__(cls)
+        made = object.__new__(cls) if value is None else cast("AssignableTensorOp", Tensor.__new__(cls, value, axes))
         put(made, "role", role)
         put(made, "variable", variable)
-        if value is not None:
-            Tensor.__init__(made, value, axes)
+        if variable is None:
             return made
-        assert variable is not None
         put(made, "_value", None)  # each mention is a read of its own
         put(made, "_axes", axes)
         variable.handle = (cls, role, axes, weakref.ref(made))

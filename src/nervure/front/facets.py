@@ -74,7 +74,7 @@ def place_class(device: type[Device]) -> type[StoredTensor]:
     """The class of the places on a device, which are instances of it, made once."""
     found = _place_classes.get(device)
     if found is None:
-        parts = {"__slots__": (), "__module__": device.__module__, "__doc__": device.__doc__}
+        parts = {"__slots__": (), "__module__": device.__module__, "__doc__": device.__doc__, "seen_as": device}
         made = new_class(device.__name__, (device, StoredTensor), {"is_device": False},
                          lambda space: space.update(parts))
         _place_classes[device] = found = cast("type[StoredTensor]", made)
@@ -110,7 +110,9 @@ def device(x: Tensor) -> type[Device]:
     the list under which it was built.
     """
     if isinstance(x, StoredTensor):
-        return cast("type[Device]", type(x).__mro__[1])
+        return cast("type[Device]", type(x).seen_as)
+    if type(x).is_device:
+        return type(x)
     listed = None if isinstance(x, AssignableTensorOp) else devices_of(x.value.op)
     return CPUTensor if listed is None else listed.devices[0]
 

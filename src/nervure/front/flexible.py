@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from nervure.elsewhere import explain_keywords
 from nervure.front.argument_parsing import integer
 from nervure.front.creation import as_tensor
@@ -22,9 +24,10 @@ class FlexibleTensor(Tensor, is_device=False):
     __slots__ = ("_at",)
     _at: int
 
-    def __init__(self, x: Tensor, at: int) -> None:
-        super().__init__(x.value, x._axes)
-        put(self, "_at", at)
+    def __new__(cls, x: Tensor, at: int) -> FlexibleTensor:
+        made = cast("FlexibleTensor", super().__new__(cls, x.value, x._axes))
+        put(made, "_at", at)
+        return made
 
     def __repr__(self) -> str:
         op = self._value.op

@@ -16,11 +16,12 @@ from __future__ import annotations
 import importlib
 import math
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from textwrap import shorten
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 import numpy as np
 
@@ -29,14 +30,17 @@ from nervure.errors import Immutable, InvalidArgument, WrongKind
 from nervure.front.interface import Interface
 from nervure.ir.device import Device
 from nervure.ir.identity import Identity
-from nervure.ir.leaves import Constant, Full
-from nervure.ir.op import Op, Value, as_value
+from nervure.ir.kinds import View
+from nervure.ir.leaves import Constant, Full, ReadVariable
+from nervure.ir.op import Op, Value, as_value, put_handle
+from nervure.ops.order import Computed
 from nervure.types.axes import Axes, make_axes
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import Dim, DimLike, product
 from nervure.types.dtype import DType, DTypeLike
 from nervure.types.foreign import ForeignArray, is_array
 from nervure.types.frozen import Frozen, put
+from nervure.types.view import SimpleView
 
 _SETTING = {
     "grad": "nv.reset_grad(x) makes it zeros; x.grad.storage holds its elements, and nv.assign(x.grad, y) sets them",
@@ -90,7 +94,7 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
     __array_priority__ = 1000
     __pandas_priority__ = 5000  # above pandas' own classes, which then leave an operator to the methods below
 
-    def __init__(self, value: Value | Op, axes: Axes | None = None) -> None:
+    def __new__(cls, value: Value | Op, axes: Axes | None = None) -> Tensor:
         if not isinstance(value, (Value, Op)):
             raise WrongKind("tensors are made by functions", op="Tensor", operand="value",
                             got=f"{type(value).__name__} {value!r:.60}", expected="a value of the core graph",
@@ -99,10 +103,14 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         if axes is not None and (type(axes) is not Axes or len(axes) != len(value.type.shape)):
             raise WrongKind("these are not the axes of the value", op="Tensor", operand="axes", got=f"{axes!r:.60}",
                             expected=f"Axes of {value.type}", help="nv.make_axes(...) makes Axes")
-        put(self, "_value", value)
-        put(self, "_axes", axes)
+        made: Tensor = object.__new__(_class_over(value) if cls is Tensor else cls)
+        put(made, "_value", value)
+        put(made, "_axes", axes)
         if axes is not None and value.labels is None and not axes.is_anonymous:
             value.labels = axes.names
+        if value.handle is None:
+            put_handle(value, (type(made), axes, weakref.ref(made)))
+        return made
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -298,6 +306,9 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         return not self == other
 
 
+_SHOWING = (ReadVariable, View, Computed)
+"""The ops that may show what lies in the memory of a place."""
+
 AbstractTensor = Tensor
 """The same class by the name that devices are derived from."""
 
@@ -309,6 +320,21 @@ Operand = Tensor | np.ndarray | ForeignArray | Number | Dim
 
 TensorLike = Operand | list[Any] | tuple[object, ...]
 """The kinds of arguments of a function of tensors: nested lists, too."""
+
+
+def _class_over(value: Value) -> type[Tensor]:
+    """The class of a tensor over a value: a device, where that is a read or a view of a place on the device."""
+    while isinstance(op := value.op, _SHOWING):
+        if isinstance(op, ReadVariable):
+            handle = op.variable.handle
+            return Tensor if handle is None else cast("type[Tensor]", handle[0].seen_as)
+        if isinstance(op, View) and not isinstance(op.view, SimpleView):
+            return Tensor
+        value = op.operands[0]
+        if value.handle is not None:
+            known: type[Tensor] = value.handle[0]
+            return known if known.is_device else Tensor
+    return Tensor
 
 
 def known_elements(op: Op) -> str:

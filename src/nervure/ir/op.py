@@ -90,7 +90,7 @@ class Operand(Identity, Frozen):
     """What values and ops with one output share: a type, and strict operators.
 
     The operators demand equal element types and shapes; a number becomes a constant of the other's type. Nodes are
-    immutable: only an op's ``name`` and a value's ``labels``, which mean nothing, may be set.
+    immutable: only an op's ``name``, a value's ``labels``, which mean nothing, and its ``handle`` may be set.
     """
 
     __slots__ = ()
@@ -161,24 +161,30 @@ class Operand(Identity, Frozen):
 
 
 class Value(Operand):
-    """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing."""
+    """One output of an op: an r-tensor with a type. Labels name dimensions for people and mean nothing; by ``handle``
+    the front finds its tensor again.
+    """
 
-    __slots__ = ("op", "index", "_type", "labels", "__weakref__")
+    __slots__ = ("op", "index", "_type", "labels", "handle", "__weakref__")
     _instead = "build a new op: its outputs are new values"
     op: Op
     index: int
     _type: BasicTensorDescription
     labels: Labels | None
+    handle: Any
 
     def __init__(self, op: Op, index: int, type: BasicTensorDescription, labels: Labels | None = None) -> None:
         _put_op(self, op)
         _put_index(self, index)
         _put_type(self, type)
         _put_labels(self, labels)
+        put_handle(self, None)
 
     type = property(lambda self: self._type, doc="Element type and shape.")
 
     def __setattr__(self, name: str, value: object) -> None:
+        if name == "handle":
+            return put_handle(self, value)
         if name != "labels":
             super().__setattr__(name, value)
         if value is not None and not _are_labels(value, len(self._type.shape)):
@@ -191,7 +197,7 @@ class Value(Operand):
         return repr(self.op) if len(self.op.outputs) == 1 else f"{self.op!r}[{self.index}]"
 
 
-_put_op, _put_index, _put_type, _put_labels = slot_writers(Value)
+_put_op, _put_index, _put_type, _put_labels, put_handle = slot_writers(Value)
 
 
 def _are_labels(value: object, rank: int) -> TypeGuard[Labels]:

@@ -13,8 +13,8 @@ A tensor is an *r-tensor* (``read_only``), which can give its elements, or an *l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.types.axes import Axes, make_axes
@@ -23,6 +23,9 @@ from nervure.types.dtype import DType, as_dtype
 from nervure.types.frozen import Frozen, put
 from nervure.types.layout import Layout, order_of
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
+
+if TYPE_CHECKING:
+    from nervure.types.view import ComplexView, SimpleView
 
 __all__ = ["LIMIT", "BasicTensorDescription", "Labels", "TensorDescription", "check_index"]
 
@@ -137,18 +140,33 @@ class BasicTensorDescription(Frozen):
 class TensorDescription(BasicTensorDescription):
     """A description whose dimensions are axes: the shape is their lengths.
 
+    It may say where the tensor comes from: of a view ``base_tensor`` describes the viewed tensor, and ``view`` what it
+    shows of it; tensors of equal ``storage`` lie in one memory (None where that is not known). Descriptions are equal
+    where all else is.
+
     >>> TensorDescription("float32", make_axes("N=32, H=128"))
     f32[N=32, H=128]
+    >>> turned = nv.variable((2, 3)).T.description
+    >>> turned.base_tensor, turned.view.permutation, turned.storage == turned.base_tensor.storage
+    (f32[2, 3] at strides (3, 1), (1, 0), True)
     """
 
-    __slots__ = ("axes",)
+    __slots__ = ("axes", "base_tensor", "storage", "view")
 
     axes: Axes
+    base_tensor: TensorDescription | None
+    storage: Hashable
+    view: SimpleView | ComplexView | None
 
-    def __init__(self, dtype: object, axes: Axes, read_only: bool = True, layout: Layout | None = None) -> None:
+    def __init__(self, dtype: object, axes: Axes, read_only: bool = True, layout: Layout | None = None, *,
+                 base_tensor: TensorDescription | None = None, storage: Hashable = None,
+                 view: SimpleView | ComplexView | None = None) -> None:
         known = make_axes(axes)
         super().__init__(dtype, known.lengths, read_only, layout)
         put(self, "axes", known)
+        put(self, "base_tensor", base_tensor)
+        put(self, "storage", storage)
+        put(self, "view", view)
 
     @property
     def basic(self) -> BasicTensorDescription:
@@ -158,15 +176,20 @@ class TensorDescription(BasicTensorDescription):
     def with_(self, *, dtype: object = _UNCHANGED, shape: Iterable[DimLike] = _UNCHANGED,
               read_only: bool = _UNCHANGED, layout: Layout | None = _UNCHANGED,
               axes: Axes = _UNCHANGED) -> TensorDescription:
-        """This description with some parts replaced; its shape changes with its axes alone (else WrongKind)."""
+        """This description with some parts replaced; its shape changes with its axes alone (else WrongKind). Where it
+        comes from is not known of another element type or other axes.
+        """
         if shape is not _UNCHANGED:
             raise WrongKind("the shape of a description with axes is the lengths of its axes", op="with_",
                             operand="shape", help="give axes=, or start from description.basic")
         if layout is _UNCHANGED:
             layout = self.layout if axes is _UNCHANGED else None
+        is_same = dtype is _UNCHANGED and axes is _UNCHANGED
         return TensorDescription(
             self.dtype if dtype is _UNCHANGED else dtype, self.axes if axes is _UNCHANGED else axes,
-            self.read_only if read_only is _UNCHANGED else read_only, layout)
+            self.read_only if read_only is _UNCHANGED else read_only, layout,
+            base_tensor=self.base_tensor if is_same else None, storage=self.storage if is_same else None,
+            view=self.view if is_same else None)
 
     def __str__(self) -> str:
         return self.describe(self.axes.names)

@@ -100,7 +100,7 @@ def device_of(tensor: Elements) -> type[Device]:
 def over(device: type[Device], storage: object, count: int, type: BasicTensorDescription) -> Elements:
     """A tensor of a device over storage that there is; the type has numbers for lengths, and a layout."""
     cls = _class_of(device)
-    tensor = cls.__new__(cls)
+    tensor = object.__new__(cls)
     put(tensor, "_type", type)
     put(tensor, "count", count)
     put(tensor, "storage", storage)
