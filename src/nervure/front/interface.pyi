@@ -309,11 +309,16 @@ class Interface:
 
     @property
     def buffer_id(self) -> int:
-        """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it."""
+        """The number of the memory that the tensor lies in: one for a place and its views, whatever is assigned to it, and
+        for what ops write in their place.
+        """
 
     @property
     def description(self) -> TensorDescription:
-        """Element type, axes and, of what lies in the memory of a place, the layout; l-tensors are not ``read_only``."""
+        """Element type, axes, the layout of what lies in the memory of a place, and whether that can be assigned through
+        the tensor (else it is ``read_only``). Of a view ``base_tensor`` describes what it is a view of, by ``view``;
+        ``storage`` is the tensor's ``buffer_id``.
+        """
 
     @property
     def device(self) -> type[Device]:
@@ -370,7 +375,9 @@ class Interface:
 
     @property
     def parents(self) -> tuple[Tensor, ...]:
-        """The operands of the op that makes the tensor: the places themselves, and other tensors without axes' names."""
+        """The operands of the op that makes the tensor: the very tensors as long as somebody has them, as they were before
+        they were aligned and converted for it.
+        """
 
     @property
     def requires_grad(self) -> bool:
