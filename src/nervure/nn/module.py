@@ -41,6 +41,7 @@ from nervure.front.tensor import Tensor, described_type
 from nervure.ir.provenance import name_scope
 from nervure.nn import fields
 from nervure.nn.calls import Call, caller, noted, noting
+from nervure.nn.copying import copied_fields, remember_places
 from nervure.nn.summary import Line, Summary
 from nervure.nn.work import operations
 from nervure.types.axes import AxesLike
@@ -123,6 +124,16 @@ class Module:
                 record = record_of(found)
                 if record.owner is self:
                     record.owner = record.slot = None
+
+    def __deepcopy__(self: Own, memo: dict[int, object]) -> Own:
+        """A module of the same form, whose parameters and buffers are variables of its own with the same values."""
+        places = [place for _, place in self._places()]
+        remember_places(places, memo)
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        for name, value in copied_fields(self, places, memo):
+            setattr(made, name, value)
+        return made
 
     # -- what is inside ----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ import operator
 import sys
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
@@ -193,6 +193,16 @@ def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     del replaced
 
 
+def copy_cells(pairs: Mapping[Variable, Variable]) -> None:
+    """Gives each second variable of a pair the value that the first has, on every transformer that has changed it; the
+    values of a transformer are of one moment.
+    """
+    with _tables_lock:
+        tables = list(_tables)
+    for table in tables:
+        table.copy(pairs)
+
+
 _tables: WeakSet[Cells] = WeakSet()
 _tables_lock = threading.RLock()  # a signal handler may come while it is held
 
@@ -232,6 +242,14 @@ class Cells(Identity):
         """The cell of a variable if it has one."""
         with self._lock:
             return self._cells.get(variable)
+
+    def copy(self, pairs: Mapping[Variable, Variable]) -> None:
+        """Gives each second variable of a pair the value that the first has, where it was changed here."""
+        known = [(cell, fresh) for old, fresh in pairs.items()
+                 if (cell := self.peek(old)) is not None and (cell.version > 0 or cell.lent.value)]
+        cells = [cell for cell, _ in known]
+        arrays = holding(cells, lambda: [cell.read() for cell in cells], op="deepcopy")
+        store_together(self.of([fresh for _, fresh in known], warn=False), arrays)
 
     def clear(self) -> None:
         """Forgets every cell."""

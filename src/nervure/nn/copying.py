@@ -1,0 +1,76 @@
+"""Copies of modules: a module of the same form, with variables of its own that have the same values.
+
+>>> import copy
+>>> import nervure as nv
+>>> layer = nv.nn.LinearLayer("F=2", "K=1", weights=0.5, bias=False)
+>>> other = copy.deepcopy(layer)
+>>> nv.transformers.default().set(layer.weights, [[3.0], [3.0]])
+>>> other.weights.tolist(), layer.weights.tolist()
+([[0.5], [0.5]], [[3.0], [3.0]])
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from nervure.errors import InvalidArgument
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.record import known_record, record_of
+from nervure.front.tensor import Tensor
+from nervure.ir.leaves import ReadVariable
+from nervure.ir.traverse import postorder
+from nervure.ir.variable import Variable
+from nervure.ops.order import value_operands
+from nervure.transformers.cells import copy_cells
+
+Memo = dict[int, object]
+"""What has been copied by now, by the identity of the original, as ``copy.deepcopy`` hands it on."""
+
+
+def remember_places(places: Iterable[AssignableTensorOp], memo: Memo) -> None:
+    """Puts a copy of each place that has none yet into the memo: of one type, axes, name and device, with the value
+    that the place has on each transformer. Gradients and what optimisers keep are not copied.
+    """
+    fresh = [place for place in places if id(place) not in memo]
+    pairs = dict[Variable, Variable]()
+    for place in fresh:
+        variable = place.variable
+        assert variable is not None
+        pairs[variable] = Variable(variable.type, variable.initial_value, variable.name, variable.trainable,
+                                   variable.persistent, variable.location)
+        made = type(place).over(place.role, place._axes, variable=pairs[variable])
+        record = known_record(place)
+        if record is not None and record.device is not None:
+            record_of(made).device = record.device
+        memo[id(place)] = made
+    copy_cells(pairs)
+
+
+def copied_fields(module: object, places: Iterable[AssignableTensorOp], memo: Memo) -> Iterator[tuple[str, object]]:
+    """The fields of a module, copied; InvalidArgument for a tensor that is computed from one of its places."""
+    own = {place.variable for place in places}
+    for name, value in vars(module).items():
+        for entry in _tensors(value):
+            reads = [] if isinstance(entry, AssignableTensorOp) else [
+                op.variable for op in postorder([entry.value], None, value_operands) if type(op) is ReadVariable]
+            read = next((variable for variable in reads if variable in own), None)
+            if read is not None:
+                raise InvalidArgument(f"{name} is computed from a parameter of the module, and a copy of it would be "
+                                      "computed from the same one", op="deepcopy", operand=name,
+                                      got=f"{entry!r:.60}, which reads {read.name or 'a variable'}",
+                                      expected="parameters, modules and values as fields",
+                                      help="compute it in forward")
+        yield name, copy.deepcopy(value, memo)
+
+
+def _tensors(value: object) -> Iterator[Tensor]:
+    """The tensors that a field holds: itself, or in lists, tuples and dicts."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, Tensor):
+            yield entry
+        elif isinstance(entry, (list, tuple, dict)) and id(entry) not in seen:
+            seen.add(id(entry))
+            waiting.extend(entry.values() if isinstance(entry, dict) else entry)
