@@ -186,15 +186,13 @@ def _most_rows(matrices: Matrices, reading: Reading, width: int, strips: DimLike
         return matrices.edges.places * IMAGES
     limit = _row_limit(matrices, reading, width)
     if not isinstance(rows, int):
-        return _in_lines(limit, matrices.edges) if isinstance(matrices.edges, Bands) else _in_tiles(limit)
+        return _in_whole_groups(limit, matrices)
     most = limit
     if isinstance(strips, int):
         shared = -(-rows * strips // threads)
         most = min(most, max(shared, _least_rows(matrices, reading, width, rows, strips)))
     each = -(-rows // _row_blocks(rows, most, limit, strips))  # tasks of about the same length
-    if isinstance(matrices.edges, Bands):
-        return _in_lines(each, matrices.edges)
-    return _in_tiles(each) if matrices.edges is None else -(-each // matrices.edges.places) * matrices.edges.places
+    return _in_whole_groups(each, matrices)
 
 
 def _row_limit(matrices: Matrices, reading: Reading, width: int) -> int:
@@ -227,6 +225,17 @@ def _run_length(matrices: Matrices) -> int:
 def _known_points(matrices: Matrices) -> int:
     """The points of the contraction, or those of a block where nobody knows how many there are."""
     return matrices.points if isinstance(matrices.points, int) else matrices.depth
+
+
+def _in_whole_groups(rows: int, matrices: Matrices) -> int:
+    """About ``rows``, as many as a block can have: whole register tiles; all rows of a channel, one for each position
+    of the window, where these are multiplied one by one; whole lines, where an image's first and last ones are.
+    """
+    if matrices.edges is None:
+        return _in_tiles(rows)
+    if isinstance(matrices.edges, Bands):
+        return _in_lines(rows, matrices.edges)
+    return -(-rows // matrices.edges.places) * matrices.edges.places
 
 
 def _in_tiles(rows: int) -> int:
