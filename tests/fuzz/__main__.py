@@ -13,6 +13,10 @@ import time
 from tests.fuzz.checks import failure
 from tests.fuzz.graphs import random_case, random_rows
 from tests.fuzz.minimise import smaller
+from tests.real_sizes.cases import check, draw_case
+
+REAL_SIZES = 50
+"""One in so many seeds is a network at real sizes, which takes about as long as five graphs."""
 
 
 def checks_of(seed: int) -> list[str]:
@@ -22,10 +26,21 @@ def checks_of(seed: int) -> list[str]:
 
 def run(seed: int, limit: int) -> str | None:
     """The text of a failure, None if all is well."""
+    if seed % REAL_SIZES == 5:
+        return failure_at_real_sizes(seed)
     make, names = (random_rows, ["rows", "values"]) if seed % 6 == 3 else (random_case, checks_of(seed))
     case = make(seed, limit)
     said = failure(case, names)
     return None if said is None else f"seed {seed}: {said}\n{smaller(case, said)}"
+
+
+def failure_at_real_sizes(seed: int) -> str | None:
+    """The text of a failure of a network at real sizes, None if all is well."""
+    try:
+        check(draw_case(seed))
+    except Exception as error:
+        return f"seed {seed}: {type(error).__name__}: {error}"
+    return None
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -110,6 +110,12 @@ class Product(NamedTuple):
         most = bounds(self.rows)[1]
         return symbols(self.rows) == index_symbols(self.rows) and most is not None and most > FEW_ROWS
 
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether it has few rows in each of its tasks, the last of which may have fewer than the others."""
+        most = bounds(self.rows)[1]
+        return most is not None and most <= FEW_ROWS
+
     def start(self, access: Access) -> Access:
         """An access at the first row, column and point, without what tables say."""
         first = access.address.substitute({self.row: 0, self.column: 0, self.point: 0})
@@ -292,7 +298,7 @@ def _lies_along_memory(product: Product) -> bool:
         return (store.address.step(product.column) == 1 and right.address.step(product.column) == 1
                 and is_affine(store, product.row, product.column) and not store.address.mentions(product.point)
                 and not product.column.occurs_in(right.address.base) and not left.address.mentions(product.column))
-    is_few = product.is_of_bytes or isinstance(product.rows, int) and product.rows <= FEW_ROWS
+    is_few = product.is_of_bytes or product.has_few_rows
     is_along = right.address.step(product.column) == 1 or is_few and product.point_step(right) == 1
     is_in_order = not product.is_of_bytes or product.point_step(left) == 1
     return (store.address.step(product.column) == 1 and is_along and is_in_order

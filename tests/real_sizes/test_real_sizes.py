@@ -1,0 +1,101 @@
+"""Networks at real sizes on the cpu: a share of the cases in each run, more of them, and larger ones, in the deep one.
+
+Small tests do not see blocks and tiles: here every batch goes beyond one, and nobody computes more of a float64 oracle
+than a few hundred elements need.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import nn
+from tests.conformance.running import DEEP
+from tests.real_sizes.cases import Case, Program, arguments, check, draw_case, program
+from tests.real_sizes.elements import elements_of
+from tests.real_sizes.layers import NETWORKS
+
+CASES, WORK = (1_500, 2e10) if DEEP else (100, 2e9)
+
+FOUND = [
+    # A block of a symbolic number of rows did not hold whole images.
+    (11, 3e9), (25, 3e9), (30, 3e9), (54, 3e9),
+    # The last task of eight rows that read columns across memory has two, by a formula.
+    (1022, 6e9),
+]
+
+NULL, INTERPRETER = [nv.transformers.make_transformer(name) for name in ("null", "interpreter")]
+
+
+@pytest.mark.parametrize(("seed", "work"), FOUND)
+def test_cases_that_were_wrong_once(seed, work):
+    check(draw_case(seed, work))
+
+
+@pytest.mark.parametrize("start", range(0, CASES, 5))
+def test_networks_at_real_sizes(start):
+    """O7, O67: a symbolic batch has the bits of a fixed one; elements are those of a float64 oracle."""
+    for seed in range(start, start + 5):
+        check(draw_case(10_000 + seed, WORK))
+
+
+@pytest.mark.parametrize("start", range(0, CASES // 10, 5))
+def test_networks_with_short_vectors(start):
+    """The same as a machine with AVX2 alone computes them."""
+    for seed in range(start, start + 5):
+        with nv.flags.overriding(cpu_features="avx2"):
+            check(draw_case(20_000 + seed, WORK))
+
+
+@pytest.mark.parametrize("batch", [5, 64])
+def test_two_convolutions_of_digits_with_a_symbolic_batch(batch):
+    """As a trainer makes it of pictures: each of them is that of a batch of its own."""
+    network = nn.Sequential(nn.Conv(1, 16, (3, 3), padding=1), nn.Conv(16, 16, (3, 3), padding=1))
+    x = nv.placeholder((nv.dim("n"), 1, 28, 28))
+    slope = nv.deriv(nv.sum(nv.square(network(x))), x)
+    computation = nv.computation([network(x), slope], x)
+    pictures = np.random.default_rng(0).standard_normal((batch, 1, 28, 28)).astype(np.float32)
+    results, slopes = computation(pictures)
+    for number in range(0, batch, 9):
+        alone, slope_alone = computation(pictures[number:number + 1])
+        assert np.array_equal(results[number], alone[0]) and np.array_equal(slopes[number], slope_alone[0])
+
+
+# -- the suite itself ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_stages_fit_each_other(network):
+    for first, (shape, _) in enumerate(NETWORKS[network][:-1]):
+        made = program(Case(0, network, first, 1, (1, 1), True, "forward"), 1, NULL).computation.function.results[0]
+        assert made.shape[1:] == NETWORKS[network][first + 1][0], (network, first, shape)
+
+
+@pytest.mark.parametrize("seed", [8, 12, 23])
+def test_the_oracle_agrees_with_the_interpreter(seed):
+    """Element by element it takes other roads than a whole value does."""
+    case = draw_case(seed, 2e7)
+    made, data = program(case, 1, INTERPRETER), arguments(case, 1)
+    whole = made.computation.executable(data)
+    count = len(made.computation.function.results)
+    sizes = [value.shape for value in (*made.computation.function.results,
+                                       *[value for _, value in made.computation.function.updates])]
+    places = [np.arange(0, np.prod(shape, dtype=int), 7)[:50] for shape in sizes]
+    for number, exact in enumerate(elements_of(made.computation.function, data, places)[:count]):
+        mine = np.asarray(whole[number]).reshape(-1)[places[number]]
+        assert np.allclose(mine, exact, rtol=1e-4, atol=1e-4 * np.abs(exact).max(initial=1))
+
+
+def test_one_wrong_element_in_a_hundred_is_found(monkeypatch):
+    """What a block of a kernel leaves out is noticed, and the error says where."""
+    case = Case(0, "digits", 1, 1, (8, 8), True, "forward")
+
+    def broken(made, data):
+        whole = correct(made, data)
+        whole[0].reshape(-1)[::50] += 1
+        return whole
+    correct = Program.outcome
+    monkeypatch.setattr(Program, "outcome", broken)
+    with pytest.raises(AssertionError, match=r"digits from \(16, 28, 28\).* elements are wrong, that at"):
+        check(case)
