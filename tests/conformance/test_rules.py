@@ -226,6 +226,20 @@ def test_how_far_sums_are_off(dtype, transformer):
     assert abs(Fraction(got) - sum(products)) <= (512 + n / 512) * eps * float(sum(map(abs, products)))
 
 
+@pytest.mark.parametrize("dtype", [nv.float32, nv.float64], ids=str)
+@pytest.mark.parametrize("count", [2**18, 2**21, 2**22])
+def test_small_numbers_are_not_lost_beside_a_large_one(dtype, count, transformer):
+    """O45: 1 and many numbers of which each, 64 together or 4,096 together are too small to change it."""
+    eps = float(np.finfo(dtype.numpy).eps)
+    for small in (eps / 2.1, eps / 2.1 / 64, eps / 2.1 / 4096):
+        x = np.full(count, small, dtype.numpy)
+        x[0] = 1
+        rest = Fraction(float(x[1])) * (count - 1)
+        for array, axis in ((x, 0), (x[:, None], 0)):
+            got = Fraction(float(np.ravel(computed(transformer, lambda x, axis=axis: ops.Sum(x, [axis]), array))[0]))
+            assert abs(got - 1 - rest) <= (70 + math.log2(count)) * eps * float(1 + rest), small
+
+
 def test_random_numbers_have_the_same_bits(transformer):
     """O46, O47: whatever runs them; another step, stream or seed gives others."""
     seed, step = np.array([3, 9], np.uint32), np.uint64(5)

@@ -101,7 +101,7 @@ def test_literals_are_read_back_with_all_their_bits(dtype):
                                        for place, number in enumerate(numbers)])))
 
 
-@pytest.mark.parametrize("order", ["", " order 1, 512", " order 8, 64 as memory 4"])
+@pytest.mark.parametrize("order", ["", " order 1, 512", " order 8, 64 as memory 4", " order 1, 64, 8"])
 def test_the_order_of_a_reduction_is_read_back(order):
     text = f"kernel k():\n  v0 = reduce add over i < 9{order}:\n    give 1.0_f32\n"
     kernel = parse_kernel(text)

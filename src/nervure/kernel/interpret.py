@@ -28,6 +28,7 @@ import numpy as np
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import FUNCTIONS, unit
+from nervure.kernel.groups import Groups
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
     DEFAULT_ORDER,
@@ -97,7 +98,7 @@ class Accumulator:
         self._order = order
         self._combine: Callable[[Any, Any], Any] = getattr(scalars, FUNCTIONS[combine])
         self._unit = dtype.numpy.type(unit(combine, dtype).value)
-        self._blocks = self._unit
+        self._groups = Groups(self._combine, self._unit, order.group)
         self._lanes = [self._unit] * order.lanes
         self._count = 0
 
@@ -113,14 +114,14 @@ class Accumulator:
         """What the points so far make."""
         if self._count:
             self._end_block()
-        return self._blocks
+        return self._groups.result()
 
     def _end_block(self) -> None:
         lanes = self._lanes
         while len(lanes) > 1:
             half = len(lanes) // 2
             lanes = [self._combine(lanes[lane], lanes[lane + half]) for lane in range(half)]
-        self._blocks = self._combine(self._blocks, lanes[0])
+        self._groups.add(lanes[0])
         self._lanes = [self._unit] * self._order.lanes
         self._count = 0
 

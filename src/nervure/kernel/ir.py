@@ -22,7 +22,7 @@ grammar, which the printer, the parser and the verifier follow:
     routine   ::= "product" | "transpose"
     widths    ::= "lanes" number* "masked" number ["unrolled"]
     tile      ::= "tile" number "lanes" number*
-    order     ::= "order" number "," number
+    order     ::= "order" number "," number ["," number]
     how       ::= "as" strategy number
     address   ::= dim ("+" dim "*" index)* ("+" dim "*" scalar)*
     scalar    ::= variable | literal
@@ -35,8 +35,12 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
 * A **reduce** runs its body for each point in row-major order, numbers the points k = 0, 1, ..., and combines the
   given scalars in an order that depends on their number alone: in blocks of so many points (the second number of
   *order*) each lane k % (the first one) combines its points in order, starting from the unit; the lanes are combined by
-  halves (of 64, lane j with lane j + 32, then + 16, ... + 1); the blocks are combined in order, starting from the unit.
-  Lanes that have no point hold the unit. Unless it is said, the order is that of 64 lanes in blocks of 4,096.
+  halves (of 64, lane j with lane j + 32, then + 16, ... + 1). So many blocks (the third number of *order*) are a group,
+  eight groups a larger one, eight of those a still larger one, and so on; the totals of what is in a group are combined
+  in order, starting from the unit; at the end each group that is not full joins the larger one, the smallest first.
+  Lanes that have no point hold the unit. Unless it is said, the order is that of 64 lanes in blocks of 4,096 and groups
+  of 64 blocks. So the sum of up to 2**18 points has no more than one group, and that of n points is no more additions
+  deep than 70 + 64 + 3 log2 n; :mod:`nervure.kernel.groups` has the groups by themselves.
 * A **fold** combines tuples with statements of its own, in order, starting with the first point; there is at least
   one.
 * A **contract** is a sum of products. It runs its body for each point in row-major order, numbers the points, and adds
@@ -91,6 +95,12 @@ from nervure.types.dim import Dim, DimLike
 
 BLOCK = 4096
 """The points of a block of such a reduction."""
+
+GROUP = 64
+"""The blocks of a group, whose totals are combined in order."""
+
+GROUPS = 8
+"""The groups of a larger one. A chain of as many sums as 64 would lose more than docs promise (claim O45)."""
 
 CONTRACT_BLOCK = 512
 """The points of a block of a contraction."""
@@ -352,15 +362,19 @@ STRATEGIES = ("unrolled", "stages", "lanes", "vector", "registers", "parts", "me
 
 
 class Order(NamedTuple):
-    """In which order a reduction combines its points: in how many lanes, a power of two, and in blocks of how many
-    points, a multiple of the lanes.
+    """In which order a reduction combines its points: in how many lanes, a power of two; in blocks of how many points,
+    a multiple of the lanes; and in groups of how many blocks, at least two.
     """
 
     lanes: int
     block: int
+    group: int = GROUP
 
 
 DEFAULT_ORDER = Order(LANES, BLOCK)
+
+TOTALS_ORDER = Order(1, GROUP, GROUPS)
+"""That of the totals of blocks by themselves."""
 
 
 class Strategy(NamedTuple):

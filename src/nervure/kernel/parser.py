@@ -212,7 +212,8 @@ class _Parser:
     def _order(self, line: Scanner) -> Order:
         lanes = line.integer("lanes")
         line.expect(",")
-        return Order(lanes, line.integer("points"))
+        block = line.integer("points")
+        return Order(lanes, block, line.integer("blocks")) if line.accept(",") else Order(lanes, block)
 
     def _strategy(self, line: Scanner) -> Strategy:
         name, lanes = line.take(_STRATEGY, _STRATEGIES), line.match(INTEGER)

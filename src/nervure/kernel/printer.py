@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nervure.errors import InternalError
 from nervure.kernel.ir import (
     DEFAULT_ORDER,
+    GROUP,
     Address,
     Apply,
     Buffer,
@@ -262,6 +263,8 @@ def _strategy(loop: Reduce | Fold) -> str:
     if not isinstance(loop, Reduce):
         return ""
     order = "" if loop.order == DEFAULT_ORDER else f" order {loop.order.lanes}, {loop.order.block}"
+    if loop.order.group != GROUP:
+        order += f", {loop.order.group}"
     if loop.strategy is None:
         return order
     name, lanes = loop.strategy

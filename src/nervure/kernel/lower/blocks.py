@@ -1,5 +1,5 @@
 """Reductions with few rows, or long ones: threads share the blocks of a row, whose totals are combined afterwards, in
-order.
+groups.
 
 The first kernel runs over blocks and stores a total for each, the second combines the totals and computes what follows
 from them. The order in which elements are combined is that of a row kernel, so the bits are the same.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nervure.ir.op import Value
 from nervure.kernel.analysis import Level, OpKind
 from nervure.kernel.coordinates import Flat, Point, position, through
-from nervure.kernel.ir import BLOCK, For, Load, Reduce, Scalar, Variable
+from nervure.kernel.ir import BLOCK, TOTALS_ORDER, Reduce, Scalar, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.lower.kernel_builder import (
     BufferAssignment,
@@ -22,7 +22,6 @@ from nervure.kernel.lower.kernel_builder import (
     nested,
     row_offset,
     row_point,
-    unit,
 )
 from nervure.kernel.lower.rows import Totals, note
 from nervure.memory.storage import Storage
@@ -88,14 +87,11 @@ class _Blocks:
         scalars: list[Scalar] = []
         with elements.body() as body:
             for _, combine, place in self._partial:
-                total = builder.scratch(place.dtype, 1)
-                builder.store(total, 0, unit(combine, place.dtype))
                 with elements.body() as iteration:
                     part = elements.load(builder.buffer(place), position((block.dim, *self._row_point), place.shape))
-                    builder.store(total, 0, part, combine)
-                elements.statements.add(For(block, self._count, tuple(iteration.list)))
                 result = Variable(place.dtype)
-                elements.statements.add(Load(result, total, elements.address(0)))
+                elements.statements.add(Reduce((result,), (combine,), ((block, self._count),), tuple(iteration.list),
+                                               (part,), order=TOTALS_ORDER))
                 scalars.append(result)
             note(elements, [entry[0] for entry in self._partial], scalars)
             self._row_ops(builder)

@@ -24,11 +24,11 @@ from nervure.kernel.coordinates import Coordinates, Flat, Point, through
 from nervure.kernel.ir import (
     BLOCK,
     LANES,
+    TOTALS_ORDER,
     Buffer,
     Contract,
     Fold,
     For,
-    Load,
     Reduce,
     Scalar,
     Statement,
@@ -307,13 +307,13 @@ class _Lanes(Rows):
         elements, column = builder.elements, row_position(step.shape, self._reduced)
         results: list[Scalar] = []
         with elements.body() as body:
-            for value, combine, place in self._partial:
+            for _, combine, place in self._partial:
                 with elements.body() as inner:
                     part = elements.load(builder.buffer(place), (block * LANES + lane.dim) * self._row_length + column)
                 total = Variable(place.dtype)
                 lanes = dim_min(LANES, self._rows - block * BLOCK)
                 reduce = Reduce((total,), (combine,), ((lane, lanes),), tuple(inner.list), (part,))
-                results.append(self._over_blocks(builder, value, combine, reduce, column))
+                results.append(self._over_blocks(builder, reduce))
             note(elements, [value for value, _, _ in self._partial], results)
             point = tuple([index(axis) for axis in self._reduced])
             for value in step.stored:
@@ -324,20 +324,13 @@ class _Lanes(Rows):
         return builder.finish("columns", nested(loops, body.list), self._row_length * self._blocks * LANES,
                             step.cross_row)
 
-    def _over_blocks(self, builder: KernelBuilder, value: Value, combine: str, reduce: Reduce,
-                     column: DimLike) -> Scalar:
-        """The totals of the blocks, of which each is this reduction, combined in order."""
+    def _over_blocks(self, builder: KernelBuilder, reduce: Reduce) -> Scalar:
+        """The totals of the blocks, of which each is this reduction, combined in groups."""
         statements, (total,) = builder.elements.statements, reduce.results
         if self._blocks == 1:
             statements.add(reduce)
             return total
-        lengths = tuple([self._step.shape[axis] for axis in self._reduced])
-        sums = builder.buffer(self._memory.temporary(total.dtype, lengths, value), "inout")
-        builder.store(sums, column, unit(combine, total.dtype))
-        with builder.elements.body() as iteration:
-            iteration.add(reduce)
-            builder.store(sums, column, total, combine)
-        statements.add(For(LoopIndex(len(self._step.shape)), self._blocks, tuple(iteration.list)))
-        result = Variable(total.dtype)
-        statements.add(Load(result, sums, builder.elements.address(column)))
+        result, block = Variable(total.dtype), LoopIndex(len(self._step.shape))
+        statements.add(Reduce((result,), reduce.combine, ((block, self._blocks),), (reduce,), (total,),
+                              order=TOTALS_ORDER))
         return result

@@ -28,6 +28,7 @@ from dataclasses import replace
 from itertools import product
 
 from nervure.kernel.combiners import FUNCTIONS, unit
+from nervure.kernel.groups import Groups
 from nervure.kernel.ir import Apply, Kernel, Reduce, Scalar, Statement, Variable
 from nervure.kernel.machine import Machine
 from nervure.kernel.rewriting import Rewrite, fresh_copy
@@ -51,14 +52,13 @@ class _Expanding(Rewrite):
 
 
 def _reduced(reduce: Reduce, out: list[Statement]) -> Lane:
-    """What the blocks of points make, combined in order."""
+    """What the blocks of points make, combined in groups."""
     points = list(product(*[range(int(str(extent))) for _, extent in reduce.indices]))
     units = [unit(combine, result.dtype) for combine, result in zip(reduce.combine, reduce.results, strict=True)]
-    blocks = [points[start:start + reduce.order.block] for start in range(0, len(points), reduce.order.block)]
-    first, *others = [_combined(reduce, units, _folded(reduce, block, 0, 1, out), out) for block in blocks]
-    for block in others:
-        first = _combined(reduce, first, block, out)
-    return first
+    groups = Groups[Lane](lambda x, y: _combined(reduce, x, y, out), units, reduce.order.group)
+    for start in range(0, len(points), reduce.order.block):
+        groups.add(_folded(reduce, points[start:start + reduce.order.block], 0, 1, out))
+    return groups.result()
 
 
 def _folded(reduce: Reduce, block: Sequence[tuple[int, ...]], lane: int, apart: int, out: list[Statement]) -> Lane:

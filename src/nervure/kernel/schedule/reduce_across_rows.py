@@ -21,7 +21,7 @@ the whole tile, and each point of a reduction for all columns of it.
 
 from __future__ import annotations
 
-from nervure.kernel.ir import LANES, Body, For, Loop, Reduce, Statement, Tile, walk
+from nervure.kernel.ir import DEFAULT_ORDER, LANES, Body, For, Loop, Reduce, Statement, Tile, walk
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.reduction_strategy import is_short_in_lanes, without_ones
 from nervure.kernel.schedule.vector_width import is_light
@@ -66,7 +66,8 @@ def bytes_of(reduce: Reduce) -> int:
 
 
 def _is_long(statement: Statement) -> bool:
-    return isinstance(statement, Reduce) and not is_short_in_lanes(without_ones(statement))
+    return isinstance(statement, Reduce) and statement.order == DEFAULT_ORDER and \
+        not is_short_in_lanes(without_ones(statement))
 
 
 def _lanes_of(part: Part, index: LoopIndex, lanes: int) -> int:

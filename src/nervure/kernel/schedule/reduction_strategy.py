@@ -22,7 +22,7 @@ from dataclasses import replace
 from math import prod
 
 from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import LANES, Loop, Reduce, Strategy, substituted, walk
+from nervure.kernel.ir import DEFAULT_ORDER, LANES, Loop, Reduce, Strategy, substituted, walk
 from nervure.kernel.schedule.vector_width import heavy_width, is_light, long_functions
 from nervure.kernel.tuning import (
     MOST_STAGED,
@@ -49,7 +49,7 @@ def strategy_of(reduce: Reduce, in_lanes: bool, lanes: int) -> Strategy:
         return Strategy("stages")
     if is_unrolled(reduce, in_lanes):
         return Strategy("unrolled")
-    if in_lanes:
+    if in_lanes or reduce.order.lanes == 1:
         return Strategy("lanes")
     width = heavy_width(reduce.body, lanes)
     is_single = len(reduce.indices) == 1
@@ -71,6 +71,8 @@ def _is_staged(reduce: Reduce) -> bool:
     """
     (_, extent), *others = reduce.indices
     if others or not isinstance(extent, int) or not max(UNROLLED_POINTS, STAGED_ROWS) < extent <= MOST_STAGED:
+        return False
+    if reduce.order != DEFAULT_ORDER:
         return False
     body = tuple(walk(reduce.body))
     is_short = len(body) * -(-extent // STAGED_ROWS) <= UNROLLED_STATEMENTS and not long_functions(reduce.body)

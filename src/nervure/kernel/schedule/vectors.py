@@ -66,7 +66,7 @@ class _Vectors(Rewrite):
     def reduce(self, loop: Reduce, out: list[Statement]) -> None:
         loop = without_ones(loop)
         strategy = strategy_of(loop, self._is_in_lanes, self._lanes)
-        with self._in_lanes(self._is_in_lanes or strategy.name != "unrolled"):
+        with self._in_lanes(self._is_in_lanes or strategy.name not in ("unrolled", "lanes")):
             out.append(self.rebuilt(replace(loop, strategy=strategy)))
 
     @contextmanager

@@ -10,7 +10,8 @@ f32 <8 x float> splat (float 0xFFF0000000000000)
 >>> lane_tree("add", start_of(b, "add", float32, width=8)).lanes
 1
 
-In memory the parts of complex numbers lie apart from each other, and what ends a block is a function beside the kernel:
+In memory the parts of complex numbers lie apart from each other, and what ends a block, or a group of blocks, is a
+function beside the kernel:
 
 >>> spill_bytes(bool_, 100), spill_bytes(complex64, 100)
 (100, 800)
@@ -26,15 +27,20 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from nervure.kernel.combiners import FUNCTIONS, unit
-from nervure.kernel.ir import LANES, Reduce
+from nervure.kernel.ir import BLOCK, GROUP, GROUPS, LANES, Order, Reduce
 from nervure.transformers.cpu.compile.codegen.context import Context, emit
 from nervure.transformers.cpu.compile.codegen.element import Element, literal, memory_types, select
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.compile.llvm.types import I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
 from nervure.types.dtype import DType
 
 Elements = list[Element]
+
+GROUP_BITS = GROUPS.bit_length() - 1
+
+LARGER_GROUPS = -(-(63 - (BLOCK * GROUP).bit_length() + 1) // GROUP_BITS) + 1
+"""The sizes of larger groups of as many points as there are numbers."""
 
 
 def start_of(b: Builder, combine: str, dtype: DType, width: int = 1) -> Element:
@@ -167,8 +173,10 @@ class Accumulators:
     What happens once a block is a function, which all reductions of a kind share.
     """
 
-    def __init__(self, b: Builder, kinds: list[_Kind], places: list[Register], totals: list[Register]) -> None:
-        self._builder, self._kinds, self._places, self.totals = b, kinds, places, totals
+    def __init__(self, b: Builder, order: Order, kinds: list[_Kind], places: list[Register],
+                 totals: list[Register]) -> None:
+        self._builder, self._kinds, self._places = b, kinds, places
+        self._totals = GroupTotals(b, order, kinds, totals)
 
     def read(self, start: Register, width: int) -> Elements:
         """Lanes from ``start`` on."""
@@ -182,30 +190,72 @@ class Accumulators:
 
     def begin(self, rows: Register, columns: Register) -> None:
         """Before the first point: the first rows, and what the blocks have made, are units."""
-        for kind, place, total in zip(self._kinds, self._places, self.totals, strict=True):
-            self._call(kind.begin(), place, total, rows, columns)
+        for kind, place, total in zip(self._kinds, self._places, self._totals.places, strict=True):
+            _call(self._builder, kind.begin(), place, total, rows, columns)
 
-    def end_block(self, used: Register, rows: Register, columns: Register) -> None:
-        """After a block: what its points, in the first ``used`` rows, make joins the blocks; rows are units again."""
-        for kind, place, total in zip(self._kinds, self._places, self.totals, strict=True):
-            self._call(kind.end(), place, total, used, rows, columns)
+    def end_block(self, used: Register, rows: Register, columns: Register, points: Register | None = None) -> None:
+        """After a block: what its points, in the first ``used`` rows, make joins the blocks; rows are units again.
+        ``points`` are those so far, where they may be all of a group.
+        """
+        for kind, place, total in zip(self._kinds, self._places, self._totals.places, strict=True):
+            _call(self._builder, kind.end(), place, total, used, rows, columns)
+        if points is not None:
+            self._totals.end_group(points, columns)
+
+    def finish(self, points: Register, columns: Register) -> None:
+        """After the last block: what all groups make, of so many points."""
+        self._totals.finish(points, columns)
 
     def results(self, start: Operand, width: int) -> Elements:
         """What the blocks have made."""
-        return [read_spilled(kind.dtype, total, kind.total_lanes, start, width)
-                for kind, total in zip(self._kinds, self.totals, strict=True)]
+        return self._totals.read(start, width)
 
-    def _call(self, function: Builder, *arguments: Register) -> None:
-        self._builder.call(function.name, None, *arguments)
-        self._builder.define(function)
+
+class GroupTotals:
+    """What the blocks of the group that is being filled have made, and behind it in memory the larger groups."""
+
+    def __init__(self, b: Builder, order: Order, kinds: list[_Kind], places: list[Register]) -> None:
+        self._builder, self._kinds, self.places = b, kinds, places
+        self.points = order.block * order.group  # of a group, a power of two
+
+    def end_group(self, points: Register, columns: Register) -> None:
+        """After a block: a group that is full joins the larger ones."""
+        with self._builder.if_((points & (self.points - 1)).equal(0), unlikely=True):
+            for kind, place in zip(self._kinds, self.places, strict=True):
+                _call(self._builder, kind.end_group(), place, self._groups(points), columns)
+
+    def finish(self, points: Register, columns: Register) -> None:
+        """After the last block: all groups make the result."""
+        with self._builder.if_(points >= self.points, unlikely=True):
+            for kind, place in zip(self._kinds, self.places, strict=True):
+                _call(self._builder, kind.finish(), place, self._groups(points), columns)
+
+    def read(self, start: Operand, width: int) -> Elements:
+        """The totals of the group, or the results."""
+        return [read_spilled(kind.dtype, place, kind.total_lanes, start, width)
+                for kind, place in zip(self._kinds, self.places, strict=True)]
+
+    def write(self, totals: Elements) -> None:
+        """Replaces the totals of the group, of which there is one lane."""
+        for x, place in zip(totals, self.places, strict=True):
+            write_spilled(x, place, 1, 0)
+
+    def _groups(self, points: Register) -> Register:
+        return points.shift_right(self.points.bit_length() - 1)
+
+
+@contextmanager
+def group_totals_of(context: Context, reduce: Reduce) -> Iterator[GroupTotals]:
+    """Totals of one lane, where the accumulators are in registers."""
+    kinds = _kinds(reduce, AccumulatorLayout(1, 1, is_each=False))
+    with context.borrowed([kind.total_bytes for kind in kinds]) as places:
+        yield GroupTotals(context.builder, reduce.order, kinds, places)
 
 
 @contextmanager
 def accumulators_of(context: Context, reduce: Reduce, layout: AccumulatorLayout) -> Iterator[Accumulators]:
     """Accumulators for the results of a reduction."""
-    kinds = [_Kind(combine, variable.dtype, layout)
-             for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
-    totals = [spill_bytes(kind.dtype, kind.total_lanes) for kind in kinds]
+    totals = [kind.total_bytes for kind in _kinds(reduce, layout)]
     with context.borrowed(totals) as places, accumulators_with(context, reduce, layout, places) as accumulators:
         yield accumulators
 
@@ -213,11 +263,25 @@ def accumulators_of(context: Context, reduce: Reduce, layout: AccumulatorLayout)
 @contextmanager
 def accumulators_with(context: Context, reduce: Reduce, layout: AccumulatorLayout,
                       totals: list[Register]) -> Iterator[Accumulators]:
-    """The same, where there is memory already for what the blocks make."""
-    kinds = [_Kind(combine, variable.dtype, layout)
-             for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+    """The same, where there is memory already for what the blocks make (:func:`total_bytes`)."""
+    kinds = _kinds(reduce, layout)
     with context.borrowed([spill_bytes(kind.dtype, layout.lanes) for kind in kinds]) as places:
-        yield Accumulators(context.builder, kinds, places, totals)
+        yield Accumulators(context.builder, reduce.order, kinds, places, totals)
+
+
+def total_bytes(dtype: DType, lanes: int) -> int:
+    """What the totals of so many lanes take, with those of larger groups."""
+    return spill_bytes(dtype, lanes) * (1 + LARGER_GROUPS)
+
+
+def _kinds(reduce: Reduce, layout: AccumulatorLayout) -> list[_Kind]:
+    return [_Kind(combine, variable.dtype, layout)
+            for combine, variable in zip(reduce.combine, reduce.results, strict=True)]
+
+
+def _call(b: Builder, function: Builder, *arguments: Register) -> None:
+    b.call(function.name, None, *arguments)
+    b.define(function)
 
 
 class _Kind(NamedTuple):
@@ -231,6 +295,15 @@ class _Kind(NamedTuple):
     def total_lanes(self) -> int:
         """The lanes of what the blocks have made."""
         return self.layout.longest if self.layout.is_each else 1
+
+    @property
+    def _total_width(self) -> int:
+        return min(self.layout.width, self.total_lanes)
+
+    @property
+    def total_bytes(self) -> int:
+        """What they take, with those of larger groups."""
+        return total_bytes(self.dtype, self.total_lanes)
 
     def begin(self) -> Builder:
         """begin(place, total, rows, columns)"""
@@ -261,6 +334,47 @@ class _Kind(NamedTuple):
         self._clear(place, rows, columns)
         b.ret()
         return b
+
+    def end_group(self) -> Builder:
+        """end_group(total, groups, columns): the last of so many groups joins the larger one, if that is full the next
+        larger one, and so on.
+        """
+        b = self._function("end_group", "total", "groups", "columns")
+        total, groups, columns = b.arguments
+        with b.loop(0, LARGER_GROUPS) as larger:
+            ended = groups.shift_right(larger.index * GROUP_BITS)
+            with b.if_(ended.shift_left(larger.index * GROUP_BITS).equal(groups)), \
+                    b.loop(0, columns, self.layout.width) as column:
+                here, above = self._level(total, larger.index), self._level(total, larger.index + 1)
+                unit = start_of(b, self.combine, self.dtype, self._total_width)
+                before = _select(ended.equal(1), unit, self._read_total(above, column.index))
+                self._write_total(join(self.combine, before, self._read_total(here, column.index)), above, column.index)
+                self._write_total(unit, here, column.index)
+        b.ret()
+        return b
+
+    def finish(self) -> Builder:
+        """finish(total, groups, columns): what all of so many full groups, and the one after them, make."""
+        b = self._function("finish", "total", "groups", "columns")
+        total, groups, columns = b.arguments
+        with b.loop(0, LARGER_GROUPS) as larger:
+            with b.if_(groups.shift_right(larger.index * GROUP_BITS).not_equal(0)), \
+                    b.loop(0, columns, self.layout.width) as column:
+                before = self._read_total(self._level(total, larger.index + 1), column.index)
+                both = join(self.combine, before, self._read_total(total, column.index))
+                self._write_total(both, total, column.index)
+        b.ret()
+        return b
+
+    def _level(self, total: Register, number: Operand) -> Register:
+        """Where the totals of a size of groups are."""
+        return total.builder.offset(total, number * spill_bytes(self.dtype, self.total_lanes), I8)
+
+    def _read_total(self, total: Register, start: Operand) -> Element:
+        return read_spilled(self.dtype, total, self.total_lanes, start, self._total_width)
+
+    def _write_total(self, x: Element, total: Register, start: Operand) -> None:
+        write_spilled(x, total, self.total_lanes, start)
 
     def _function(self, name: str, *arguments: str) -> Builder:
         kind = f"{self.combine}_{self.dtype.name}_{self.layout.width}"

@@ -42,6 +42,7 @@ from nervure.transformers.cpu.compile.codegen.accumulators import (
     read_spilled,
     row_length,
     spill_bytes,
+    total_bytes,
     write_spilled,
 )
 from nervure.transformers.cpu.compile.codegen.context import Context, Preheader, emit, emit_statement
@@ -139,7 +140,9 @@ class _ColumnTiles:
     def emit(self, begin: Register, end: Register) -> None:
         """The iterations of the loop, a tile at a time."""
         context, b = self._context, self._context.builder
-        sizes = [spill_bytes(variable.dtype, self._columns) for variable in self._waiting]
+        totals = {variable for part in self._parts if isinstance(part, Reduce) for variable in part.results}
+        sizes = [(total_bytes if variable in totals else spill_bytes)(variable.dtype, self._columns)
+                 for variable in self._waiting]
         with ExitStack() as stack:
             self._memory = dict(zip(self._waiting, stack.enter_context(context.borrowed(sizes)), strict=True))
             preheader = Preheader(b.region(), stored(self._loop), False)
@@ -227,7 +230,8 @@ class _ColumnTiles:
                     with b.loop(first, last) as rows, context.inside(preheader):
                         context.keep(("index", name), context.here(Element(int64, (rows.index,))))
                         point(rows.index)
-                accumulators.end_block(used, b.where(stop < end, used, 0), columns)
+                accumulators.end_block(used, b.where(stop < end, used, 0), columns, stop)
+        accumulators.finish(end, columns)
         context.loops.pop()
 
     def _iterations(self, lanes: int, ends: tuple[Register, Register], body: Callable[[], None]) -> None:

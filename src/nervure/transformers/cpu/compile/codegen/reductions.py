@@ -24,10 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from nervure.errors import InternalError
 from nervure.kernel.combiners import keeps_units
-from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, Fold, Reduce, Widths
+from nervure.kernel.ir import BLOCK, DEFAULT_ORDER, LANES, TOTALS_ORDER, Fold, Reduce, Widths
 from nervure.kernel.rewriting import fresh_copy
 from nervure.kernel.tuning import STAGED_ROWS, WAITING_POINTS
 from nervure.transformers.cpu.compile.codegen.accumulators import (
@@ -37,6 +38,7 @@ from nervure.transformers.cpu.compile.codegen.accumulators import (
     accumulators_of,
     combined,
     flat,
+    group_totals_of,
     lane_tree,
     listed_tree,
     point_values,
@@ -83,8 +85,8 @@ def _reduced(context: Context, reduce: Reduce) -> Elements:
     strategy = reduce.strategy
     if strategy is None:
         raise InternalError("a reduction does not say how it is computed")
-    if reduce.order != DEFAULT_ORDER:
-        raise InternalError(f"there is no code for a reduction in {reduce.order}")
+    if reduce.order not in {"lanes": (DEFAULT_ORDER, TOTALS_ORDER)}.get(strategy.name, (DEFAULT_ORDER,)):
+        raise InternalError(f"there is no code for a reduction in {reduce.order} as {strategy.name}")
     build = {"lanes": _lane_by_lane, "stages": _in_stages, "registers": _in_registers}.get(strategy.name)
     if build is not None:
         return build(context, reduce)
@@ -100,7 +102,7 @@ def _lane_by_lane(context: Context, reduce: Reduce) -> Elements:
     layout = AccumulatorLayout(width, min(width, context.register_lanes), is_each=True)
     with accumulators_of(context, reduce, layout) as accumulators:
         def point(number: Register) -> None:
-            place = (number & (LANES - 1)) * width
+            place = (number & (reduce.order.lanes - 1)) * width
             values = point_values(context, reduce)
             accumulators.write(combined(reduce, accumulators.read(place, width), values), place)
 
@@ -152,23 +154,25 @@ def _in_stages(context: Context, reduce: Reduce) -> Elements:
 
 def over_points(context: Context, reduce: Reduce, accumulators: Accumulators, columns: Register,
                 point: Callable[[Register], None]) -> None:
-    """The points in order, each of which is given its number and adds to row ``number % 64`` of the accumulators."""
-    b, all_rows = context.builder, context.builder.constant(I64, LANES)
-    rows = b.intrinsic("smin", _count(context, reduce), LANES) if keeps_units(reduce) else all_rows
+    """The points in order, each of which is given its number and adds to row ``number % lanes`` of the accumulators."""
+    lanes, block, _ = reduce.order
+    b, all_rows = context.builder, context.builder.constant(I64, lanes)
+    rows = b.intrinsic("smin", _count(context, reduce), lanes) if keeps_units(reduce) else all_rows
     accumulators.begin(rows, columns)
 
     def one(carried: Sequence[Register]) -> Sequence[Register]:
         point(carried[0])
         following = carried[0] + 1
-        with b.if_((following & (BLOCK - 1)).equal(0), unlikely=True):
-            accumulators.end_block(all_rows, rows, columns)
+        with b.if_((following & (block - 1)).equal(0), unlikely=True):
+            accumulators.end_block(all_rows, rows, columns, following)
         return [following]
 
     number, = nest(context, reduce.indices, stored(reduce), [b.constant(I64, 0)], one)
-    rest = number & (BLOCK - 1)
+    rest = number & (block - 1)
     with b.if_(rest.not_equal(0)):
-        used = b.where(number < BLOCK, b.intrinsic("smin", rest, rows), all_rows)
+        used = b.where(number < block, b.intrinsic("smin", rest, rows), all_rows)
         accumulators.end_block(used, b.constant(I64, 0), columns)
+    accumulators.finish(number, columns)
 
 
 def _count(context: Context, reduce: Reduce) -> Register:
@@ -258,18 +262,42 @@ def _over_blocks(context: Context, reduce: Reduce,
     wide = units(b, reduce, LANES)
     context.loops.append((name, extent))
 
-    def build() -> Registers:
-        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
-        with b.loop(0, end, BLOCK, flat(start)) as blocks:
+    def group(preheader: Preheader, first: Register, last: Register) -> Registers:
+        with b.loop(first, last, BLOCK, flat(start)) as blocks:
             stop = b.intrinsic("smin", blocks.index + BLOCK, end)
             lanes = shaped(wide, block(preheader, blocks.index, stop, flat(wide)))
             made = [lane_tree(combine, x) for combine, x in zip(reduce.combine, lanes, strict=True)]
             blocks.carried = flat(combined(reduce, shaped(start, blocks.carried), made))
         return blocks.results
 
+    def build() -> Registers:
+        preheader = Preheader(b.region(), stored(reduce), has_iterations(extent))
+        return _over_groups(context, reduce, end, partial(group, preheader))
+
     results = guarded(b, 0 < end, flat(start), build)
     context.loops.pop()
     return shaped(start, results)
+
+
+def _over_groups(context: Context, reduce: Reduce, end: Register,
+                 group: Callable[[Register, Register], Registers]) -> Registers:
+    """Reduces points up to an end. ``group`` combines those of a group, in order; where there are several, what they
+    make waits in memory.
+    """
+    b, start = context.builder, units(context.builder, reduce)
+    with group_totals_of(context, reduce) as totals:
+        with b.loop(0, end, totals.points, flat(start)) as groups:
+            stop = b.intrinsic("smin", groups.index + totals.points, end)
+            groups.carried = list(group(groups.index, stop))
+            with b.if_(end >= totals.points, unlikely=True):
+                totals.write(shaped(start, groups.carried))
+                totals.end_group(stop, b.constant(I64, 1))
+
+        def several() -> Registers:
+            totals.finish(end, b.constant(I64, 1))
+            return flat(totals.read(0, 1))
+
+        return guarded(b, end >= totals.points, groups.results, several, unlikely=True)
 
 
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
@@ -297,6 +325,7 @@ def _in_memory(context: Context, reduce: Reduce, width: int) -> Elements:
         number, = nest(context, reduce.indices[:-1], stored(reduce), [b.constant(I64, 0)], row)
         with b.if_((number & (BLOCK - 1)).not_equal(0)):
             accumulators.end_block(all_rows, b.constant(I64, 0), columns)
+        accumulators.finish(number, columns)
         return accumulators.results(0, 1)
 
 
@@ -324,7 +353,7 @@ def _row(context: Context, reduce: Reduce, accumulators: Accumulators, first: Re
                 _groups(context, preheader, groups.index, (low, high), width, group)
             with b.if_(high.equal(stop), unlikely=True):
                 rows = b.constant(I64, LANES // width)
-                accumulators.end_block(rows, rows, b.constant(I64, width))
+                accumulators.end_block(rows, rows, b.constant(I64, width), stop)
     context.loops.pop()
     return end
 

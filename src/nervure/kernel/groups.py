@@ -1,0 +1,49 @@
+"""The order in which the totals of blocks are combined: in groups, and groups in larger ones.
+
+Added up one after the other, the totals of many blocks would lose what each adds to all before it. So those of
+``Order.group`` blocks make a group's total, ``GROUPS`` of these in order the total of a larger group, and so on. Each
+starts from the unit. At the end the groups that are not full join the larger ones that they are in, the smallest first.
+
+>>> groups = Groups(lambda x, y: f"({x}{y})" if x else y, "", group=4)
+>>> for total in "abcdefghij":
+...     groups.add(total)
+>>> groups.result()
+'(((((ab)c)d)(((ef)g)h))(ij))'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from nervure.kernel.ir import GROUP, GROUPS
+
+T = TypeVar("T")
+
+
+class Groups(Generic[T]):
+    """Combines the totals of blocks, which come one after the other, so many to a ``group``."""
+
+    def __init__(self, combine: Callable[[T, T], T], unit: T, group: int = GROUP) -> None:
+        self._combine, self._unit, self._group = combine, unit, group
+        self._totals = [unit]  # of the group that is being filled, of the larger one around it, and so on
+        self._blocks = 0
+
+    def add(self, total: T) -> None:
+        """Takes the total of the next block."""
+        self._totals[0] = self._combine(self._totals[0], total)
+        self._blocks += 1
+        count, size, level = self._blocks, self._group, 0
+        while count % size == 0:
+            if level + 1 == len(self._totals):
+                self._totals.append(self._unit)
+            self._totals[level + 1] = self._combine(self._totals[level + 1], self._totals[level])
+            self._totals[level] = self._unit
+            count, size, level = count // size, GROUPS, level + 1
+
+    def result(self) -> T:
+        """What all blocks so far make."""
+        result, *larger = self._totals
+        for total in larger:
+            result = self._combine(total, result)
+        return result
