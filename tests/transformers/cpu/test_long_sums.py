@@ -45,7 +45,7 @@ def cpu(request):
 @pytest.mark.parametrize("is_known", [False, True], ids=["symbols", "numbers"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_long_sum_is_the_sum_of_its_elements(cpu, layout, is_known):
-    """O45: whatever the layout, the threads and the width of vectors, and known lengths or not."""
+    """O75: whatever the layout, the threads and the width of vectors, and known lengths or not."""
     axes, place = LAYOUTS[layout]
     array = np.ascontiguousarray(place(two()))
     shape = array.shape if is_known else tuple([nv.dim(f"d{axis}", min=1) for axis in range(array.ndim)])

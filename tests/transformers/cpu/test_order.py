@@ -1,4 +1,4 @@
-"""One order of reduction: the bits of a sum depend on how many elements it has, and on nothing else."""
+"""One order of reduction (O75): the bits of a sum depend on how many elements it has, and on nothing else."""
 
 from __future__ import annotations
 
