@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -16,8 +17,9 @@ import pytest
 import nervure as nv
 from nervure import model_formats
 from nervure.errors import FormatError, InvalidArgument, WrongKind
+from nervure.tensor_file import write_tensors
 from nervure.types.dtype import all_dtypes
-from tests.test_state_dict import Network, bits, linear, trained
+from tests.test_state_dict import Fronted, Network, Square, Swapped, bits, linear, trained
 from tests.transformers.devices.own import Lists
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
@@ -28,6 +30,20 @@ FORMATS = ("safetensors", "npz")
 def transformer():
     with nv.transformers.make_transformer("interpreter") as made:
         yield made
+
+
+@pytest.fixture
+def texts(monkeypatch):
+    """A format of a user's, for one test."""
+    monkeypatch.setattr(model_formats, "_formats", dict(model_formats._formats))
+
+    def save(path, state):
+        Path(path).write_text("\n".join([f"{key} {array.tolist()!r}" for key, array in state.table.items()]))
+
+    def load(path):
+        lines = [line.split(" ", 1) for line in Path(path).read_text().splitlines()]
+        return nv.from_state_dict({key: np.float32(json.loads(text)) for key, text in lines})
+    nv.define_model_format("texts", save=save, load=load)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -85,8 +101,10 @@ def test_a_file_that_does_not_fit_changes_nothing(tmp_path, transformer):
     with pytest.raises(InvalidArgument, match="does not fit") as caught:
         nv.load_weights(layer, tmp_path / "f", transformer=transformer)
     assert caught.value.got == (
-        "unexpected: param:linearlayer.1.bias, param:linearlayer.1.weights; param:linearlayer.0.weights: f32[4, 5], "
-        "where f32[4, 3] is expected; param:linearlayer.0.bias: f32[5], where f32[3] is expected")
+        "unexpected: param:linearlayer.1.bias (second.bias), param:linearlayer.1.weights (second.weights); "
+        "param:linearlayer.0.bias: its path first.bias is none of the model's, its key would be that of bias; "
+        "param:linearlayer.0.weights: its path first.weights is none of the model's, its key would be that of weights")
+    assert caught.value.expected == "missing: param:linearlayer.0.weights (weights), param:linearlayer.0.bias (bias)"
     assert transformer.get(layer.bias).tolist() == [1.0, 2.0, 3.0]
 
 
@@ -111,21 +129,77 @@ def test_optimisers_are_loaded_where_there_are_some(tmp_path, transformer):
     assert "sgd" in caught.value.expected
 
 
+# -- paths ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", [*FORMATS, "texts"])
+def test_files_keep_paths(texts, tmp_path, transformer, format):
+    """T330, T332: modules that changed places get their own weights; a format without paths goes by keys."""
+    square, other = Square(), Swapped()
+    nv.save_weights(square, tmp_path / "f", format, transformer=transformer)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert nv.load_weights(other, tmp_path / "f", format, transformer) is None
+    assert len(caught) == (format != "texts")
+    right = [[1.0] * 4, [2.0] * 4]
+    found = [transformer.get(layer.bias).tolist() for layer in (other.first, other.second)]
+    assert found == (right[::-1] if format == "texts" else right)
+
+
+def test_files_from_before_go_by_keys(tmp_path, transformer):
+    """T332: they say no paths; what is no table of paths is damage."""
+    table = nv.make_state_dict(Square(), transformer=transformer).table
+    write_tensors(tmp_path / "f", table, {"nervure.state": "1"})
+    other = Square()
+    transformer.set(other.second.bias, [0.0] * 4)
+    nv.load_weights(other, tmp_path / "f", transformer=transformer)
+    assert transformer.get(other.second.bias).tolist() == [2.0] * 4
+    for text in ("[", "3", '{"param:linearlayer.0.bias": 3}', '{"no key": "first.bias"}'):
+        write_tensors(tmp_path / "f", table, {"nervure.paths": text})
+        with pytest.raises(FormatError, match="paths of a state dict are damaged"):
+            nv.load_weights(other, tmp_path / "f", transformer=transformer)
+
+
+@pytest.mark.parametrize("rename", [{"first": "a", "second": "b"}, {"*.bias": "*.bias", "second": "b", "first": "a"},
+                                    lambda path: path.replace("first", "a").replace("second", "b")])
+def test_paths_are_renamed(tmp_path, transformer, rename):
+    """T333: by a table of beginnings, or a function; the keys of what is renamed do not count."""
+    nv.save_weights(Square(), tmp_path / "f", transformer=transformer)
+    other = nv.nn.Module()
+    other.b, other.a = nv.nn.LinearLayer(4, 4), nv.nn.LinearLayer(4, 4)
+    if isinstance(rename, dict) and "*.bias" in rename:
+        with pytest.raises(InvalidArgument, match="does not fit"):  # the first that fits counts
+            nv.load_weights(other, tmp_path / "f", transformer=transformer, rename=rename)
+        return
+    nv.load_weights(other, tmp_path / "f", transformer=transformer, rename=rename)
+    assert [transformer.get(layer.bias).tolist() for layer in (other.a, other.b)] == [[1.0] * 4, [2.0] * 4]
+
+
+def test_what_stands_in_front_is_said(tmp_path, transformer):
+    """T333: where a whole model is in another one, or was."""
+    inner, outer = Square(), nv.nn.Sequential(Square())
+    for saved, loaded, rename in ((outer, inner, {"0": ""}), (inner, outer, {"": "0"})):
+        nv.save_weights(saved, tmp_path / "f", transformer=transformer)
+        with pytest.raises(InvalidArgument, match="does not fit") as caught:
+            nv.load_weights(loaded, tmp_path / "f", transformer=transformer)
+        assert f"rename={json.dumps(rename)}" in caught.value.help
+        nv.load_weights(loaded, tmp_path / "f", transformer=transformer, rename=rename)
+
+
+def test_what_fits_is_loaded_where_that_is_asked_for(tmp_path, transformer):
+    """T281: ``strict=False`` returns the rest; what ``rename`` leaves out is not looked for."""
+    nv.save_weights(Square(), tmp_path / "f", transformer=transformer)
+    other = Fronted()
+    transformer.set(other.first.bias, [0.0] * 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failed = nv.load_weights(other, tmp_path / "f", transformer=transformer, rename={"second": None}, strict=False)
+    assert transformer.get(other.first.bias).tolist() == [1.0] * 4
+    assert failed.missing == tuple([f"param:linearlayer.{n}.{slot}" for n in (0, 2) for slot in ("weights", "bias")])
+    assert not failed.unexpected and not failed.mismatched
+
+
 # -- formats of users -------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def texts(monkeypatch):
-    """A format of a user's, for one test."""
-    monkeypatch.setattr(model_formats, "_formats", dict(model_formats._formats))
-
-    def save(path, state):
-        Path(path).write_text("\n".join([f"{key} {array.tolist()!r}" for key, array in state.table.items()]))
-
-    def load(path):
-        lines = [line.split(" ", 1) for line in Path(path).read_text().splitlines()]
-        return nv.from_state_dict({key: np.float32(json.loads(text)) for key, text in lines})
-    nv.define_model_format("texts", save=save, load=load)
 
 
 def test_a_format_of_the_user_s_own(texts, tmp_path, transformer):
@@ -237,7 +311,6 @@ def test_every_damaged_byte_is_noticed(tmp_path, transformer):
 
 def test_a_file_of_other_arrays_is_no_state_dict(tmp_path):
     """T283: its names are no keys."""
-    from nervure.tensor_file import write_tensors
     write_tensors(tmp_path / "f", {"w": np.zeros(3)}, {})
     with pytest.raises(FormatError, match="no state dict"):
         nv.load_weights(linear(), tmp_path / "f")

@@ -24,6 +24,28 @@ class Network(nv.nn.Module):
         return self.second(hidden if self.norm is None else self.norm(hidden))
 
 
+class Swapped(Network):
+    """The same network with its attributes in another order, and all layers of one shape, as those of ``Square``."""
+
+    def __init__(self):
+        self.second, self.first = nv.nn.LinearLayer(4, 4, bias=2.0), nv.nn.LinearLayer(4, 4, bias=1.0)
+        self.norm = None
+
+
+class Square(Swapped):
+    def __init__(self):
+        self.first, self.second = nv.nn.LinearLayer(4, 4, bias=1.0), nv.nn.LinearLayer(4, 4, bias=2.0)
+        self.norm = None
+
+
+class Fronted(Square):
+    """A layer put in front of the others."""
+
+    def __init__(self):
+        self.stem = nv.nn.LinearLayer(4, 4, bias=3.0)
+        super().__init__()
+
+
 def linear():
     return nv.nn.LinearLayer(4, 3)
 

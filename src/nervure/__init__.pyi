@@ -266,9 +266,9 @@ from nervure.saving import load_together as load_together
 from nervure.saving import save as save
 from nervure.state_dict import StateDict as StateDict
 from nervure.state_dict import from_state_dict as from_state_dict
-from nervure.state_dict import load_from_state_dict as load_from_state_dict
 from nervure.state_dict import make_state_dict as make_state_dict
 from nervure.state_dict import parse_state_dict_key as parse_state_dict_key
+from nervure.state_loading import load_from_state_dict as load_from_state_dict
 from nervure.training.trainer import Trainer as Trainer
 from nervure.transformers.devices.pool import memory_pool as memory_pool
 from nervure.types.axes import Axes as Axes

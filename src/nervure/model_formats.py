@@ -19,7 +19,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -27,19 +27,23 @@ import numpy as np
 from nervure.atomic_file import open_regular, write_atomically, write_with
 from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
-from nervure.front.argument_parsing import shown
+from nervure.front.argument_parsing import shown, truth
 from nervure.front.devices import usable_device
 from nervure.front.tensor import Tensor
 from nervure.ir.device import Device
+from nervure.renaming import Rename
 from nervure.saving import file_name
 from nervure.state_dict import (
     OPTIMIZERS,
+    PATHS,
     StateDict,
-    fitting,
     make_state_dict,
     parse_state_dict_key,
+    paths_text,
     transformer_of,
+    with_paths,
 )
+from nervure.state_loading import Fitting, NotLoaded, fitting
 from nervure.tensor_file import read_tensors, write_tensors
 from nervure.transformers.base import Transformer
 from nervure.transformers.devices.elements import allocated, filled
@@ -81,39 +85,51 @@ def save_weights(model: object, path: str | os.PathLike[str], format: str = "saf
 def _on(device: type[Device], state: StateDict) -> StateDict:
     """The state as tensors of a device, in storage that it allocates."""
     return StateDict({key: cast("Tensor", filled(allocated(device, as_dtype(value.dtype), value.shape), value))
-                      for key, value in state.arrays().items()})
+                      for key, value in state.arrays().items()}, state.paths)
 
 
 def load_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors",
-                 transformer: Transformer | None = None) -> None:
+                 transformer: Transformer | None = None, rename: Rename | None = None,
+                 strict: bool = True) -> NotLoaded | None:
     """Gives a model the values of a file, all at one moment.
 
-    What optimisers kept is loaded where the model has an optimiser for the parameter. InvalidArgument, and nothing
-    is changed, where the model has parameters that the file lacks, or the other way round, or of another type or
-    shape; ``nv.load_from_state_dict`` loads what fits. FormatError for a file that is not what it should be.
+    Each value goes to the place at its path in the model (``blocks.1.norm.scale``), or, where the file has no paths,
+    to that of its key. ``rename`` gives other paths to what is in the file: a table of beginnings, where ``*`` is any
+    part and None leaves out, or a function of a path. What optimisers kept is loaded where the model has an optimiser
+    for the parameter.
+
+    InvalidArgument that lists all of it, and nothing is changed, where the model has parameters that the file lacks, or
+    the other way round, or of another type or shape, or where path and key contradict each other; with
+    ``strict=False`` what fits is loaded, and what does not returned. FormatError for a file that is not what it should
+    be.
 
     >>> nv.save_weights(nv.nn.LinearLayer(3, 2), "layer.npz", "npz")
-    >>> nv.load_weights(nv.nn.Embedding(3, 2), "layer.npz", "npz")
+    >>> nv.load_weights(nv.nn.LinearLayer(4, 2), "layer.npz", "npz")
     Traceback (most recent call last):
         ...
     nervure.errors.InvalidArgument: load_weights: the file does not fit the model
       operand:  layer.npz
-      got:      unexpected: param:linearlayer.0.weights, param:linearlayer.0.bias
-      expected: missing: param:embedding.0.weights
+      got:      param:linearlayer.0.weights: f32[3, 2], where f32[4, 2] is expected
+      expected: the parameters of the model
+      help:     strict=False loads what fits and returns what does not
     ...
+    >>> nv.load_weights(nv.nn.Sequential(nv.nn.LinearLayer(3, 2)), "layer.npz", "npz", rename={"": "0"})
     """
     name, state = file_name(path, "load_weights"), load_state(path, format)
-    values, failed = fitting(model, state)
-    unexpected = [key for key in failed.unexpected if not _is_left_out(key, state, failed.unexpected)]
-    if failed.missing or unexpected or failed.mismatched:
-        found = [f"unexpected: {', '.join(unexpected)}"] if unexpected else []
-        found += [f"{key}: {reason}" for key, reason in failed.mismatched.items()]
-        raise InvalidArgument("the file does not fit the model", op="load_weights", operand=name,
-                              got=f"{'; '.join(found) or 'fewer parameters':.400}",
-                              expected=f"missing: {', '.join(failed.missing)}"[:400] if failed.missing else
-                              "the parameters of the model",
-                              help="nv.load_from_state_dict(model, state) loads what fits and says what does not")
-    transformer_of(model, transformer).restore(values)
+    found = fitting(model, state, rename)
+    found = found._replace(failed=_without_optimizers(found.failed, state))
+    return _loaded(model, name, found, truth(strict, "load_weights", "strict"), transformer)
+
+
+def _loaded(model: object, name: str, found: Fitting, strict: bool,
+            transformer: Transformer | None) -> NotLoaded | None:
+    """Gives a model what was found for it; with ``strict`` InvalidArgument where that is not all."""
+    if found.failed and strict:
+        raise found.refusal("the file does not fit the model", "load_weights", name,
+                            "strict=False loads what fits and returns what does not")
+    transformer_of(model, transformer).restore(found.values)
+    found.warn()
+    return found.failed or None
 
 
 def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> StateDict:
@@ -126,8 +142,15 @@ def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> Sta
     return state
 
 
+def _without_optimizers(failed: NotLoaded, state: StateDict) -> NotLoaded:
+    """What could not be loaded, but for optimisers where the model has none: their parameters are known, all of their
+    slots are not.
+    """
+    unexpected = [key for key in failed.unexpected if not _is_left_out(key, state, failed.unexpected)]
+    return failed._replace(unexpected=tuple(unexpected))
+
+
 def _is_left_out(key: str, state: StateDict, unexpected: tuple[str, ...]) -> bool:
-    """Whether a key is of an optimiser where the model has none: its parameter is known, all of its slots are not."""
     prefix, *parts = parse_state_dict_key(key)
     if prefix not in OPTIMIZERS:
         return False
@@ -176,33 +199,36 @@ def _format(name: object, op: str) -> Format:
 
 
 def _save_safetensors(path: str, state: StateDict) -> None:
-    write_tensors(path, state.arrays(), {_STATE: "1"})
+    write_tensors(path, state.arrays(), {_STATE: "1", **paths_text(state)})
 
 
 def _load_safetensors(path: str) -> StateDict:
-    return _read(read_tensors(path)[0], path)
+    return _read(*read_tensors(path), path)
 
 
-def _read(table: dict[str, np.ndarray], path: str) -> StateDict:
-    """Arrays of a file as a state dict; FormatError where a name is no key of one."""
+def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -> StateDict:
+    """Arrays and strings of a file as a state dict; FormatError where a name is no key of one."""
     for key in table:
         try:
             parse_state_dict_key(key)
         except InvalidArgument as error:
             raise FormatError("the file holds no state dict", op="load_weights", operand=path, got=error.got,
                               expected=error.expected, help="nv.save_weights writes such files") from None
-    return StateDict(table)
+    return with_paths(table, strings, path)
 
 
 # -- npz ---------------------------------------------------------------------------------------------------------------
 
 
 def _save_npz(path: str, state: StateDict) -> None:
-    """Arrays as NumPy's own files, without compression; of types that NumPy lacks the bits, and a table of types."""
+    """Arrays as NumPy's own files, without compression; of types that NumPy lacks the bits. A table of types and one of
+    paths are texts in bytes.
+    """
     arrays = state.arrays()
     foreign = {key: array.dtype.name for key, array in arrays.items() if array.dtype.isbuiltin != 1}
     table = {key: array.view(f"u{array.itemsize}") if key in foreign else array for key, array in arrays.items()}
-    table[_TYPES] = np.frombuffer(json.dumps(foreign).encode(), np.uint8)
+    for name, text in {_TYPES: json.dumps(foreign), **paths_text(state)}.items():
+        table[name] = np.frombuffer(text.encode(), np.uint8)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as file:
         for key, array in table.items():
@@ -220,6 +246,7 @@ def _load_npz(path: str) -> StateDict:
                 _check_members(archive, size)
                 table = {name.removesuffix(".npy"): _read_array(archive.read(name)) for name in archive.namelist()}
             foreign = json.loads(table.pop(_TYPES, np.frombuffer(b"{}", np.uint8)).tobytes())
+            paths = table.pop(PATHS, np.frombuffer(b"{}", np.uint8)).tobytes().decode()
             for key, name in foreign.items():
                 table[key] = table[key].view(as_dtype(name).numpy)
         except FormatError:
@@ -227,7 +254,7 @@ def _load_npz(path: str) -> StateDict:
         except Exception as error:  # whatever a damaged archive leads zipfile and NumPy to raise
             raise FormatError("the file is no npz file", op="load_weights", operand=path, got=f"{error!r:.200}",
                               expected="arrays as numpy.savez writes them", help="nothing of it was used") from None
-    return _read(table, path)
+    return _read(table, {PATHS: paths}, path)
 
 
 def _check_members(archive: zipfile.ZipFile, size: int) -> None:

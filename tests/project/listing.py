@@ -32,7 +32,7 @@ FAMILIES = {
     "Effects": ("front.effects",),
     "Computing, saving, explaining": ("computation", "build", "jit", "saving", "explain", "profiling", "config",
                                       "training.trainer"),
-    "State dicts": ("state_dict", "model_formats"),
+    "State dicts": ("state_dict", "state_loading", "model_formats"),
     "Tensors, axes, lengths, element types": ("front.tensor", "types.axes", "types.axis", "types.axis_class",
                                               "types.dim", "types.dtype", "types.description"),
     "Devices and ops of users": ("front.devices", "front.nodes", "transformers.devices.pool"),

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nervure as nv
+from nervure import nn
 from nervure.training import checkpoints as files
 from tests.training.samples import DATA, SETTINGS, STEPS, Interrupting, checkpoints, state, trainer
 
@@ -180,6 +182,36 @@ def test_a_checkpoint_has_the_weights_for_others(tmp_path):
     nv.load_weights(module, tmp_path / "last")
     mine = nv.make_state_dict(own).table
     assert all(np.array_equal(array, mine[key]) for key, array in nv.make_state_dict(module).table.items())
+
+
+class Pair(nn.Module):
+    """Two layers of one shape, in the order of their definition or the other way round."""
+
+    def __init__(self, swapped: bool) -> None:
+        layers = {"first": nn.LinearLayer(6, 6), "second": nn.LinearLayer(6, 6)}
+        for name in sorted(layers, reverse=swapped):
+            setattr(self, name, layers[name])
+
+    def forward(self, x: nv.Tensor) -> nv.Tensor:
+        return self.second(nv.tanh(self.first(x)))
+
+
+@pytest.mark.parametrize("is_function", [False, True])
+def test_attributes_that_changed_places(is_function, tmp_path):
+    """T330: weights and moments go by path, also those of modules that a function uses."""
+    def made(swapped: bool) -> nv.Trainer:
+        module = Pair(swapped)
+        return nv.Trainer((lambda x: module(x)) if is_function else module, nv.optim.Adam(0.1),
+                          nn.losses.cross_entropy, transformer=nv.transformers.make_transformer("interpreter"))
+    settings = {**SETTINGS, "size": 25, "folder": tmp_path}
+    first = made(False)
+    first.fit(DATA, 1, **settings)
+    longer, changed = made(False), made(True)
+    longer.fit(DATA, 2, **{**settings, "folder": None}, resume=files.path_in(str(tmp_path), 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        changed.fit(DATA, 2, **settings, resume=True)
+    assert [entry["loss"] for entry in changed.history] == [entry["loss"] for entry in longer.history]
 
 
 def test_in_another_thread():

@@ -30,6 +30,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, dataclass_transform
+from weakref import WeakKeyDictionary, ref
 
 from nervure import notebook
 from nervure.elsewhere import unknown_member
@@ -112,6 +113,8 @@ class Module:
         for _, slot, found in _members(name, value):
             if isinstance(found, AssignableTensorOp):
                 _adopt(self, slot, found)
+            else:
+                _nest(self, found)
 
     def __delattr__(self, name: str) -> None:
         self._release(name)
@@ -147,8 +150,11 @@ class Module:
             path, module = waiting.pop()
             if module not in found:
                 found[module] = path
-                waiting.extend(reversed([(_joined(path, name), entry) for name, _, entry in _entries(module)
-                                         if isinstance(entry, Module)]))
+                inside = [(_joined(path, name), entry) for name, _, entry in _entries(module)
+                          if isinstance(entry, Module)]
+                for _, entry in inside:
+                    _nest(module, entry)
+                waiting.extend(reversed(inside))
         return [(path, module) for module, path in found.items()]
 
     def modules(self) -> list[Module]:
@@ -195,8 +201,29 @@ class Module:
                 if isinstance(entry, AssignableTensorOp) and _is_kept(entry) and entry not in found:
                     found[entry] = f"{kind}.{numbers[kind]}.{slot}"
             numbers[kind] += 1
-        _check_names(found)
+        _check_names(found, "state_names")
         return found
+
+    def state_paths(self) -> dict[AssignableTensorOp, str]:
+        """The paths of parameters and buffers in files, each place once; InvalidArgument where two have one path.
+
+        >>> list(nv.nn.Sequential(nv.nn.LinearLayer(2, 2)).state_paths().values())
+        ['0.weights', '0.bias']
+        """
+        found = {place: path for path, place in self._places()}
+        _check_names(found, "state_paths")
+        return found
+
+    def place_at(self, path: str) -> AssignableTensorOp | None:
+        """The parameter or buffer at a path, any of those that it has; None where there is none.
+
+        >>> layer = nv.nn.LinearLayer(2, 2)
+        >>> nv.nn.Sequential(layer, layer).place_at("1.bias") is layer.bias
+        True
+        """
+        module, rest = located(self, path)
+        found = [entry for name, _, entry in _entries(module) if name == rest]
+        return found[0] if found and isinstance(found[0], AssignableTensorOp) and _is_kept(found[0]) else None
 
     # -- the switch --------------------------------------------------------------------------------
 
@@ -279,7 +306,57 @@ def _adopt(owner: Module, slot: str, place: AssignableTensorOp) -> None:
 def _called(module: Module, by: object) -> str:
     """The name that a module has in the one that calls it; that of its class where it is no part of it."""
     names = [path for path, _, entry in (_entries(by) if isinstance(by, Module) else ()) if entry is module]
+    if names:
+        _nest(by, module)
     return names[0] if names else type(module).__name__
+
+
+_around: WeakKeyDictionary[object, ref[Module]] = WeakKeyDictionary()
+
+
+def _nest(module: object, inner: object) -> None:
+    """Notes in which module another one sits; the first stays for as long as it holds it."""
+    if isinstance(module, Module) and isinstance(inner, Module):
+        before = _around.get(inner)
+        if before is None or before() is not module and _module_around(inner) is None:
+            _around[inner] = ref(module)
+
+
+def _module_around(inner: Module) -> Module | None:
+    """The module that is known to hold another one."""
+    noted = _around.get(inner)
+    known = None if noted is None else noted()
+    return known if known is not None and any([entry is inner for _, _, entry in _entries(known)]) else None
+
+
+def outermost(module: Module) -> Module:
+    """The module at the end of all that are around this one.
+
+    >>> model = nv.nn.Sequential(nv.nn.Residual(nv.nn.LinearLayer(2, 2)))
+    >>> outermost(model[0].inner) is model
+    True
+    """
+    seen = {module}
+    while (around := _module_around(module)) is not None and around not in seen:
+        seen.add(around)
+        module = around
+    return module
+
+
+def located(module: Module, path: str) -> tuple[Module, str]:
+    """The innermost module on the way along a path, and the rest of the path.
+
+    >>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 2))
+    >>> located(model, "0.bias") == (model[0], "bias")
+    True
+    """
+    while True:
+        inside = [(name, entry) for name, _, entry in _entries(module)
+                  if isinstance(entry, Module) and (path == name or path.startswith(f"{name}."))]
+        if not inside:
+            return module, path
+        name, module = inside[0]
+        path = path[len(name) + 1:]
 
 
 def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:
@@ -310,11 +387,11 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _check_names(names: dict[AssignableTensorOp, str]) -> None:
+def _check_names(names: dict[AssignableTensorOp, str], op: str) -> None:
     """InvalidArgument where two places would have one name."""
     for name, times in Counter(names.values()).items():
         if times > 1:
-            raise InvalidArgument(f"two places are named {name}", op="state_names", got=name,
+            raise InvalidArgument(f"two places are named {name}", op=op, got=name,
                                   expected="a name for each place",
                                   help="a field x_0 and the first member of a list x have one name: rename the field")
 

@@ -2,7 +2,7 @@
 
 >>> import tempfile
 >>> folder = tempfile.mkdtemp()
->>> write(path_in(folder, 7), {}, Standing({"examples": 4}, steps=7), (1, 0, 3))
+>>> write(path_in(folder, 7), StateDict({}), Standing({"examples": 4}, steps=7), (1, 0, 3))
 >>> [os.path.basename(path) for path in paths(folder)], newest(folder).random
 (['checkpoint-00000007.safetensors'], (1, 0, 3))
 """
@@ -13,12 +13,10 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from nervure.errors import FormatError, notice
+from nervure.state_dict import StateDict, paths_text, with_paths
 from nervure.tensor_file import read_tensors, write_tensors
 from nervure.training.standing import Standing, from_text
 
@@ -30,10 +28,10 @@ Random = tuple[int, int, int]
 
 
 class Checkpoint(NamedTuple):
-    """Arrays by the keys of a state dict, where the training stood, and where its random numbers."""
+    """The state of model and optimiser, where the training stood, and where its random numbers."""
 
     path: str
-    table: dict[str, np.ndarray]
+    state: StateDict
     standing: Standing
     random: Random
 
@@ -51,9 +49,9 @@ def paths(folder: str) -> list[str]:
     return []
 
 
-def write(path: str, table: Mapping[str, np.ndarray], standing: Standing, random: Random) -> None:
+def write(path: str, state: StateDict, standing: Standing, random: Random) -> None:
     """Writes a checkpoint; until it is complete nothing has its name."""
-    write_tensors(path, table, {_STANDING: standing.text(), _RANDOM: json.dumps(random)})
+    write_tensors(path, state.arrays(), {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)})
 
 
 def read(path: str) -> Checkpoint:
@@ -63,7 +61,8 @@ def read(path: str) -> Checkpoint:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
                           got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
                           help="nv.load_weights(module, path) loads weights alone")
-    return Checkpoint(path, table, from_text(strings[_STANDING], path), _random(strings[_RANDOM], path))
+    return Checkpoint(path, with_paths(table, strings, path), from_text(strings[_STANDING], path),
+                      _random(strings[_RANDOM], path))
 
 
 def newest(folder: str) -> Checkpoint | None:

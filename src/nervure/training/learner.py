@@ -19,7 +19,6 @@ import numpy as np
 
 from nervure.computation import Computation
 from nervure.data.batches import Batch, Data
-from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.random import SEED, STEP
 from nervure.front.record import record_of
@@ -28,7 +27,9 @@ from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
-from nervure.state_dict import StateDict, fitting, make_state_dict
+from nervure.state_dict import make_state_dict
+from nervure.state_entries import Home, home_around
+from nervure.state_loading import fitting
 from nervure.training import checkpoints
 from nervure.training.checkpoints import Checkpoint, Random
 from nervure.training.programs import Goal, Programs, places_for
@@ -105,15 +106,32 @@ class Learner(Identity):
         """The names of all that a step reads or writes beside slots of optimisers: those of the module, and
         ``trainer.0.name`` for what is in no module.
         """
-        names = dict(self.goal.module.state_names())
+        names = self.goal.module.state_names()
+        return {**names, **{place: f"trainer.{number}.{place.name or 'value'}"
+                            for number, place in enumerate(self._places_beside(names))}}
+
+    def state_paths(self) -> Mapping[AssignableTensorOp, str]:
+        """The paths of places in the module, and of others in the one around those, but for paths that both have."""
+        paths = self.goal.module.state_paths()
+        taken, beside = set(paths.values()), self._home_beside().paths
+        return {**paths, **{place: beside[place] for place in self._places_beside(paths)
+                            if place in beside and beside[place] not in taken}}
+
+    def place_at(self, path: str) -> AssignableTensorOp | None:
+        """The place at a path."""
+        return self.goal.module.place_at(path) or self._home_beside().place_at(path)
+
+    def _places_beside(self, own: Iterable[AssignableTensorOp]) -> list[AssignableTensorOp]:
+        """What a step reads or writes beside places of its own and slots of optimisers."""
         if self._programs is None or self._programs.targets is None:
-            return names
+            return []
         variables = self._programs.step.function.variables
-        known = {SEED, STEP, *[place.variable for place in names], *self._slots(variables)}
-        others = [variable for variable in variables if variable not in known]
-        numbered = {handle_of(variable): f"trainer.{number}.{variable.name or 'value'}"
-                    for number, variable in enumerate(others)}
-        return {**names, **numbered}
+        known = {SEED, STEP, *[place.variable for place in own], *self._slots(variables)}
+        return [handle_of(variable) for variable in variables if variable not in known]
+
+    def _home_beside(self) -> Home:
+        """The module around what a step uses of other modules than its own."""
+        return home_around(self._places_beside(self.goal.module.state_names()))
 
     def _slots(self, variables: Iterable[Variable]) -> list[Variable | None]:
         """What the optimiser keeps."""
@@ -125,23 +143,19 @@ class Learner(Identity):
 
     def save_checkpoint(self, path: str, standing: Standing) -> None:
         """Writes all that a training needs to go on, as it is now."""
-        checkpoints.write(path, make_state_dict(self, optimizers=True).arrays(), standing, self._drawn())
+        checkpoints.write(path, make_state_dict(self, optimizers=True), standing, self._drawn())
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Goes back to a checkpoint, all at one moment; InvalidArgument, and nothing is changed, for another model's.
 
         The step is there by now: only then it is known what it keeps.
         """
-        values, failed = fitting(self, StateDict(checkpoint.table))
-        if failed:
-            ordered = sorted(failed.unexpected, key=lambda key: not key.startswith("param"))  # the model says most
-            found = [*[f"unexpected: {key}" for key in ordered],
-                     *[f"{key}: {reason}" for key, reason in failed.mismatched.items()]]
-            raise InvalidArgument("the checkpoint is of another model or optimiser", op="fit", operand=checkpoint.path,
-                                  got=f"{'; '.join(found) or 'fewer tensors':.300}",
-                                  expected=f"{', '.join(failed.missing) or 'what the step reads and writes':.300}",
-                                  help="build the model and the optimiser as they were, or leave out resume=")
-        self.transformer.restore({**values, **_cells(checkpoint.random)})
+        found = fitting(self, checkpoint.state)
+        if found.failed:
+            raise found.refusal("the checkpoint is of another model or optimiser", "fit", checkpoint.path,
+                                "build the model and the optimiser as they were, or leave out resume=")
+        self.transformer.restore({**found.values, **_cells(checkpoint.random)})
+        found.warn()
         self.standing = checkpoint.standing
 
     def remember(self) -> None:

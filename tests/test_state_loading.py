@@ -1,0 +1,144 @@
+"""Loading of state dicts: by path, by key, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure.errors import InvalidArgument, WrongKind
+from tests.test_state_dict import Fronted, Square, Swapped, linear, no_warning, trained, transformer
+
+__all__ = ["no_warning", "transformer"]
+
+
+def values(transformer, *places):
+    return [transformer.get(place).tolist() for place in places]
+
+
+def test_modules_that_changed_places_keep_their_weights(transformer):
+    """T330: the path counts, and a warning names both places."""
+    state = nv.make_state_dict(Square(), transformer=transformer)
+    assert state.paths["param:linearlayer.0.bias"] == "first.bias"
+    other = Swapped()
+    transformer.set(other.first.bias, [0.0] * 4)
+    with pytest.warns(UserWarning, match=r"loaded by path, .*first\.bias \(by its key second\.bias\)") as caught:
+        assert not nv.load_from_state_dict(other, state, transformer)
+    assert caught[0].filename == __file__ and len(caught) == 1
+    assert values(transformer, other.first.bias, other.second.bias) == [[1.0] * 4, [2.0] * 4]
+    assert (transformer.get(other.first.weights) == state.table["param:linearlayer.0.weights"]).all()
+
+
+def test_a_layer_put_in_front_shifts_nothing(transformer, no_warning):
+    """T330: it alone is missing."""
+    other = Fronted()
+    failed = nv.load_from_state_dict(other, nv.make_state_dict(Square(), transformer=transformer), transformer)
+    assert failed == (("param:linearlayer.0.weights", "param:linearlayer.0.bias"), (), {})
+    assert values(transformer, other.stem.bias, other.first.bias, other.second.bias) == [[n] * 4 for n in (3., 1., 2.)]
+
+
+def test_slots_of_optimisers_go_by_path(transformer, no_warning):
+    """T330: each parameter gets its own moments."""
+    first, other = Square(), Swapped()
+    trained(first, transformer, nv.optim.Adam())
+    adam = nv.optim.Adam()
+    trained(other, transformer, adam, 0)
+    state = nv.make_state_dict(first, optimizers=True, transformer=transformer)
+    assert state.paths["optimizer:linearlayer.1.bias.adam.cputensor.m"] == "second.bias.adam.m"
+    assert not nv.load_from_state_dict(other, state, transformer)
+    for number, layer in enumerate([other.first, other.second]):
+        moved = transformer.get(adam.slots(layer.weights)["m"])
+        assert (moved == state.table[f"optimizer:linearlayer.{number}.weights.adam.cputensor.m"]).all()
+
+
+def test_computations_and_lists_have_the_paths_of_their_module(transformer, no_warning):
+    """T330: of the outermost one; where parameters are in modules that are apart there are none, and keys count."""
+    network = Swapped()
+    step = trained(network, transformer, nv.optim.SGD(0.1), 0)
+    state = nv.make_state_dict(Square(), transformer=transformer)
+    assert sorted(nv.make_state_dict(step).paths.values()) == sorted(state.paths.values())
+    assert not nv.load_from_state_dict(step, state)
+    assert values(transformer, network.first.bias, network.second.bias) == [[1.0] * 4, [2.0] * 4]
+    apart = [linear().bias, linear().bias]
+    assert nv.make_state_dict(apart, transformer=transformer).paths == {}
+    lists = nv.nn.Module()
+    lists.layers = []
+    lists.layers.append(nv.nn.LinearLayer(2, 2))
+    assert [path for path, _ in lists.named_modules()] == ["", "layers.0"]
+    assert list(nv.make_state_dict([lists.layers[0].bias], transformer=transformer).paths.values()) == [
+        "layers.0.weights", "layers.0.bias"]
+
+
+def test_a_module_in_another_one_later_has_another_path(transformer):
+    """T330: what no longer holds it does not count."""
+    layer, first, second = linear(), nv.nn.Module(), nv.nn.Module()
+    first.a = layer
+    second.b = layer
+    paths = lambda: set(nv.make_state_dict([layer.bias], transformer=transformer).paths.values())  # noqa: E731
+    assert paths() == {"a.weights", "a.bias"}
+    first.a = None
+    assert paths() == {"weights", "bias"}
+    second.named_modules()
+    assert paths() == {"b.weights", "b.bias"}
+
+
+def test_every_path_of_a_shared_parameter_finds_it(transformer):
+    """T330: whichever module comes first in the definition."""
+    def tied(*names):
+        module, layer = nv.nn.Module(), nv.nn.LinearLayer(2, 2)
+        for name in names:
+            setattr(module, name, layer)
+        return module, layer
+    first, layer = tied("encoder", "decoder")
+    transformer.set(layer.bias, [5.0, 6.0])
+    nv.optim.Adam().update(layer.bias, 1.0)
+    state = nv.make_state_dict(first, optimizers=True, transformer=transformer)
+    assert state.paths["param:linearlayer.0.bias"] == "encoder.bias"
+    other, found = tied("decoder", "encoder")
+    nv.optim.Adam().update(found.bias, 1.0)
+    assert not nv.load_from_state_dict(other, state, transformer)
+    assert transformer.get(found.bias).tolist() == [5.0, 6.0]
+
+
+def test_what_path_and_key_contradict_is_refused(transformer, no_warning):
+    """T331: a path that is none of the model's, or leads to another shape: both places are named."""
+    state = nv.make_state_dict(Square(), transformer=transformer)
+    renamed = nv.nn.Module()
+    renamed.a, renamed.b = linear(), nv.nn.LinearLayer(4, 4)
+    failed = nv.load_from_state_dict(renamed, state, transformer)
+    assert failed.mismatched["param:linearlayer.1.bias"] == (
+        "its path second.bias is none of the model's, its key would be that of b.bias")
+    assert len(failed.missing) == 4 and not failed.unexpected
+    other = Swapped()
+    other.first = nv.nn.LinearLayer(4, 3, bias=7.0)
+    failed = nv.load_from_state_dict(other, state, transformer)
+    assert failed.mismatched["param:linearlayer.0.bias"] == (
+        "f32[4], where f32[3] is expected at first.bias; by its key it would be second.bias")
+    assert values(transformer, other.first.bias, other.second.bias) == [[7.0] * 3, [2.0] * 4]
+
+
+def test_without_paths_keys_count(transformer):
+    """T332: in states that say none, as those of files from before."""
+    table = nv.make_state_dict(Square(), transformer=transformer).table
+    other = Swapped()
+    assert not nv.load_from_state_dict(other, nv.from_state_dict(table), transformer)
+    assert values(transformer, other.first.bias, other.second.bias) == [[2.0] * 4, [1.0] * 4]
+    some = nv.from_state_dict(table, {"param:linearlayer.0.bias": "second.bias"})
+    assert some.paths == {"param:linearlayer.0.bias": "second.bias"} == nv.from_state_dict(some).paths
+
+
+@pytest.mark.parametrize(("paths", "kind"), [
+    ({"param:linearlayer.0.bias": 3}, WrongKind), (3, WrongKind), ({"param:a.0.b": "b"}, InvalidArgument)])
+def test_paths_are_those_of_entries(paths, kind):
+    """T332: anything else is refused."""
+    with pytest.raises(kind, match="path"):
+        nv.from_state_dict({"param:linearlayer.0.bias": np.zeros(3)}, paths)
+
+
+def test_two_places_of_one_path_are_refused(transformer):
+    """T332: a field whose name has a dot may be there."""
+    module = nv.nn.Module()
+    module.a = linear()
+    setattr(module, "a.bias", nv.variable(()))
+    with pytest.raises(InvalidArgument, match=r"two places are named a\.bias"):
+        nv.make_state_dict(module, transformer=transformer)
