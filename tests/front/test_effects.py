@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
 import numpy as np
 import pytest
 
 import nervure as nv
+from nervure import _WHOLE
+from nervure.front.methods import METHODS
 
 
 def run(returns, *parameters):
@@ -78,6 +81,47 @@ def test_a_list_of_returns_is_a_sequence():
     """A205, A212: a variable among the returns gives its final value."""
     x = scalar(1.0)
     assert numbers(run([x + 1, nv.assign(x, 5), x + 1, x])) == [2.0, None, 6.0, 5.0]
+
+
+UNCHANGED = {
+    "+v": lambda v: +v, "T": lambda v: v.T, "transpose": lambda v: v.transpose(0),
+    "np.transpose": np.transpose, "moveaxis": lambda v: np.moveaxis(v, 0, 0),
+    "swapaxes": lambda v: np.swapaxes(v, 0, 0), "axes_with_order": lambda v: nv.axes_with_order(v, v.axes),
+    "unflatten": nv.unflatten, "round": lambda v: nv.round(v, 2), "cast_axes": lambda v: nv.cast_axes(v, v.axes),
+    "astype": lambda v: v.astype(v.dtype), "v[:]": lambda v: v[:], "reshape": lambda v: v.reshape(-1),
+    "dropout": lambda v: nv.dropout(v, 0.0).astype(v.dtype), "Identity": nv.nn.Identity(),
+    "Sequential": nv.nn.Sequential(),
+    "Dropout": nv.nn.Dropout(0.5).eval(), "einsum": lambda v: nv.einsum("i->i", v)}
+
+
+@pytest.mark.parametrize("function", UNCHANGED.values(), ids=UNCHANGED)
+def test_what_changes_nothing_is_a_read_at_its_place(function):
+    """A280: so does the whole slice; only the variable itself, A212, has its final value."""
+    v = nv.persistent_tensor((2,), np.array([1, 2]))
+    before, _, after, final = run([function(v), nv.assign(v, v * 2), function(v), v])
+    assert (before.tolist(), after.tolist(), final.tolist()) == ([1, 2], [2, 4], [2, 4])
+    assert run([nv.value_of(function(v)), nv.assign(v, v * 2)])[0].tolist() == [1, 2]
+
+
+def test_no_function_gives_the_place_that_it_was_given():
+    """A280: every function and method with the arguments that change least."""
+    given = [nv.variable(axes, 1, dtype) for axes in ((), (1,), (3,), "H=2, W=3", "N=1", (1, 1))
+             for dtype in (nv.float32, nv.int32, nv.bool_)]
+    functions = {name: getattr(nv, name) for module in _WHOLE for name in importlib.import_module(module).__all__}
+    functions |= {name: method for name, method in METHODS.items() if not isinstance(method, property)}
+    functions |= {name: method.fget for name, method in METHODS.items() if name in ("T", "mT")}
+    found, answered = set(), 0
+    for name, function in functions.items():
+        for v in [] if isinstance(function, type) or name in ("variables", "facet", "backward") else given:
+            for rest in ((), (0,), (1,), (v.axes,), (v.shape,), ([],), (v.dtype,), (slice(None),), (None, None)):
+                try:
+                    result = function(v, *rest)
+                except (nv.NervureError, TypeError, AttributeError):
+                    continue
+                answered += 1
+                if v is result or isinstance(result, (list, tuple)) and any([v is entry for entry in result]):
+                    found.add(name)
+    assert not found and answered > 5000
 
 
 def test_doall_sees_the_state_at_entry():

@@ -105,7 +105,7 @@ def test_flatten():
         assert nv.flatten_at(x, whole).axes == flat.axes
     check(nv.unflatten(flat), a, [N, H, W])
     check(nv.unflatten(nv.axes_with_order(nv.flatten_at(x, 1), [1, 0])), a.transpose(1, 2, 0), [H, W, N])
-    assert nv.unflatten(x) is x
+    check(nv.unflatten(x), a, [N, H, W])
     check(nv.flatten(plain(2, 3)[0]), np.arange(6))
     with pytest.raises(InvalidArgument):
         nv.flatten_at(x, 4)

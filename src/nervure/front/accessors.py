@@ -27,7 +27,7 @@ from nervure.ir.kinds import Elementwise, View
 from nervure.ir.leaves import Constant, Full, Leaf, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ops.conversion import Convert
-from nervure.ops.order import Computed
+from nervure.ops.order import Computed, kept
 from nervure.types.axes import Axes
 from nervure.types.description import TensorDescription
 from nervure.types.dim import Dim, DimLike
@@ -82,11 +82,6 @@ def place_below(x: Tensor) -> AssignableTensorOp | None:
     if isinstance(op, ReadVariable):
         return handle_of(op.variable)
     return AssignableTensorOp.over("constant", None, op.output) if isinstance(op, Leaf) else None
-
-
-def kept(base: Value) -> Op:
-    """The op whose memory a base is: of what was computed before, the read of the place that keeps it."""
-    return base.op.operands[0].op if isinstance(base.op, Computed) else base.op
 
 
 # -- shapes and places -----------------------------------------------------------------------------------------------

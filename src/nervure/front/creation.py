@@ -226,6 +226,18 @@ def handle_of(variable: Variable) -> AssignableTensorOp:
     return kind.over(role, axes, variable=variable) if found is None else found
 
 
+def expression(x: Tensor) -> Tensor:
+    """A tensor as what a function gives that changes nothing: of a place one read, which sees the state where it is
+    placed; the place itself among the returns of a computation is its final value.
+
+    >>> v = nv.variable((), 1.0)
+    >>> before, after = nv.evaluate([+v, nv.assign(v, v * 2), v])[::2]
+    >>> before.item(), after.item()
+    (1.0, 2.0)
+    """
+    return Tensor(x.value, x._axes) if isinstance(x, AssignableTensorOp) else x
+
+
 def variables_below(x: Tensor) -> list[AssignableTensorOp]:
     """The trainable variables that a tensor is computed from, in the order of the graph.
 

@@ -28,7 +28,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
-from nervure.ops.order import Assign, Computed, DoAll, Sequential
+from nervure.ops.order import Assign, DoAll, Sequential, kept
 from nervure.types.index_map import IndexMap
 
 
@@ -224,7 +224,7 @@ def _place_of(target: object) -> tuple[Variable, IndexMap | None]:
                                   help="make it with nv.persistent_tensor or nv.variable")
         return target.variable, None
     base, index_map = base_of(target.value)
-    read = base.op.operands[0].op if isinstance(base.op, Computed) else base.op
+    read = kept(base)
     if not isinstance(read, ReadVariable):
         raise InvalidArgument("only a variable, or a view of one, can be assigned", op="assign", operand=1,
                               got=repr(target), expected="a variable or a view of one",

@@ -15,7 +15,7 @@ from nervure.errors import InvalidArgument, WrongKind
 from nervure.front import alignment
 from nervure.front.apply import common_dtype, converted_to, is_weak, operate, operate_real, truth
 from nervure.front.argument_parsing import integer
-from nervure.front.creation import as_tensor
+from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import divide, floordivide, is_finite, log, mod, multiply
 from nervure.front.tensor import Operand, Tensor, is_scalar
 from nervure.front.traced_numbers import TracedNumber
@@ -204,7 +204,7 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
         return operate("round", ops.Round, (x,))
     dtype, own = common_dtype((x,), "round"), as_tensor(x, "round")
     if dtype.is_integer and places > 0:
-        return own
+        return expression(own)
     if dtype.is_integer or not -MOST_DECIMALS <= places <= MOST_DECIMALS:
         raise InvalidArgument("this many decimals cannot be rounded to", op="round", operand="decimals",
                               got=f"{places}, of {dtype.name}",

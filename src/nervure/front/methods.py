@@ -168,6 +168,7 @@ METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
     "__neg__": op_functions.negative,
+    "__pos__": creation.expression,
     "__abs__": op_functions.absolute,
     "__round__": elementwise.round,
     "__invert__": op_functions.bitwise_not,

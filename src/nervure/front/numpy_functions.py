@@ -190,6 +190,12 @@ def _moveaxis(a: Operand, source: AxesLike, destination: AxesLike) -> Tensor:
     return views.permuted(own, [places[at] if at in places else next(rest) for at in range(own.ndim)])
 
 
+def _swapaxes(a: Operand, axis1: AxisLike, axis2: AxisLike) -> Tensor:
+    own = as_tensor(a, "swapaxes")
+    first, second = position_of(own, axis1, "swapaxes"), position_of(own, axis2, "swapaxes")
+    return views.permuted(own, [{first: second, second: first}.get(at, at) for at in range(own.ndim)])
+
+
 def _pad(array: Operand, pad_width: ArrayLike | dict[AxisLike, object], mode: str = "constant", *,
          constant_values: Number = 0) -> Tensor:
     own = as_tensor(array, "pad")
@@ -234,7 +240,7 @@ GRAPH: dict[str, Callable[..., object]] = {
     "transpose": _transpose,
     "permute_dims": _transpose,
     "matrix_transpose": views.matrix_transposed,
-    "swapaxes": lambda a, axis1, axis2: _moveaxis(a, [axis1, axis2], [axis2, axis1]),
+    "swapaxes": _swapaxes,
     "moveaxis": _moveaxis,
     "expand_dims": lambda a, axis: views.expand_dims(a, axis),
     "squeeze": lambda a, axis=None: views.squeeze(a, axis),

@@ -205,9 +205,6 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
-    def __pos__(self) -> Tensor:
-        return self
-
     def __float__(self) -> float:
         return float(self.item())
 

@@ -18,7 +18,7 @@ from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKi
 from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.argument_parsing import position_of, positions_of
-from nervure.front.creation import as_tensor, read_axes
+from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
 from nervure.ir.op import Value
@@ -81,7 +81,7 @@ def inverse(order: Sequence[int]) -> list[int]:
 def permuted(x: Tensor, order: Sequence[int]) -> Tensor:
     """x with its axes in the order of these positions."""
     if list(order) == list(range(x.ndim)):
-        return x
+        return expression(x)
     return Tensor(reordered(x.value, order), Axes([x.axes[at] for at in order]) if x.is_named else None)
 
 
@@ -277,7 +277,7 @@ def unflatten(x: TensorLike) -> Tensor:
     for axis in own.axes:
         axes.extend(axis.parts if isinstance(axis, FlattenedAxis) else [axis])
     if len(axes) == own.ndim:
-        return own
+        return expression(own)
     target = Axes(axes)
     return Tensor(ops.Reshape(own.value, target.lengths), None if target.is_anonymous else target)
 

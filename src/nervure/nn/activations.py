@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from nervure.errors import ShapeMismatch
 from nervure.front import elementwise, normalization, op_functions
-from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.creation import AssignableTensorOp, as_tensor, expression
 from nervure.front.tensor import Operand, Tensor, TensorLike
 from nervure.front.views import reshape
 from nervure.nn.module import Module
@@ -30,7 +30,7 @@ class Identity(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         """x itself."""
-        return as_tensor(x, "Identity")
+        return expression(as_tensor(x, "Identity"))
 
 
 class ReLU(Module):

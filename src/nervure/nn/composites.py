@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from nervure.errors import AxisMismatch, IndexOutOfRange, WrongKind
 from nervure.front.argument_parsing import integer, shown
-from nervure.front.creation import as_tensor
+from nervure.front.creation import as_tensor, expression
 from nervure.front.op_functions import add
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.nn.module import Module
@@ -78,7 +78,7 @@ class Sequential(Module):
             if len(inputs) != 1:
                 raise WrongKind("a sequence without members takes one input", op="Sequential",
                                 got=f"{len(inputs)} inputs", expected="one input", help="give it members")
-            return inputs[0]
+            return expression(inputs[0]) if isinstance(inputs[0], Tensor) else inputs[0]
         result = members[0](*inputs)
         for member in members[1:]:
             result = member(result)

@@ -16,7 +16,7 @@ from nervure.elsewhere import explains_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
 from nervure.front.argument_parsing import integer, real
 from nervure.front.contraction import dot, matmul
-from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.creation import AssignableTensorOp, as_tensor, expression
 from nervure.front.gathering import lookuptable
 from nervure.front.op_functions import add
 from nervure.front.random import dropout
@@ -167,7 +167,7 @@ class Dropout(Module):
 
     def forward(self, x: TensorLike) -> Tensor:
         """x, or what is left of it."""
-        return dropout(x, self.rate) if self.training else as_tensor(x, "Dropout")
+        return dropout(x, self.rate) if self.training else expression(as_tensor(x, "Dropout"))
 
 
 __all__ = ["Dropout", "Embedding", "Linear", "LinearLayer"]

@@ -105,6 +105,11 @@ def placed_operands(op: Op) -> Sequence[Value]:
     return op.operands[:1] if type(op) is Computed else op.operands
 
 
+def kept(base: Value) -> Op:
+    """The op whose memory a base is: of what was computed before, the read of the place that keeps it."""
+    return base.op.operands[0].op if isinstance(base.op, Computed) else base.op
+
+
 def _members(op: Op, types: tuple[BasicTensorDescription, ...]) -> tuple[BasicTensorDescription, ...]:
     """The types of members, of which there must be one."""
     if not types:
