@@ -124,6 +124,16 @@ class Interface:
         [-1, 2]
         """
 
+    def __pos__(self) -> Tensor:
+        """A tensor as what a function gives that changes nothing: of a place one read, which sees the state where it is
+        placed; the place itself among the returns of a computation is its final value.
+
+        >>> v = nv.variable((), 1.0)
+        >>> before, after = nv.evaluate([+v, nv.assign(v, v * 2), v])[::2]
+        >>> before.item(), after.item()
+        (1.0, 2.0)
+        """
+
     def __abs__(self) -> Tensor:
         """|x|; the smallest integer stays itself; of complex numbers the real magnitude. The derivative at 0 is 0.
 
