@@ -30,8 +30,9 @@ from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import integer, members
 from nervure.front.cache_keys import cache_key
-from nervure.front.creation import as_tensor, numpy_array, placeholder
+from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
+from nervure.front.given_arrays import numpy_array
 from nervure.front.number_trace import NumberTrace
 from nervure.front.promotion import type_alone
 from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing

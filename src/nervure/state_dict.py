@@ -29,7 +29,8 @@ from nervure import transformers
 from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import shown, truth
-from nervure.front.creation import AssignableTensorOp, numpy_array
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.given_arrays import numpy_array
 from nervure.front.tensor import Tensor
 from nervure.ir.variable import Variable
 from nervure.state_entries import entries_of

@@ -24,7 +24,8 @@ from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.front import pytrees
 from nervure.front.alignment import arranged
 from nervure.front.argument_parsing import integer, members, real, shown
-from nervure.front.creation import as_tensor, constant, numpy_array, placeholder
+from nervure.front.creation import as_tensor, constant, placeholder
+from nervure.front.given_arrays import numpy_array
 from nervure.front.op_functions import multiply
 from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor

@@ -19,7 +19,7 @@ import numpy as np
 from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import integer, members, shown, truth
-from nervure.front.creation import check_numbers, numpy_array
+from nervure.front.given_arrays import check_numbers, numpy_array
 from nervure.front.tensor import Tensor
 from nervure.ir.identity import Identity
 

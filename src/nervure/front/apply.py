@@ -16,7 +16,8 @@ import numpy as np
 from nervure import ops
 from nervure.errors import DtypeMismatch, NervureError, WrongKind
 from nervure.front import alignment
-from nervure.front.creation import as_tensor, check_numbers, numpy_array
+from nervure.front.creation import as_tensor
+from nervure.front.given_arrays import check_numbers, numpy_array
 from nervure.front.promotion import floating, promote, weak_type
 from nervure.front.tensor import Operand, Tensor, value_only
 from nervure.front.traced_numbers import TracedNumber, is_number

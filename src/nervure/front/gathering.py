@@ -25,7 +25,8 @@ from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of
-from nervure.front.creation import as_tensor, numpy_array, received
+from nervure.front.creation import as_tensor, received
+from nervure.front.given_arrays import numpy_array
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.traced_numbers import TracedNumber

@@ -23,7 +23,8 @@ from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import as_integer, integer, position_of
-from nervure.front.creation import as_tensor, numpy_array
+from nervure.front.creation import as_tensor
+from nervure.front.given_arrays import numpy_array
 from nervure.front.promotion import weak_type
 from nervure.front.tensor import Tensor
 from nervure.front.traced_numbers import TracedNumber

@@ -24,9 +24,10 @@ from nervure.front import alignment
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to
 from nervure.front.argument_parsing import position_of, real, truth
-from nervure.front.creation import as_tensor, numpy_array
+from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, where
 from nervure.front.gathering import one_hot
+from nervure.front.given_arrays import numpy_array
 from nervure.front.normalization import paired
 from nervure.front.op_functions import (
     absolute,

@@ -1,0 +1,96 @@
+"""Arrays from what users give, and the element types that these have.
+
+>>> import numpy as np
+>>> read_array([1, 2], None, "constant").dtype, read_array(np.array([1, 2]), None, "constant").dtype
+(dtype('float32'), dtype('int64'))
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.types.axes import Axes
+from nervure.types.dtype import DType, DTypeLike, as_dtype, complex64, complex128, float32, float64
+from nervure.types.foreign import as_numpy, is_array
+from nervure.types.shape import check_room
+
+
+def read_array(value: object, dtype: DTypeLike | None, op: str) -> np.ndarray:
+    """An array of the element type that a constant of this value has; the caller's own memory is never kept."""
+    element: DType | None = None if dtype is None else as_dtype(dtype)
+    array = numpy_array(value, op)
+    own = as_dtype(array.dtype)
+    if element is None:
+        element = _default_type(value, own)
+    if own.is_complex and not element.is_complex:
+        raise WrongKind(f"complex elements are not converted to {element.name}", op=op, got=own.name,
+                        expected="real numbers, or a complex type",
+                        help="give dtype=nv.complex64, or take the real parts")
+    if own.is_integer and element.is_integer and array.size:
+        (low, high), (smallest, largest) = (int(array.min()), int(array.max())), element.limits
+        if low < smallest or high > largest:
+            raise InvalidArgument(f"an element does not fit {element.name}", op=op,
+                                  got=low if low < smallest else high, expected=f"{smallest} to {largest}",
+                                  help="give a wider dtype=")
+    check_room(array.shape, element.itemsize, "this tensor", op=op)
+    with np.errstate(all="ignore"):
+        return array.astype(element.numpy, order="C")
+
+
+def numpy_array(value: object, op: str) -> np.ndarray:
+    """The value as NumPy reads it, in memory of its own, if its elements are numbers."""
+    try:
+        if isinstance(value, np.ndarray):  # one may repeat few elements many times
+            check_room(value.shape, value.itemsize, "this array", op=op)
+        array = np.array(as_numpy(value) if is_array(value) else value, copy=True)
+    except NervureError:
+        raise
+    except Exception as error:  # whatever a foreign object raises
+        raise _unreadable(value, op, error) from None
+    check_numbers(array, op, value)
+    return array
+
+
+def check_numbers(array: np.ndarray, op: str, value: object = None) -> None:
+    """WrongKind for an array, made of a value, of words, dates, records or objects."""
+    if array.dtype.kind in "OUSMm" or (array.dtype.kind == "V" and array.dtype.names):
+        value = array if value is None else value
+        raise WrongKind("the elements are not numbers", op=op, got=f"{type(value).__name__} {value!r:.60}",
+                        expected="numbers of at most 64 bits, or booleans",
+                        help="number words, dates and objects first")
+
+
+def _unreadable(value: object, op: str, error: Exception) -> InvalidArgument:
+    if is_array(value):
+        return InvalidArgument(f"the array cannot be read: {error}", op=op, got=type(value).__name__,
+                               expected="numbers in this machine's memory",
+                               help="make a NumPy array of it, as its library says")
+    return InvalidArgument("NumPy makes no array of this", op=op, got=f"{type(value).__name__} {value!r:.60}",
+                           expected="a number, an array, or nested lists that are equally long",
+                           help="pad shorter lists, or make a tensor of each")
+
+
+def _default_type(value: object, own: DType) -> DType:
+    """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep
+    their type.
+    """
+    if own is float64 or (own.is_integer and not _holds_arrays(value)):
+        return float32
+    return complex64 if own is complex128 and not _holds_arrays(value) else own
+
+
+def _holds_arrays(value: object) -> bool:
+    """Whether the elements come from NumPy (an array, a scalar, a list of them), which has types of its own."""
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return is_array(value)
+
+
+def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:
+    """ShapeMismatch unless an array has the lengths of the axes."""
+    if tuple(shape) != tuple(axes.lengths):
+        raise ShapeMismatch("the value has another shape than the axes", op=op, got=tuple(shape),
+                            expected=f"{tuple(axes.lengths)} for {axes}",
+                            help="give other axes=, or reshape the value; a single number fills any axes, and "
+                                 'nv.constant(value, axes="C=3") says which an initial value has')
