@@ -253,7 +253,7 @@ def test_formats_that_make_no_sense_are_refused(texts, tmp_path):
     """T282: with what there is."""
     with pytest.raises(InvalidArgument, match="no such format") as caught:
         nv.save_weights(linear(), tmp_path / "f", "nzp")
-    assert caught.value.expected == "safetensors, npz, texts" and "npz" in caught.value.help
+    assert caught.value.expected == "safetensors, npz, texts, torch" and "npz" in caught.value.help
     with pytest.raises(InvalidArgument, match="there already"):
         nv.define_model_format("npz", save=print, load=print)
     for settings in ({"name": "", "save": print, "load": print}, {"name": "a", "save": 3, "load": print}):

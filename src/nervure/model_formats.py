@@ -24,6 +24,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from nervure import torch_weights
 from nervure.atomic_file import open_regular, write_atomically, write_with
 from nervure.elsewhere import explain_keywords
 from nervure.errors import FormatError, InvalidArgument, WrongKind, did_you_mean
@@ -52,6 +53,7 @@ from nervure.types.dtype import as_dtype
 Save = Callable[[str, StateDict], object]
 Load = Callable[[str], StateDict]
 
+TORCH = "torch"
 _STATE = "nervure.state"
 _TYPES = "nervure.types"
 
@@ -66,20 +68,42 @@ class Format(NamedTuple):
 
 
 def save_weights(model: object, path: str | os.PathLike[str], format: str = "safetensors", weights: bool = True,
-                 optimizers: bool = False, transformer: Transformer | None = None) -> None:
+                 optimizers: bool = False, transformer: Transformer | None = None,
+                 rename: Rename | None = None) -> None:
     """Writes ``nv.make_state_dict(model, weights, optimizers)`` to a file, which then is there as a whole.
+
+    ``format="torch"`` writes the weights of a module under the names and in the order of axes that PyTorch has, which
+    ``rename`` may change; ``safetensors.torch.load_file`` gives ``load_state_dict`` what is in the file.
 
     >>> layer = nv.nn.LinearLayer(3, 2)
     >>> nv.save_weights(layer, "layer.safetensors")
     >>> nv.load_weights(layer, "layer.safetensors")
     """
-    name, chosen = file_name(path, "save_weights"), _format(format, "save_weights")
+    name = file_name(path, "save_weights")
+    if format == TORCH:
+        _check_weights_alone(weights, optimizers)
+        torch_weights.write(model, name, transformer, rename)
+        return
+    if rename is not None:
+        raise InvalidArgument("paths are renamed when they are loaded", op="save_weights", operand="rename",
+                              got=f"rename= for {shown(format)}", expected=f'format="{TORCH}"',
+                              help="give rename= to nv.load_weights")
+    chosen = _format(format, "save_weights")
     state = make_state_dict(model, weights, optimizers, transformer)
     if chosen.is_atomic:
         chosen.save(name, state)
         return
     given = state if chosen.device is None else _on(chosen.device, state)
     write_with(name, lambda temporary: chosen.save(temporary, given))
+
+
+def _check_weights_alone(weights: bool, optimizers: bool) -> None:
+    """InvalidArgument where more or less than weights would be written for PyTorch."""
+    if not truth(weights, "save_weights", "weights") or truth(optimizers, "save_weights", "optimizers"):
+        raise InvalidArgument("a file for PyTorch has weights, and no optimisers", op="save_weights",
+                              operand="optimizers" if weights else "weights", got=f"{weights=}, {optimizers=}",
+                              expected="weights=True, optimizers=False",
+                              help="the other formats keep what optimisers remember")
 
 
 def _on(device: type[Device], state: StateDict) -> StateDict:
@@ -98,6 +122,10 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     part and None leaves out, or a function of a path. What optimisers kept is loaded where the model has an optimiser
     for the parameter.
 
+    ``format="torch"`` reads a safetensors file of a PyTorch model with the same paths: ``weight`` and ``bias`` of
+    linear layers, convolutions, embeddings and normalisations, and running statistics, in PyTorch's order of axes;
+    other parameters are there under their own names.
+
     InvalidArgument that lists all of it, and nothing is changed, where the model has parameters that the file lacks, or
     the other way round, or of another type or shape, or where path and key contradict each other; with
     ``strict=False`` what fits is loaded, and what does not returned. FormatError for a file that is not what it should
@@ -115,21 +143,21 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     ...
     >>> nv.load_weights(nv.nn.Sequential(nv.nn.LinearLayer(3, 2)), "layer.npz", "npz", rename={"": "0"})
     """
-    name, state = file_name(path, "load_weights"), load_state(path, format)
-    found = fitting(model, state, rename)
-    found = found._replace(failed=_without_optimizers(found.failed, state))
-    return _loaded(model, name, found, truth(strict, "load_weights", "strict"), transformer)
-
-
-def _loaded(model: object, name: str, found: Fitting, strict: bool,
-            transformer: Transformer | None) -> NotLoaded | None:
-    """Gives a model what was found for it; with ``strict`` InvalidArgument where that is not all."""
-    if found.failed and strict:
+    name, is_strict = file_name(path, "load_weights"), truth(strict, "load_weights", "strict")
+    found = torch_weights.read(model, name, rename) if format == TORCH else _found(model, name, format, rename)
+    if found.failed and is_strict:
         raise found.refusal("the file does not fit the model", "load_weights", name,
                             "strict=False loads what fits and returns what does not")
     transformer_of(model, transformer).restore(found.values)
     found.warn()
     return found.failed or None
+
+
+def _found(model: object, path: str, format: str, rename: Rename | None) -> Fitting:
+    """What a model gets from the state dict in a file."""
+    state = load_state(path, format)
+    found = fitting(model, state, rename)
+    return found._replace(failed=_without_optimizers(found.failed, state))
 
 
 def load_state(path: str | os.PathLike[str], format: str = "safetensors") -> StateDict:
@@ -177,9 +205,9 @@ def define_model_format(name: str, device: type[Device] | None = None, *, save: 
                         expected="a string", help='as in "my_format"')
     if device is not None:
         usable_device(device, "define_model_format")
-    if name in _BUILT_IN:
+    if name in (*_BUILT_IN, TORCH):
         raise InvalidArgument(f"the format {name} is there already", op="define_model_format", operand="name", got=name,
-                              expected="another name", help=f"built in are {', '.join(_BUILT_IN)}")
+                              expected="another name", help=f"built in are {', '.join([*_BUILT_IN, TORCH])}")
     for operand, function in (("save", save), ("load", load)):
         if not callable(function):
             raise WrongKind(f"{operand} is a function", op="define_model_format", operand=operand, got=shown(function),
@@ -190,8 +218,8 @@ def define_model_format(name: str, device: type[Device] | None = None, *, save: 
 def _format(name: object, op: str) -> Format:
     if not isinstance(name, str) or name not in _formats:
         raise InvalidArgument("there is no such format", op=op, operand="format", got=shown(name),
-                              expected=", ".join(_formats),
-                              help=did_you_mean(str(name), _formats, "nv.define_model_format adds one"))
+                              expected=", ".join([*_formats, TORCH]),
+                              help=did_you_mean(str(name), [*_formats, TORCH], "nv.define_model_format adds one"))
     return _formats[name]
 
 
@@ -213,7 +241,8 @@ def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -
             parse_state_dict_key(key)
         except InvalidArgument as error:
             raise FormatError("the file holds no state dict", op="load_weights", operand=path, got=error.got,
-                              expected=error.expected, help="nv.save_weights writes such files") from None
+                              expected=error.expected,
+                              help=f'format="{TORCH}" reads the weights of a PyTorch model') from None
     return with_paths(table, strings, path)
 
 

@@ -147,7 +147,8 @@ def prefix_advice(found: set[str], missing: set[str]) -> str | None:
 
 
 def _listed(keys: Iterable[str], paths: Mapping[str, str]) -> str:
-    return ", ".join([f"{key} ({paths[key]})" if key in paths else key for key in sorted(keys, key=_rank)])
+    return ", ".join([f"{key} ({paths[key]})" if paths.get(key, key) != key else key
+                      for key in sorted(keys, key=_rank)])
 
 
 def _rank(key: str) -> bool:

@@ -151,8 +151,13 @@ def _refuse(problem: str, name: str, got: object = None, expected: object = None
 
 def _read_header(file: BufferedReader, name: str, size: int) -> tuple[dict[str, object], dict[str, str]]:
     """The entries of a header, none of them looked at, and its strings."""
-    length = int.from_bytes(file.read(8), "little")
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
     if size < 8 or length > min(size - 8, MAX_HEADER):
+        if start.startswith((b"PK", b"\x80")):
+            _refuse("the file is an archive or a pickle, as torch.save writes it", name, got=start,
+                    expected="a safetensors file",
+                    help="in PyTorch: safetensors.torch.save_file(model.state_dict(), path)")
         _refuse("the file is too short for its header", name, got=f"{size} bytes, a header of {length}",
                 expected=f"a header of at most {min(max(size - 8, 0), MAX_HEADER)} bytes")
     try:

@@ -32,6 +32,7 @@ LAYERS = (
     ("state_entries", "renaming"),
     ("state_dict",),
     ("state_loading",),
+    ("torch_weights",),
     ("model_formats",),
     ("training", "bridges"),
     ("tools",),

@@ -278,6 +278,16 @@ def _entries(module: Module) -> Iterator[tuple[str, str, object]]:
         yield from _members(name, value)
 
 
+def parts_of(module: Module) -> list[tuple[str, str, Module | AssignableTensorOp]]:
+    """(path, slot, part) of the modules, parameters and buffers in the fields of a module.
+
+    >>> [(path, slot) for path, slot, _ in parts_of(nv.nn.Sequential(nv.relu))]
+    [('0', '0')]
+    """
+    return [(path, slot, entry) for path, slot, entry in _entries(module)
+            if isinstance(entry, Module) or isinstance(entry, AssignableTensorOp) and _is_kept(entry)]
+
+
 def _members(name: str, value: object) -> Iterator[tuple[str, str, object]]:
     """(path, slot, entry) of the modules and places that a field holds: itself, or in lists, tuples and dicts."""
     waiting, seen = [(name, name, value)], set[int]()

@@ -1,0 +1,194 @@
+"""Weights of PyTorch's models: safetensors files under its names, with its order of axes, read and written.
+
+>>> import nervure as nv
+>>> model = nv.nn.Sequential(nv.nn.LinearLayer(2, 3, weights=[[1, 2, 3], [4, 5, 6]]), nv.nn.BatchNorm(3))
+>>> arrays = arrays_of(model)
+>>> list(arrays)[:5]
+['0.weight', '0.bias', '1.weight', '1.bias', '1.running_mean']
+>>> arrays["0.weight"].tolist()
+[[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]
+
+A name is the path of a module and what PyTorch calls the parameter. Classes that PyTorch has are in a table here; the
+parameters of others have their own names and order there, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp
+from nervure.front.promotion import promote
+from nervure.ir.variable import Variable
+from nervure.nn.layers import Embedding, LinearLayer
+from nervure.nn.module import Module, parts_of
+from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
+from nervure.nn.sliding import Conv
+from nervure.renaming import Rename, renaming
+from nervure.state_dict import described, transformer_of, variable_of
+from nervure.state_loading import Fitting, NotLoaded, fitness
+from nervure.tensor_file import read_tensors, write_tensors
+from nervure.transformers.base import Transformer
+from nervure.types.description import BasicTensorDescription
+from nervure.types.dtype import as_dtype
+
+BATCHES = "num_batches_tracked"
+"""PyTorch's count of the batches that a BatchNorm has seen: nothing here depends on it."""
+
+_NAMES: dict[type[Module], dict[str, str]] = {
+    LinearLayer: {"weights": "weight"}, Conv: {"weights": "weight"}, Embedding: {"weights": "weight"},
+    LayerNorm: {"scale": "weight", "shift": "bias"}, RMSNorm: {"scale": "weight"},
+    GroupNorm: {"scale": "weight", "shift": "bias"},
+    BatchNorm: {"scale": "weight", "shift": "bias", "running_variance": "running_var"}}
+
+
+_STATISTICS = ("scale", "shift", "running_mean", "running_variance")
+
+
+class Form(NamedTuple):
+    """A place as PyTorch has it: its axes in this ``order``, and then of this ``shape``."""
+
+    place: AssignableTensorOp
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def there(self, array: np.ndarray) -> np.ndarray:
+        """The value of the place as PyTorch has it."""
+        return np.ascontiguousarray(array.transpose(self.order)).reshape(self.shape)
+
+    def here(self, array: np.ndarray) -> np.ndarray:
+        """The value of the place from what PyTorch has, in the place's own type."""
+        own = variable_of(self.place).type
+        lengths = [_number(own.shape[at]) for at in self.order]
+        moved = array.reshape(lengths).transpose(np.argsort(self.order))
+        return np.array(moved, dtype=own.dtype.numpy, order="C", copy=True)
+
+    def problem(self, array: np.ndarray) -> str | None:
+        """Why an array cannot be its value: of another shape, or of a type whose numbers the place's lacks."""
+        own, found = variable_of(self.place).type.dtype, as_dtype(array.dtype)
+        are_floats = all([entry.is_float and not entry.storage_only for entry in (found, own)])
+        is_held = found is own or are_floats and promote([found, own]) is own
+        if is_held and array.shape == self.shape:
+            return None
+        return f"{described(array)}, where {BasicTensorDescription(own, self.shape)} is expected as PyTorch has it"
+
+
+def arrays_of(model: object, transformer: Transformer | None = None, rename: Rename | None = None) -> dict[
+        str, np.ndarray]:
+    """What a file of PyTorch's has for a module, by name; a shared parameter is there under each of its names."""
+    module, new_name = _module_of(model, "save_weights"), renaming(rename, "save_weights")
+    forms = _forms(module, "save_weights")
+    found = transformer_of(model, transformer).snapshot([variable_of(form.place) for form in forms.values()])
+    arrays = {name: form.there(found[variable_of(form.place)]) for name, form in forms.items()}
+    arrays.update({name: np.zeros((), np.int64) for name in _counts(module)})
+    return _renamed(arrays, new_name, "save_weights")
+
+
+def write(model: object, path: str, transformer: Transformer | None, rename: Rename | None) -> None:
+    """Writes what ``arrays_of`` gives to a file, which says that it is PyTorch's, as readers of it ask for."""
+    write_tensors(path, arrays_of(model, transformer, rename), {"format": "pt"})
+
+
+def read(model: object, path: str, rename: Rename | None) -> Fitting:
+    """What a model gets from a file, by PyTorch's names, and what does not fit."""
+    module, new_name = _module_of(model, "load_weights"), renaming(rename, "load_weights")
+    arrays, counts = _renamed(read_tensors(path)[0], new_name, "load_weights"), set(_counts(module))
+    forms = _forms(module, "load_weights")
+    values: dict[Variable, np.ndarray] = {}
+    mismatched: dict[str, str] = {}
+    for name in [name for name in arrays if name in forms]:
+        variable, problem = variable_of(forms[name].place), forms[name].problem(arrays[name])
+        value = None if problem else forms[name].here(arrays[name])
+        problem = problem if value is None else fitness(variable, value, values.get(variable))
+        if value is not None and problem is None:
+            values[variable] = value
+        else:
+            mismatched[name] = str(problem)
+    reached = {forms[name].place for name in arrays if name in forms}
+    firsts = {form.place: name for name, form in reversed(forms.items())}
+    missing = [name for name, form in forms.items() if firsts[form.place] == name and form.place not in reached]
+    unexpected = [name for name in arrays if name not in forms and name not in counts]
+    return Fitting(values, NotLoaded(tuple(missing), tuple(unexpected), mismatched), {name: name for name in missing},
+                   {name: name for name in unexpected}, [])
+
+
+def _number(length: object) -> int:
+    """A length of a parameter, which is a number."""
+    assert isinstance(length, int)
+    return length
+
+
+def _module_of(model: object, op: str) -> Module:
+    """The module whose weights are meant, that of a trainer among others; WrongKind where there is none."""
+    found = model if isinstance(model, Module) else getattr(model, "module", None)
+    if not isinstance(found, Module):
+        raise WrongKind("PyTorch's names are those of modules", op=op, operand="model", got=shown(model),
+                        expected="a module, or a trainer of one", help="give the module that holds the parameters")
+    return found
+
+
+def _forms(module: Module, op: str) -> dict[str, Form]:
+    """The places in a module by PyTorch's names, under every name that they have there."""
+    found: dict[str, Form] = {}
+    for path, inner in _with_paths(module):
+        for name, slot, place in parts_of(inner):
+            if isinstance(place, AssignableTensorOp):
+                full = f"{path}{_name(inner, slot) or name}"
+                if full in found and found[full].place is not place:
+                    raise InvalidArgument(f"two parameters are {full} in PyTorch", op=op, operand="model", got=full,
+                                          expected="a name for each", help="give one of the attributes another name")
+                found[full] = _form(inner, slot, place)
+    return found
+
+
+def _with_paths(module: Module) -> Iterator[tuple[str, Module]]:
+    """All modules, each with the beginning of its names, as often as it has some."""
+    waiting: list[tuple[str, Module, frozenset[Module]]] = [("", module, frozenset())]
+    while waiting:
+        path, inner, around = waiting.pop()
+        yield path, inner
+        waiting.extend(reversed([(f"{path}{name}.", entry, around | {inner}) for name, _, entry in parts_of(inner)
+                                 if isinstance(entry, Module) and entry not in around and entry is not inner]))
+
+
+def _counts(module: Module) -> list[str]:
+    return [f"{path}{BATCHES}" for path, inner in _with_paths(module) if isinstance(inner, BatchNorm)]
+
+
+def _name(module: Module, slot: str) -> str | None:
+    """What PyTorch calls a slot of one of its classes."""
+    return next((names.get(slot) for kind, names in _NAMES.items() if isinstance(module, kind)), None)
+
+
+def _form(module: Module, slot: str, place: AssignableTensorOp) -> Form:
+    """The axes of a place as PyTorch has them: outputs before inputs, and several axes of one meaning as one."""
+    rank, lengths = place.ndim, [_number(length) for length in place.shape]
+    if isinstance(module, LinearLayer) and slot in ("weights", "bias"):
+        inputs = len(module._inputs) if slot == "weights" else 0
+        shape = [math.prod(lengths[inputs:]), *[math.prod(lengths[:inputs])][:inputs]]
+        return Form(place, (*range(inputs, rank), *range(inputs)), tuple(shape))
+    if isinstance(module, Conv) and slot == "weights" and place.is_named:
+        order = (rank - 1, *range(rank - 1))
+        return Form(place, order, tuple([lengths[at] for at in order]))
+    if isinstance(module, BatchNorm) and slot in _STATISTICS:
+        return Form(place, tuple(range(rank)), (math.prod(lengths),))
+    return Form(place, tuple(range(rank)), tuple(lengths))
+
+
+def _renamed(arrays: dict[str, np.ndarray], new_name: Callable[[str], str | None],
+             op: str) -> dict[str, np.ndarray]:
+    """Arrays under other names; InvalidArgument where two get one."""
+    found: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        other = new_name(name)
+        if other in found:
+            raise InvalidArgument(f"two names become {other}", op=op, operand="rename", got=name,
+                                  expected="a name for each", help="None leaves out what has no place")
+        if other is not None:
+            found[other] = array
+    return found
