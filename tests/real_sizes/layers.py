@@ -191,7 +191,7 @@ def attention(heads: int, causal: bool) -> Stage:
     """The mean of values by how well their keys fit; of whole numbers the sum of products of each three."""
     def stage(draw: Draw, x: Tensor) -> Tensor:
         _, length, width = x.shape
-        normal = x if draw.whole else nn.LayerNorm(width)(x)
+        normal = _kept_small(draw, x)
         q, k, v = [nv.reshape(_projected(draw, normal, width), (-1, length, heads, width // heads))
                    .transpose(0, 2, 1, 3) for _ in range(3)]
         scores = q @ k.transpose(0, 1, 3, 2)
@@ -206,11 +206,16 @@ def attention(heads: int, causal: bool) -> Stage:
     return stage
 
 
+def _kept_small(draw: Draw, x: Tensor) -> Tensor:
+    """Layer normalisation; whole numbers are cut, so that none needs more bits than float32 has."""
+    return nv.minimum(nv.maximum(x, -2.0), 2.0) if draw.whole else nn.LayerNorm(x.shape[-1])(x)
+
+
 def perceptron(times: int = 4) -> Stage:
     """Two products with a function in between, beside what they add to."""
     def stage(draw: Draw, x: Tensor) -> Tensor:
         width = x.shape[-1]
-        normal = x if draw.whole else nn.LayerNorm(width)(x)
+        normal = _kept_small(draw, x)
         inner = draw.activated(_projected(draw, normal, times * width))
         return x + _projected(draw, inner, width)
     return stage
@@ -220,6 +225,43 @@ def _projected(draw: Draw, x: Tensor, outputs: int) -> Tensor:
     inputs = x.shape[-1]
     weights = nv.variable((inputs, outputs), initial_value=draw.numbers((inputs, outputs), inputs))
     return x @ weights + nv.variable((outputs,), initial_value=draw.numbers((outputs,), 4))
+
+
+def embedded(rows: int, columns: int) -> Stage:
+    """The row of a table for each number."""
+    def stage(draw: Draw, x: Tensor) -> Tensor:
+        table = nv.variable((rows, columns), initial_value=draw.numbers((rows, columns), 2))
+        return nv.lookuptable(table, nv.convert(nv.absolute(x) * 1024.0, nv.int64) % rows)
+    return stage
+
+
+def recurrent(width: int) -> Stage:
+    """A cell that goes over the words of an example, one after the other, with gates as an LSTM has them; of whole
+    numbers without, since a product of states has more digits with every word.
+    """
+    def stage(draw: Draw, x: Tensor) -> Tensor:
+        _, length, inputs = x.shape
+        weights = nv.variable((inputs + width, 4 * width), initial_value=draw.numbers((inputs + width, 4 * width), 99))
+        state = cell = nv.sum(x, axis=(1, 2), keepdims=True)[:, 0] * np.zeros((1, width), np.float32)
+        states = []
+        for word in range(length):
+            gates = nv.concatenate([_kept_small(draw, x)[:, word], state], axis=1) @ weights
+            enters, forgets, shows, new = [gates[:, start:start + width] for start in range(0, 4 * width, width)]
+            if draw.whole:
+                state = nv.minimum(nv.maximum(enters + forgets - shows + new, -2.0), 2.0)
+            else:
+                cell = nv.sigmoid(forgets) * cell + nv.sigmoid(enters) * nv.tanh(new)
+                state = nv.sigmoid(shows) * nv.tanh(cell)
+            states.append(state)
+        return nv.stack(states, axis=1)
+    return stage
+
+
+def log_probabilities(draw: Draw, x: Tensor) -> Tensor:
+    """The end of a classifier; of whole numbers how far each is from the largest."""
+    if draw.whole and not draw.differentiable:
+        return x - nv.max(x, axis=-1, keepdims=True)
+    return nv.log_softmax(x, axis=-1)
 
 
 # -- networks ------------------------------------------------------------------------------------------------------
@@ -285,10 +327,14 @@ NETWORKS: dict[str, Network] = {
         ((16, 8, 10, 10), convolution(32, 3)), ((32, 8, 10, 10), dense(40))],
     "MLP": [
         ((784,), dense(512)), ((512,), dense(512)), ((512,), dense(256)), ((256,), dense(100)), ((100,), dense(10)),
-        ((10,), dense(1, last=True))],
-    "wide MLP": [((1024,), dense(4096)), ((4096,), dense(1024)), ((1024,), dense(1000, last=True))],
+        ((10,), log_probabilities)],
+    "wide MLP": [((1024,), dense(4096)), ((4096,), dense(1024)), ((1024,), dense(1000, last=True)),
+                 ((1000,), log_probabilities)],
+    "words": [
+        ((12,), embedded(5000, 48)), ((12, 48), recurrent(64)), ((12, 64), recurrent(33)), ((12, 33), dense(2))],
     "GPT": [
-        ((64, 384), attention(6, causal=True)), ((64, 384), perceptron()), ((64, 384), attention(6, causal=True)),
+        ((64,), embedded(1000, 384)), ((64, 384), attention(6, causal=True)), ((64, 384), perceptron()),
+        ((64, 384), attention(6, causal=True)),
         ((64, 384), perceptron())],
     "BERT": [
         ((128, 256), attention(4, causal=False)), ((128, 256), perceptron()), ((128, 256), attention(8, causal=False))],
