@@ -18,6 +18,7 @@ from nervure.ir.variable import Variable
 from nervure.kernel.interpret import interpret
 from nervure.kernel.plan import HostStep, KernelStep, make_plan
 from nervure.memory.storage import Storage, StorageKind
+from nervure.ops.scalar import ScalarNamespace
 from nervure.transformers.base import Transformer
 from nervure.transformers.binding import Bindings
 from nervure.transformers.executable import Executable
@@ -32,6 +33,8 @@ from nervure.types.ordered_arrays import Order, in_order
 
 class LoopsExecutable(Executable):
     """A plan whose kernels are interpreted. What is written in place is written in a copy."""
+
+    scalars: ScalarNamespace[np.ndarray] = NumPyScalars()
 
     def __init__(self, function: Function, transformer: Transformer) -> None:
         super().__init__(function, transformer)
@@ -63,7 +66,7 @@ class LoopsExecutable(Executable):
     def _run_kernel(self, step: KernelStep, memory: list[np.ndarray], bindings: Bindings) -> None:
         kernel = step.lowered.kernel
         names = [buffer.name for buffer in kernel.buffers if buffer.role != "scratch"]
-        failures = interpret(kernel, dict(zip(names, memory, strict=True)), bindings, NumPyScalars())
+        failures = interpret(kernel, dict(zip(names, memory, strict=True)), bindings, self.scalars)
         if failures:
             raise IndexError(f"{step.lowered.failures}: {failures}")
 

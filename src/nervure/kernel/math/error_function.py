@@ -23,7 +23,7 @@ import math
 from nervure.kernel.math.exponential import expm1_of_small, reduce
 from nervure.kernel.math.logarithm import log
 from nervure.kernel.math.minimax import Coefficients, horner, polynomial
-from nervure.kernel.math.namespace import Namespace, V, at_most, low_bits_as_power, with_sign_of
+from nervure.kernel.math.namespace import Namespace, V, at_least, low_bits_as_power, with_sign_of
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # erf(x) / x - 1 in powers of x**2, on [0, 0.875]: 2**-26.1; on [0, 1]: 2**-55.9.
@@ -58,7 +58,7 @@ _SCALED = Coefficients(
             -8.757898698147539e-08, 1.319388036293992e-07, 1.184248197546748e-08, -1.6465994757937315e-08,
             -4.0002585243911954e-09))
 _SCALED_CENTER = {"float": 3.0, "double": 4.0}
-_SCALED_END = {"float": 10.1, "double": 27.25}  # here and beyond, erfc rounds to 0
+_LARGEST = {"float": 10.054194450378418, "double": 27.226017111108362}  # beyond, erfc rounds to 0
 
 # erf_inv(x) / x in powers of w - start / 2, for w in [0, start]: 2**-24.4 and 2**-55.1; erf_inv(x) in powers of
 # sqrt(w) - center, to the greatest finite w: 2**-25.2 and 2**-54.1.
@@ -88,7 +88,8 @@ _TAIL_CENTER = {"float": 3.0, "double": 4.0}
 def erf(s: Namespace[V], x: V) -> V:
     """Error function; +-1 at infinities; -0.0 stays."""
     name, distance = s.format.name, s.absolute(x)
-    near = s.fma(distance, polynomial(s, distance * distance, _NEAR), distance)
+    felt = at_least(s, distance, s.format.tiny)  # whose square is nothing beside the first coefficient, and normal
+    near = s.fma(distance, polynomial(s, felt * felt, _NEAR), distance)
     bounded = s.where(distance < _FAR_END[name], distance, _FAR_END[name])  # one instruction, which need not keep NaN
     root = polynomial(s, bounded - _FAR_CENTER[name], _FAR)
     for _ in range(_SQUARINGS[name] - 1):
@@ -100,10 +101,13 @@ def erf(s: Namespace[V], x: V) -> V:
 def erfc(s: Namespace[V], x: V) -> V:
     """1 - erf(x), accurate in the right tail; 2 at -inf, 0 at inf."""
     format, center = s.format, _SCALED_CENTER[s.format.name]
-    distance = at_most(s, s.absolute(x), _SCALED_END[s.format.name])
-    square = distance * distance
-    lost = s.fma(distance, distance, -square)
     shift = 3 * (format.bias + 1) // 4  # 2**n alone would be denormal
+    # 2 less the tail is 2 long before the tail is too small for a number; where it is, 2**n becomes 0.
+    distance = s.absolute(at_least(s, x, -_FAR_END[format.name]))
+    distance = s.where(x > _LARGEST[format.name], math.sqrt((format.bias + shift) * math.log(2)), distance)
+    felt = at_least(s, distance, format.tiny)  # of what is less neither the square nor what it loses is felt
+    square = felt * felt
+    lost = s.fma(felt, felt, -square)
     reduced = reduce(s, -square, format.bias + shift)
     whole = distance + center
     inverse = 1.0 / whole

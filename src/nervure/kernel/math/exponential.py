@@ -4,6 +4,10 @@ exponent's bits; sigmoid and softplus, which never overflow and keep their relat
 n is rounded by adding 1.5 * 2**23, after which it stands in the lowest bits of the sum; log(2) is two constants, so
 that r is right to its last place (W. Cody and W. Waite, "Software manual for the elementary functions", 1980).
 
+Arithmetic that makes a denormal costs some processors a hundred cycles, also where it rounds on to 0. So an argument
+whose result rounds to 0 is replaced, before anything is computed, by one of which 2**n is 0 exactly (for a sigmoid:
+infinite below the fraction), and all that it is multiplied with stays in range.
+
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(exp, np.float32([1, -100])), evaluate(sigmoid, np.float32([0, -100]))
 (array([2.7182817e+00, 3.7835059e-44], dtype=float32), array([5.0e-01, 3.8e-44], dtype=float32))
@@ -17,7 +21,6 @@ from typing import Generic, NamedTuple
 from nervure.kernel.math.coefficients import EXP, EXP2, SOFTPLUS
 from nervure.kernel.math.minimax import polynomial
 from nervure.kernel.math.namespace import (
-    Format,
     Namespace,
     V,
     at_least,
@@ -27,6 +30,10 @@ from nervure.kernel.math.namespace import (
 )
 
 LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
+
+# The least arguments whose results do not round to 0: of e ** x, sigmoid and softplus; of 2 ** x.
+_LEAST = {"float": -103.97207641601562, "double": -745.1332191019411}
+_LEAST_OF_TWO = {"float": -149.99998474121094, "double": -1074.9999999999998}
 
 
 class Reduced(NamedTuple, Generic[V]):
@@ -48,14 +55,14 @@ def reduce(s: Namespace[V], x: V, bias: int) -> Reduced[V]:
 
 def exp(s: Namespace[V], x: V) -> V:
     """e ** x; -inf gives 0, inf gives inf."""
-    reduced = reduce(s, within_exponents(s, x, math.log(2)), 2 * s.format.bias)
+    reduced = reduce(s, within_exponents(s, x, x < _LEAST[s.format.name], math.log(2)), 2 * s.format.bias)
     first, second = powers_of_two(s, reduced.counter)
     return s.fma(expm1_of_small(s, reduced.r), first, first) * second
 
 
 def exp2(s: Namespace[V], x: V) -> V:
     """2 ** x; exact for integers."""
-    counter, n, r = split_exponent(s, within_exponents(s, x))
+    counter, n, r = split_exponent(s, within_exponents(s, x, x < _LEAST_OF_TWO[s.format.name]))
     first, second = powers_of_two(s, counter)
     return s.fma(polynomial(s, r, EXP2), r * first, first) * second
 
@@ -76,7 +83,8 @@ def sigmoid(s: Namespace[V], x: V) -> V:
     # Both sides of the fraction are scaled by ``one``, so that e**-x is in range where the result is denormal.
     shift = (format.bias + 1) // 4
     one = 2.0 ** -shift
-    bounded = at_least(s, at_most(s, -x, -lowest_exponent(format) * math.log(2)), -(format.mantissa + 3) * math.log(2))
+    infinite = (format.bias + 1 + shift + 0.25) * math.log(2)  # of which the power is, and what is multiplied with it
+    bounded = s.where(x < _LEAST[format.name], infinite, at_least(s, -x, -(format.mantissa + 3) * math.log(2)))
     reduced = reduce(s, bounded, format.bias - shift)
     power = low_bits_as_power(s, reduced.counter)
     # In this order: ``power + one`` first would lose all of ``one`` where x is about -17.
@@ -87,7 +95,9 @@ def softplus(s: Namespace[V], x: V) -> V:
     """log(1 + e ** x); 0 at -inf, inf at inf."""
     format = s.format
     shift = 3 * (format.bias + 1) // 4  # the power is far from overflow: its scale is shifted up first and down at last
-    bounded = at_least(s, -s.absolute(x), lowest_exponent(format) * math.log(2))
+    # Beside a positive x, the power is nothing long before it is too small for a number.
+    size = s.absolute(at_most(s, x, (format.mantissa + 3) * math.log(2)))
+    bounded = s.where(x < _LEAST[format.name], -(format.bias + shift) * math.log(2), -size)
     reduced = reduce(s, bounded, format.bias + shift)
     scale = low_bits_as_power(s, reduced.counter)
     power = s.fma(expm1_of_small(s, reduced.r), scale, scale) * 2.0 ** -shift
@@ -107,15 +117,12 @@ def expm1_of_small(s: Namespace[V], r: V) -> V:
     return s.fma(r * r, polynomial(s, r, EXP), r)
 
 
-def within_exponents(s: Namespace[V], x: V, unit: float = 1.0) -> V:
-    """x, but no larger than ``unit`` times an exponent of which the power of two is 0 or inf."""
-    format = s.format
-    return at_least(s, at_most(s, x, (format.bias + 1.3) * unit), lowest_exponent(format) * unit)
-
-
-def lowest_exponent(format: Format) -> float:
-    """2 to this power rounds to 0."""
-    return -(format.bias + format.mantissa + 0.3)
+def within_exponents(s: Namespace[V], x: V, vanishes: V, unit: float = 1.0) -> V:
+    """x, but at most ``unit`` times an exponent of which the power of two is inf, and where it ``vanishes``, ``unit``
+    times one of which both of :func:`powers_of_two` are 0.
+    """
+    bias = s.format.bias
+    return s.where(vanishes, -2 * bias * unit, at_most(s, x, (bias + 1.3) * unit))
 
 
 def powers_of_two(s: Namespace[V], counter: V) -> tuple[V, V]:

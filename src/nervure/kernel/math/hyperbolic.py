@@ -28,9 +28,10 @@ _LARGE = 2.0 ** 60  # the square is finite, and 1 is nothing beside it, in float
 def tanh(s: Namespace[V], x: V) -> V:
     """Hyperbolic tangent; +-1 at infinities."""
     format, size = s.format, s.absolute(x)
-    square = size * size
+    felt = s.where(size < format.tiny, 0.0, size)  # of less, tanh is x; its cube would be denormal
+    square = felt * felt
     near = s.fma(size * square, polynomial(s, square, TANH), size)
-    bounded = at_most(s, size, 0.4 * format.mantissa)  # tanh rounds to 1 well before
+    bounded = at_most(s, felt, 0.4 * format.mantissa)  # tanh rounds to 1 well before
     reduced = reduce(s, bounded + bounded, format.bias)
     power = low_bits_as_power(s, reduced.counter)
     far = 1.0 - 2.0 / s.fma(power, expm1_of_small(s, reduced.r), power + 1.0)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import Namespace, V, with_sign_of
+from nervure.kernel.math.namespace import Namespace, V, at_most, with_sign_of
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # (asin(z) - z) / z**3 in powers of z**2, on [0, 1/2]: 2**-27.6 and 2**-55.9.
@@ -33,6 +33,9 @@ _ATAN = Coefficients(
             -0.040927167820633964, 0.034069203285736295, -0.025828689418490237, 0.016979991054259094,
             -0.00918606621767945, 0.0038568138698833244, -0.0011643903240805525, 0.00022309620597561283,
             -2.026642230310332e-05))
+
+
+_HUGE = {"float": 2.0 ** 30, "double": 2.0 ** 60}  # whose reciprocal is nothing beside pi/2, and its powers normal
 
 
 def asin(s: Namespace[V], x: V) -> V:
@@ -56,7 +59,7 @@ def atan(s: Namespace[V], x: V) -> V:
     """Arc tangent; infinities give +-pi/2; -0.0 stays."""
     size = s.absolute(x)
     is_large = size > 1.0
-    angle = _atan_polynomial(s, s.where(is_large, 1.0 / size, size))
+    angle = _atan_polynomial(s, s.where(is_large, 1.0 / at_most(s, size, _HUGE[s.format.name]), size))
     return with_sign_of(s, s.where(is_large, math.pi / 2 - angle, angle), x)
 
 

@@ -58,10 +58,11 @@ def log1p_doubled(s: Namespace[V], x: V, doublings: V | None) -> V:
     shifted = _shifted(s, whole, _LOW_END)
     # f = (1 + x) 2**-k - 1 from x itself, by way of 4 * 2**-k: 2**-k alone may be too small for a normal number.
     scale = s.from_bits(((2 * format.bias + 2) << format.mantissa) - (shifted & format.sign_and_exponent))
-    f = s.fma(x * 0.25, scale, s.fma(scale, 0.25, -1.0))
+    is_tiny = s.absolute(x) < format.tiny
+    f = s.fma(s.where(is_tiny, 0.0, x) * 0.25, scale, s.fma(scale, 0.25, -1.0))
     k = _biased_exponent(s, shifted) - (2.0 ** format.mantissa + format.bias)
     result = _special(s, whole, _combined(s, f, k if doublings is None else k + doublings, NATURAL))
-    return s.where(s.absolute(x) < format.tiny, x, result)
+    return s.where(is_tiny, x, result)
 
 
 def split(s: Namespace[V], x: V, low_end: float) -> tuple[V, V]:

@@ -95,7 +95,8 @@ def _power_of_size(s: Namespace[V], size: V, y: V) -> V:
     # Beyond this every power of every size but 1 is 0 or inf; within it no product overflows.
     largest = 2.0 ** (s.format.mantissa + 14)
     exponent = _log2(s, size) * Pair(s, at_least(s, at_most(s, y, largest), -largest))
-    bounded = within_exponents(s, exponent.high)
+    # Half the least denormal rounds to 0 as well, but whether it is exactly that the low part says.
+    bounded = within_exponents(s, exponent.high, exponent.high < -(s.format.bias + s.format.mantissa))
     assert exponent.low is not None
     return _exp2(s, bounded, s.where(s.equal(bounded, exponent.high), exponent.low, 0.0))
 
