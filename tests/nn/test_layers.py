@@ -119,6 +119,19 @@ def test_an_empty_row_starts_from_zero():
 # -- statistics of a batch ---------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["interpreter", "cpu"])
+def test_running_statistics_below_the_least_normal_number_are_0(name):
+    """O86."""
+    layer = nn.BatchNorm("C=3", momentum=0.5)
+    with nv.transformers.make_transformer(name) as transformer:
+        train = transformer.computation(layer(nv.constant(np.zeros((2, 3), np.float32), "N=2, C=3")))
+        for place in (layer.running_mean, layer.running_variance):
+            transformer.set(place, np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
+        train()
+        for place in (layer.running_mean, layer.running_variance):
+            assert transformer.get(place).tolist() == [0.0, 2.0**-124, 0.0]
+
+
 def test_a_training_step_carries_running_statistics(interpreter):
     """T217: once a call, with the updates of the parameters, and whatever reads the value."""
     layer, n = nn.BatchNorm("C=2", momentum=0.5), nv.dim("n", min=1)

@@ -95,6 +95,64 @@ def test_muon_is_for_matrices():
         assert "nv.optim.Groups" in caught.value.help
 
 
+# -- what decays ------------------------------------------------------------------------------------------------------
+
+
+WITH_MOMENTS = {
+    "momentum": lambda: nv.optim.SGD(0.1, momentum=0.5), "adagrad": nv.optim.Adagrad,
+    "rmsprop": lambda: nv.optim.RMSProp(decay=0.5, centered=True, momentum=0.5),
+    "adam": lambda: nv.optim.Adam(beta1=0.5, beta2=0.5), "adamw": lambda: nv.optim.AdamW(beta1=0.5, beta2=0.5),
+    "lion": lambda: nv.optim.Lion(beta1=0.5, beta2=0.5), "muon": lambda: nv.optim.Muon(momentum=0.5)}
+
+
+def moments_after(optimizer, dtype, transformer, moments, gradient):
+    """The weights and moments, all of which were one number of each column, after a step with one gradient."""
+    w = nv.variable((2, len(moments)), 1.0, dtype)
+    place = nv.placeholder(w.shape, dtype)
+    slots = optimizer.slots(w)
+    kept = [name for name in slots if name in ("m", "v", "mean")]
+    with nv.transformers.make_transformer(transformer) as made:
+        step = made.computation(optimizer.update(w, place), place)
+        for name in kept:
+            made.set(slots[name], np.array([moments, moments], dtype.numpy))
+        step(np.full(w.shape, gradient, dtype.numpy))
+        return made.get(w).copy(), {name: made.get(slots[name]).copy() for name in kept}
+
+
+@pytest.mark.parametrize("dtype", [nv.float32, nv.float64, nv.bfloat16])
+@pytest.mark.parametrize("name", WITH_MOMENTS)
+def test_moments_below_the_least_normal_number_are_0(name, dtype):
+    """O86: so they do not stay denormal for ever; on all transformers alike, and the weights hardly see it."""
+    least = 2.0 ** (-1022 if dtype is nv.float64 else -126)
+    before = [least * 1.5, least * 0.5, least * 8.0]
+    found = [moments_after(WITH_MOMENTS[name](), dtype, transformer, before, 0.0)
+             for transformer in ("interpreter", "cpu")]
+    factor = 1.0 if name == "adagrad" else 0.5  # a sum keeps what is in it
+    for weights, moments in found:
+        for slot, array in moments.items():
+            if (name, slot) != ("rmsprop", "m"):
+                expected = [least * 1.5 if factor == 1 else 0.0, 0.0, least * 8.0 * factor]
+                assert array.astype(float).tolist() == [expected, expected], slot
+        assert np.isfinite(weights.astype(float)).all()
+    for slot, array in found[0][1].items():
+        np.testing.assert_array_equal(array, found[1][1][slot])
+
+
+def test_moments_of_float16_may_be_its_denormals():
+    """O86: they are computed with as float32, in which they are ordinary numbers."""
+    for transformer in ("interpreter", "cpu"):
+        _, moments = moments_after(nv.optim.Adam(beta1=0.5), nv.float16, transformer, [2.0**-16, 2.0**-20], 0.0)
+        assert moments["m"].tolist() == [[2.0**-17, 2.0**-21]] * 2
+
+
+def test_a_step_divides_by_what_its_gradient_makes():
+    """O86: what is kept becomes 0, not what this step divides by: without epsilon the weights stay finite."""
+    for transformer in ("interpreter", "cpu"):
+        weights, moments = moments_after(nv.optim.Adam(0.1, epsilon=0.0), nv.float32, transformer, [0.0, 0.0], 1e-18)
+        np.testing.assert_allclose(weights, 0.9, rtol=1e-5)
+        assert moments["v"].tolist() == [[0.0, 0.0]] * 2
+
+
 # -- numbers and slots ------------------------------------------------------------------------------------------------
 
 

@@ -122,6 +122,19 @@ def test_the_average_is_of_the_updated_weights(transformer):
         np.testing.assert_allclose(transformer.get(average.slots(w)["average"]), mean, rtol=1e-6)
 
 
+def test_an_average_below_the_least_normal_number_is_0(transformer):
+    """O86."""
+    w = nv.variable((3,), np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
+    average = nv.optim.MovingAverage(nv.optim.SGD(1.0), decay=0.5)
+    step = transformer.computation(average.update(w, w))
+    step(), step()
+    assert transformer.get(w).tolist() == [0.0] * 3
+    assert transformer.get(average.slots(w)["average"]).tolist() == [0.0] * 3
+    transformer.set(average.slots(w)["average"], np.float32([1.5, 8.0, 0.5]) * np.float32(2.0**-126))
+    step()
+    assert transformer.get(average.slots(w)["average"]).tolist() == [0.0, 2.0**-124, 0.0]
+
+
 def test_weights_and_averages_are_exchanged(transformer):
     """T253: twice is nothing, to the bit; before the first update nothing is there to exchange."""
     w = nv.variable("F=2", [1.0, 2.0])

@@ -21,6 +21,7 @@ from nervure.front.argument_parsing import position_of, real
 from nervure.front.creation import AssignableTensorOp, as_tensor
 from nervure.front.effects import assign, sequential
 from nervure.front.elementwise import where
+from nervure.front.flushing import without_denormals
 from nervure.front.normalization import batch_norm, layer_norm, rms_norm
 from nervure.front.op_functions import add, divide, greater, multiply
 from nervure.front.reductions import chosen_axes, mean, variance
@@ -109,7 +110,7 @@ class BatchNorm(_Scaled):
         found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
         moves: list[object] = []
         for place, own in zip((self.running_mean, self.running_variance), found, strict=True):
-            moved = (1.0 - self.momentum) * place + self.momentum * own
+            moved = without_denormals((1.0 - self.momentum) * place + self.momentum * own)
             is_some = less_equal(1, numbers) is True
             moves.append(assign(place, moved if is_some else where(greater(numbers, 0), moved, place)))
         return moves

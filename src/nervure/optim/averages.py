@@ -19,6 +19,7 @@ from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.effects import Effect, assign, doall
 from nervure.front.elementwise import convert, where
+from nervure.front.flushing import without_denormals
 from nervure.front.op_functions import equal
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import DECAY, number
@@ -56,7 +57,7 @@ class MovingAverage(Wrapper):
         working = own["average"].dtype
         rest = convert(1.0 - convert(self.decay, float64), working)
         value = convert(convert(value, parameter.dtype), working)
-        mean = convert(self.decay, working) * own["average"] + rest * value
+        mean = without_denormals(convert(self.decay, working) * own["average"] + rest * value)
         return [Change(own["averaged"], own["averaged"] + 1),
                 Change(own["average"], where(equal(own["averaged"], 0), value, mean))]
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.elementwise import convert
+from nervure.front.flushing import without_denormals
 from nervure.front.tensor import Tensor
 from nervure.optim.hyperparameters import NOT_NEGATIVE, number
 from nervure.optim.kept import Kept, Slots, slot_like
@@ -57,7 +58,7 @@ class Rule(Optimizer):
 
     @abstractmethod
     def rule(self, parameter: Tensor, gradient: Tensor, state: State) -> tuple[Tensor, Mapping[str, Tensor]]:
-        """The new value of a parameter, and those of its moments by name.
+        """The new value of a parameter, and those of its moments by name, of which denormal elements become 0.
 
         ``parameter`` and ``gradient`` are in the type in which is computed, float32 or float64; so is what ``state``
         gives.
@@ -69,8 +70,9 @@ class Rule(Optimizer):
     def _changes(self, parameter: AssignableTensorOp, gradient: Tensor) -> list[Change]:
         own, working = self._kept.of(parameter), working_type(parameter.dtype)
         value, moments = self.rule(convert(parameter, working), convert(gradient, working), State(self, own, working))
-        found = [Change(own["n"], own["n"] + 1), *[Change(own[name], entry) for name, entry in moments.items()],
-                 Change(parameter, value)]
+        # The step itself is taken with moments of any size, so that none of them divides by 0 what another one keeps.
+        kept = [Change(own[name], without_denormals(entry)) for name, entry in moments.items()]
+        found = [Change(own["n"], own["n"] + 1), *kept, Change(parameter, value)]
         if self.schedule is not None and own["n"] is self.n and isinstance(self.learning_rate, AssignableTensorOp):
             found.append(Change(self.learning_rate, self.schedule.at(self.n)))
         return found
