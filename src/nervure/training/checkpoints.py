@@ -3,7 +3,7 @@
 >>> import tempfile
 >>> folder = tempfile.mkdtemp()
 >>> write(path_in(folder, 7), StateDict({}), Standing({"examples": 4}, steps=7), (1, 0, 3))
->>> [os.path.basename(path) for path in paths(folder)], newest(folder).random
+>>> [os.path.basename(path) for path in paths(folder)], Folder(folder, keep=2).newest().random
 (['checkpoint-00000007.safetensors'], (1, 0, 3))
 """
 
@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from nervure.errors import FormatError, notice
@@ -45,7 +46,7 @@ def paths(folder: str) -> list[str]:
     """The checkpoints of a folder, the newest first."""
     with contextlib.suppress(FileNotFoundError):
         names = [found[0] for name in os.listdir(folder) if (found := _NAME.fullmatch(name))]
-        return [os.path.join(folder, name) for name in sorted(names, key=lambda name: int(name[11:-12]), reverse=True)]
+        return [os.path.join(folder, name) for name in sorted(names, key=_steps, reverse=True)]
     return []
 
 
@@ -65,19 +66,61 @@ def read(path: str) -> Checkpoint:
                       _random(strings[_RANDOM], path))
 
 
-def newest(folder: str) -> Checkpoint | None:
-    """The newest checkpoint that is complete; a damaged one is told of and passed over."""
-    for path in paths(folder):
-        try:
-            return read(path)
-        except FormatError as error:
-            notice(f"{path} is damaged ({error.message}): an older checkpoint is taken")
-    return None
+class Folder:
+    """The checkpoints of a training in a folder: the newest ones, so many as to ``keep``, and the best one.
+
+    Damaged ones that it has met are neither counted nor removed: something of them may still be of use.
+    """
+
+    def __init__(self, path: str, keep: int) -> None:
+        self.path, self._keep = path, keep
+        self._damaged: dict[str, str] = {}
+        self._start: int | None = -1  # None when what is not of this training is gone
+
+    def newest(self) -> Checkpoint | None:
+        """The newest checkpoint that is complete, None where there is none at all; a damaged one is told of and passed
+        over. FormatError where all are damaged.
+        """
+        for path in paths(self.path):
+            try:
+                found = read(path)
+            except FormatError as error:
+                self._damaged[path] = error.message
+                continue
+            for other, message in self._damaged.items():
+                notice(f"{other} is damaged ({message}): an older checkpoint is taken")
+            return found
+        if self._damaged:
+            told = "; ".join([f"{os.path.basename(path)}: {message}" for path, message in self._damaged.items()])
+            raise FormatError("all checkpoints are damaged", op="fit", operand=self.path, got=told,
+                              expected="one that is complete",
+                              help="restore one of them, or train anew: resume=False, or another folder=")
+        return None
+
+    def go_on(self, steps: int) -> None:
+        """Training goes on after so many steps: what has more of them is of another one."""
+        self._start = steps
+
+    def add(self, steps: int, write: Callable[[str], None], best: int | None) -> str:
+        """Lets a checkpoint after so many steps be written, and removes what is not to be kept; its path."""
+        if self._start is not None:
+            spared = set(self._damaged) if self._start >= 0 else set[str]()
+            _remove([path for path in paths(self.path) if _steps(path) > self._start and path not in spared])
+            self._start = None
+        own = path_in(self.path, steps)
+        write(own)
+        self._damaged.pop(own, None)
+        sound = [path for path in paths(self.path) if path not in self._damaged]
+        _remove([path for path in sound[self._keep:] if _steps(path) != best])
+        return own
 
 
-def keep(folder: str, count: int) -> None:
-    """Removes all checkpoints of a folder but for the newest ones."""
-    for path in paths(folder)[count:]:
+def _steps(path: str) -> int:
+    return int(os.path.basename(path)[11:-12])
+
+
+def _remove(listed: Iterable[str]) -> None:
+    for path in listed:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 

@@ -4,7 +4,7 @@
 >>> [stop.ends(state, {"loss": loss}) for loss in (3.0, 2.0, 2.5, 2.0)]
 [False, False, False, True]
 >>> state
-Progressed(best=2.0, waited=2)
+Progressed(best=2.0, waited=2, steps=None)
 """
 
 from __future__ import annotations
@@ -14,29 +14,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nervure.errors import InvalidArgument, did_you_mean
-from nervure.front.argument_parsing import integer, real
+from nervure.front.argument_parsing import integer, real, truth
 
 
 @dataclass
 class Progressed:
-    """The best value so far, and for how many epochs there has been no better one."""
+    """The best value so far, for how many epochs there has been no better one, and after how many steps it was."""
 
     best: float | None = None
     waited: int = 0
+    steps: int | None = None
 
 
 class EarlyStop:
     """Ends training when ``on`` has become no smaller (or ``larger``), by more than ``least``, for ``patience`` epochs.
 
-    ``on`` is a name of the history; absent: the loss on the validation data where there are such, else the loss.
+    ``on`` is a name of the history; absent: the loss on the validation data where there are such, else the loss. With
+    ``best`` a training that comes to its end, early or not, ends with the weights of its best epoch.
 
     >>> nv.training.EarlyStop(3, on="validation_accuracy", larger=True)
-    EarlyStop(patience=3, on='validation_accuracy', larger=True, least=0.0)
+    EarlyStop(patience=3, on='validation_accuracy', larger=True, least=0.0, best=True)
     """
 
-    def __init__(self, patience: int, on: str | None = None, larger: bool = False, least: float = 0.0) -> None:
+    def __init__(self, patience: int, on: str | None = None, larger: bool = False, least: float = 0.0,
+                 best: bool = True) -> None:
         self.patience, self.on, self.larger = integer(patience, "EarlyStop", "patience"), on, larger
-        self.least = real(least, "EarlyStop", "least")
+        self.least, self.best = real(least, "EarlyStop", "least"), truth(best, "EarlyStop", "best")
         if self.patience < 1 or not self.least >= 0:
             name = "patience" if self.patience < 1 else "least"
             raise InvalidArgument(f"{name} is too small", op="EarlyStop", operand=name, got=getattr(self, name),
@@ -49,7 +52,8 @@ class EarlyStop:
         start = -math.inf if self.larger else math.inf
         before = start if state.best is None else state.best
         if (value - before) * (1 if self.larger else -1) > self.least:  # which NaN is not
-            state.best, state.waited = value, 0
+            state.best, state.waited, steps = value, 0, entry.get("steps")
+            state.steps = None if steps is None else int(steps)
         else:
             state.waited += 1
         return state.waited >= self.patience
@@ -62,7 +66,8 @@ class EarlyStop:
         return entry[name]
 
     def __repr__(self) -> str:
-        return f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r})"
+        return (f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r}, "
+                f"best={self.best})")
 
 
 __all__ = ["EarlyStop", "Progressed"]

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nervure.data.batches import Batch, Data
-from nervure.errors import NumericError
-from nervure.training import checkpoints
+from nervure.errors import NumericError, notice
+from nervure.training.checkpoints import Folder
 from nervure.training.early_stop import EarlyStop
 from nervure.training.interruption import Interrupted, deferred
 from nervure.training.learner import Learner
@@ -36,15 +36,14 @@ class Plan(NamedTuple):
     data: Data
     epochs: int
     validation: Data | None = None
-    folder: str | None = None
+    folder: Folder | None = None
     save_every: int | None = None
-    keep: int = 2
     stop: EarlyStop | None = None
     shows: bool = True
 
 
 class Fit:
-    """One training of a learner by a plan. With ``is_new`` the folder's checkpoints are of trainings before it."""
+    """One training of a learner by a plan; ``is_new`` where it does not go on with one before it."""
 
     def __init__(self, learner: Learner, plan: Plan, is_new: bool = True) -> None:
         self._learner, self._plan, self._is_new = learner, plan, is_new
@@ -55,14 +54,29 @@ class Fit:
         plan = self._plan
         self._learner.standing = self._standing = standing
         if plan.folder is not None:
-            os.makedirs(plan.folder, exist_ok=True)
+            os.makedirs(plan.folder.path, exist_ok=True)
+        if self._is_new:
+            self._learner.best.forget()
         with deferred() as self._is_pressed, Progress(standing, plan.epochs, len(plan.data), plan.shows) as progress:
             try:
                 while standing.epoch < plan.epochs and not (standing.has_ended and plan.stop is not None):
                     self._epoch(progress)
             finally:
                 self._learner.remember()
+        if plan.stop is not None and plan.stop.best:
+            self._end_with_best()
         return standing.history
+
+    def _end_with_best(self) -> None:
+        """The weights of the best epoch in the place of the last ones, where these are not the best."""
+        plan, progressed = self._plan, self._standing.progressed
+        if progressed.best is None or progressed.steps == self._standing.steps:
+            return
+        if not self._learner.end_with_best(progressed, None if plan.folder is None else plan.folder.path):
+            notice(f"the checkpoint with the best weights, after {progressed.steps} steps, is not there: "
+                   "training ends with the last ones")
+        elif plan.shows:
+            print(f"the weights are the best, those after {progressed.steps} steps", flush=True)
 
     def _epoch(self, progress: Progress) -> None:
         plan, standing = self._plan, self._standing
@@ -74,10 +88,12 @@ class Fit:
             self._pause()
         entry = standing.finish_epoch(self._validated())
         standing.has_ended = plan.stop is not None and plan.stop.ends(standing.progressed, entry)
+        if plan.stop is not None and plan.stop.best and standing.progressed.steps == standing.steps:
+            self._learner.note_best(standing.steps)
         progress.epoch(entry)
         self._save()
         if plan.folder is not None:
-            write_logs(plan.folder, standing.history)
+            write_logs(plan.folder.path, standing.history)
         self._pause()
 
     def _learn(self, batch: Batch) -> None:
@@ -98,17 +114,12 @@ class Fit:
         return {} if validation is None else self._learner.means(validation, self._pause)
 
     def _save(self) -> str | None:
-        """Writes a checkpoint; older ones go, of trainings before this one all."""
+        """Writes a checkpoint; older ones go, but for the best, and of other trainings all."""
         plan, standing = self._plan, self._standing
         if plan.folder is None:
             return None
-        if self._is_new:
-            checkpoints.keep(plan.folder, 0)
-            self._is_new = False
-        path = checkpoints.path_in(plan.folder, standing.steps)
-        self._learner.save_checkpoint(path, standing)
-        checkpoints.keep(plan.folder, plan.keep)
-        return path
+        return plan.folder.add(standing.steps, lambda path: self._learner.save_checkpoint(path, standing),
+                               standing.progressed.steps)
 
     def _pause(self) -> None:
         """Where training may be interrupted: what is learnt and what is counted agree."""

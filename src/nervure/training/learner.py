@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -19,6 +20,7 @@ import numpy as np
 
 from nervure.computation import Computation
 from nervure.data.batches import Batch, Data
+from nervure.errors import FormatError
 from nervure.front.creation import AssignableTensorOp, handle_of
 from nervure.front.random import SEED, STEP
 from nervure.front.record import record_of
@@ -27,11 +29,13 @@ from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.nn.module import Module
 from nervure.optim.optimizer import Optimizer
-from nervure.state_dict import make_state_dict
+from nervure.state_dict import make_state_dict, variable_of
 from nervure.state_entries import Home, home_around
 from nervure.state_loading import fitting
 from nervure.training import checkpoints
+from nervure.training.best import BestWeights, Values
 from nervure.training.checkpoints import Checkpoint, Random
+from nervure.training.early_stop import Progressed
 from nervure.training.programs import Goal, Programs, places_for
 from nervure.training.standing import Standing
 from nervure.transformers.base import Transformer
@@ -47,7 +51,9 @@ class Learner(Identity):
         self.goal, self.transformer = goal, transformer
         self.standing: Standing | None = None
         self.steps_taken, self.seconds_computing = 0, 0.0
+        self.best = BestWeights(transformer)
         self._random: Random | None = None
+        self._origin: str | None = None
         self._axes = axes
         self._programs: Programs | None = None
 
@@ -143,7 +149,8 @@ class Learner(Identity):
 
     def save_checkpoint(self, path: str, standing: Standing) -> None:
         """Writes all that a training needs to go on, as it is now."""
-        checkpoints.write(path, make_state_dict(self, optimizers=True), standing, self._drawn())
+        with self.best.away():
+            checkpoints.write(path, make_state_dict(self, optimizers=True), standing, self._drawn())
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Goes back to a checkpoint, all at one moment; InvalidArgument, and nothing is changed, for another model's.
@@ -156,14 +163,43 @@ class Learner(Identity):
                                 "build the model and the optimiser as they were, or leave out resume=")
         self.transformer.restore({**found.values, **_cells(checkpoint.random)})
         found.warn()
-        self.standing = checkpoint.standing
+        self.standing, self._origin = checkpoint.standing, os.path.dirname(checkpoint.path)
+        self.best.forget()
+
+    def note_best(self, steps: int) -> None:
+        """The weights as they are, after so many steps, are the best so far."""
+        self.best.note(steps, self._weights())
+
+    def end_with_best(self, progressed: Progressed, folder: str | None) -> bool:
+        """Puts the best weights in the place of the last ones: those that were noted, or of the checkpoint in the
+        folder, or in that of the checkpoint that training went on from. False where they are nowhere.
+        """
+        steps = progressed.steps
+        return steps is not None and self.best.put(steps, lambda: next((values for place in (folder, self._origin) if (
+            values := self._kept(place, steps, progressed)) is not None), None))
+
+    def _kept(self, folder: str | None, steps: int, progressed: Progressed) -> Values | None:
+        """The weights of a checkpoint in a folder, if it is the best one."""
+        if folder is None:
+            return None
+        try:
+            checkpoint = checkpoints.read(checkpoints.path_in(folder, steps))
+        except (FileNotFoundError, FormatError):
+            return None
+        found, weights = fitting(self, checkpoint.state), self._weights()
+        is_it = not found.failed and checkpoint.standing.progressed.best == progressed.best
+        return {variable: found.values[variable] for variable in weights} if is_it else None
+
+    def _weights(self) -> list[Variable]:
+        return [variable_of(place) for place in self.state_names()]
 
     def remember(self) -> None:
         """Keeps in mind where the random numbers stand, which others on the transformer may draw from."""
         self._random = self._drawn()
 
     def recall(self) -> None:
-        """Lets the random numbers stand where they stood at the last ``remember``."""
+        """Lets weights be the last ones again, and random numbers stand where they stood at the last ``remember``."""
+        self.best.go_back()
         if self._random is not None:
             self.transformer.restore(_cells(self._random))
 

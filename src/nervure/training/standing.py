@@ -82,7 +82,8 @@ def from_text(text: str, name: str) -> Standing:
 def _is_sound(standing: Standing) -> bool:
     number = (int, float)
     counts = [standing.epoch, standing.batch, standing.steps, standing.examples, standing.progressed.waited]
-    best = standing.progressed.best
+    best, steps = standing.progressed.best, standing.progressed.steps
+    counts += [] if steps is None else [steps]
     return (all([type(count) is int and count >= 0 for count in counts]) and type(standing.has_ended) is bool
             and isinstance(standing.history, list) and (best is None or type(best) is float)
             and all([isinstance(table, dict) and all([isinstance(value, number) for value in table.values()])

@@ -86,9 +86,10 @@ class Trainer(Learner):
 
         Data are a tuple of arrays, inputs first, of which batches of ``size`` are taken in an order drawn from
         ``seed``; or ``nv.data.Batches``; or what gives batches in a loop and has a length. ``folder`` gets a checkpoint
-        after each epoch and every ``save_every`` steps, of which the newest ``keep`` stay, and the history as CSV and
-        JSON. ``resume`` goes on from the newest of them (where there is none, from the start), from a checkpoint that
-        is given, or, without a folder, from where this trainer stands: to the bit as if it had not been interrupted.
+        after each epoch and every ``save_every`` steps, of which the newest ``keep`` stay, and with ``stop`` the best,
+        and the history as CSV and JSON. ``resume`` goes on from the newest of them (where there is none, from the
+        start), from a checkpoint that is given, or, without a folder, from where this trainer stands: to the bit as if
+        it had not been interrupted. With ``stop`` training ends with the weights of its best epoch.
 
         Ctrl-C ends it after the step that runs: Interrupted, a KeyboardInterrupt, when a checkpoint is written. A loss
         that is not finite is a NumericError that names what made it so; that step has changed nothing.
@@ -101,9 +102,10 @@ class Trainer(Learner):
         """
         own = as_data(data, size, seed, True, "fit")
         other = None if validation is None else as_data(validation, MEASURED, 0, False, "fit")
-        place = None if folder is None else file_name(folder, "fit")
+        kept = _count(keep, "keep")
+        place = None if folder is None else checkpoints.Folder(file_name(folder, "fit"), kept)
         plan = Plan(own, _count(epochs, "epochs"), other, place,
-                    None if save_every is None else _count(save_every, "save_every"), _count(keep, "keep"),
+                    None if save_every is None else _count(save_every, "save_every"),
                     _checked_stop(stop), truth(shows, "fit", "shows"))
         self.prepare(_first(own))
         is_resumed = self._go_back(resume, plan)
@@ -121,7 +123,7 @@ class Trainer(Learner):
             _check_kind(self.standing, plan, None)
             self.recall()
             return self.standing is not None
-        found = checkpoints.newest(plan.folder)
+        found = plan.folder.newest()
         if found is not None:
             self._restored(found, plan)
         return found is not None
@@ -129,6 +131,8 @@ class Trainer(Learner):
     def _restored(self, checkpoint: checkpoints.Checkpoint, plan: Plan) -> None:
         _check_kind(checkpoint.standing, plan, checkpoint.path)
         self.restore(checkpoint)
+        if plan.folder is not None:
+            plan.folder.go_on(checkpoint.standing.steps)
 
     def evaluate(self, data: object, size: int = MEASURED) -> Entry:
         """Loss and metrics over data, in evaluation: nothing is learnt or drawn.
