@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nervure as nv
 from nervure.errors import IndexOutOfRange, InvalidArgument, NotSupported, WrongKind
+from nervure.explain import Explanation
+from nervure.inspection.details import Rates
+from nervure.transformers import report
+from nervure.transformers.cpu.inspect import timing
+from nervure.transformers.cpu.target import Target
 from tests.ir.golden import check_golden
 
 TRAINING = """
@@ -60,7 +67,7 @@ def ones(*shape):
 
 @pytest.mark.parametrize(("name", "source"), [("training", TRAINING), ("symbolic", SYMBOLIC), ("mixed", MIXED)])
 def test_golden(cpu, name, source):
-    check_golden(f"explain/{name}.txt", str(nv.explain(build(cpu, source))) + "\n")
+    check_golden(f"explain/{name}.txt", nv.explain(build(cpu, source)).details() + "\n")
 
 
 def test_only_with_arguments_and_repetitions_anything_is_run(cpu, capfd):
@@ -150,7 +157,7 @@ def test_times_and_rates(cpu):
         assert step.seconds > 0 and step.estimated_seconds >= 0
         assert rates.bytes_per_second == step.bytes / step.seconds
         assert rates.share_of_bytes == rates.bytes_per_second / found.limits.bytes_per_second
-    text = str(found)
+    text = found.details()
     assert text.count("of the limit") == 2 * len(found.steps) and "machine, " in text
 
 
@@ -242,3 +249,101 @@ def test_wrong_use(cpu):
             ((computation, ones(2, 512)), {"repeat": "x"}, WrongKind)]:
         with pytest.raises(kind):
             nv.explain(*arguments, **keywords)
+
+
+# -- the first screen ----------------------------------------------------------------------------------------
+
+
+NETWORK = """
+x = nv.placeholder({"N": nv.dim("n", min=1), "F": 64}).named("x")
+weights = [nv.variable("F=64, H=80", 0.01), nv.variable("H=80, K=10", 0.01)]
+with nv.name_scope("first"):
+    y = nv.tanh(nv.dot(x, weights[0]))
+with nv.name_scope("second"):
+    z = nv.dot(y, weights[1])
+loss = nv.mean(nv.square(z), out_axes=())
+returns, parameters = [loss, *nv.deriv(loss, weights)], [x]
+"""
+
+
+def test_the_first_screen_has_times_by_step_module_and_direction(cpu):
+    found = nv.explain(build(cpu, NETWORK), ones(300, 64), repeat=2)
+    text = str(found)
+    assert len(text.splitlines()) < 50 and max(map(len, text.splitlines())) < 160
+    head, steps, modules, directions, rest = text.split("\n\n")
+    assert head.startswith("computation on cpu, n=300: ") and "kernels; " in head
+    rows = steps.splitlines()
+    assert rows[0].split() == ["step", "time", "share", "ops", "where"] and len(rows) - 1 == min(len(found.steps), 10)
+    slowest = max(found.steps, key=lambda step: step.seconds)
+    assert rows[1].split()[0] == str(slowest.number)
+    assert {line.split()[0] for line in modules.splitlines()[1:]} >= {"first", "second"}
+    assert directions.startswith("forward ") and ", backward " in directions
+    assert rest.startswith("memory of a call: ") and "a call reaches " in rest and rest.endswith("and why")
+
+
+def test_the_backward_part_is_known_by_its_ops(cpu):
+    found = nv.explain(build(cpu, NETWORK))
+    lines = [line for step in found.steps for line in step.ops]
+    assert {line.op for line in lines if line.op == "Tanh" and not line.is_derivative} == {"Tanh"}
+    assert sum([line.is_derivative for line in lines]) > 2
+
+
+def test_without_sizes_the_first_steps_are_shown(cpu):
+    text = str(nv.explain(build(cpu, NETWORK)))
+    assert text.splitlines()[2].split() == ["step", "ops", "where"] and "first" in text and "%" not in text
+
+
+def test_with_sizes_and_no_times_estimates_stand_for_them(cpu):
+    text = str(nv.explain(build(cpu, NETWORK), ones(30, 64), repeat=0))
+    assert text.splitlines()[2].split() == ["step", "estimated", "share", "ops", "where"]
+
+
+def test_memory_of_a_call_counts_what_lies_in_it_once(cpu):
+    found = nv.explain(build(cpu, TRAINING), ones(6, 8), repeat=0)
+    bytes_of = {"arguments": 6 * 8 * 4, "variables": 8 * 4 + 4, "results": 4,
+                "temporaries": found.report.together_bytes}
+    line, = [line for line in str(found).splitlines() if line.startswith("memory of a call")]
+    assert set(line.partition(" bytes: ")[2].split(", ")) == {
+        f"{size:,} of {name}" for name, size in bytes_of.items() if size}
+    assert line.startswith(f"memory of a call: {sum(bytes_of.values()):,} bytes")
+
+
+def test_a_trace_has_an_event_for_each_step(cpu, tmp_path):
+    found = nv.explain(build(cpu, NETWORK), ones(30, 64), repeat=1)
+    found.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert [event["args"]["step"] for event in events] == [step.number for step in found.steps]
+    ends = [event["ts"] + event["dur"] for event in events]
+    assert all([event["ph"] == "X" and event["dur"] > 0 for event in events])
+    assert [event["ts"] for event in events][1:] == pytest.approx(ends[:-1])
+    with pytest.raises(InvalidArgument, match="there are no times to show"):
+        nv.explain(build(cpu, NETWORK)).save_trace(tmp_path / "none.json")
+    assert not (tmp_path / "none.json").exists()
+
+
+def test_the_limits_of_a_machine_are_measured_once(monkeypatch, tmp_path):
+    """A second process reads what the first one kept; what is damaged is measured anew."""
+    monkeypatch.setattr(timing, "_bytes_per_second", lambda target: measured.append("bytes") or 1e9)
+    monkeypatch.setattr(timing, "_operations_per_second", lambda target: measured.append("operations") or 2e9)
+    measured: list[str] = []
+    with nv.flags.overriding(cache_directory=str(tmp_path)):
+        for expected in (2, 2, 2):
+            timing.measured_limits.cache_clear()
+            assert timing.measured_limits(Target.host(), 3) == (3, 1e9, 2e9) and len(measured) == expected
+        timing.measured_limits.cache_clear()
+        assert timing.measured_limits(Target.host(), 4) == (4, 1e9, 2e9) and len(measured) == 4
+    timing.measured_limits.cache_clear()
+
+
+WORDS = {"kernel", "host", "op", "print", "explain", "repeat", "passes", "decompose", "cluster", "kernels", "llvm",
+         "common_subexpressions", "simplify", "dead_code", "asm"}
+
+
+def test_the_document_names_fields_that_exist():
+    """Each word in code style that could be an attribute is one of the parts of an explanation, or one of these."""
+    text = (Path(__file__).parents[1] / "docs" / "explain.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`(?:found\.)?([a-z]\w+)(?:\([\w ,.=]*\))?`", re.sub(r"(?s)```.*?```", "", text)))
+    parts = [Explanation, Rates, *[entry for entry in vars(report).values() if isinstance(entry, type)]]
+    known = {name for part in parts for name in [*dir(part), *getattr(part, "__dataclass_fields__", ())]}
+    assert words - known - WORDS == set()
+    assert {"details", "save_trace", "to_dict", "json", "text", "assembly", "apart"} <= words & known

@@ -18,17 +18,20 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from nervure import notebook
+from nervure.atomic_file import replace_file
 from nervure.computation import Computation
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
+from nervure.inspection.details import Rates, details, rates_of
+from nervure.inspection.summary import summary
+from nervure.inspection.trace import trace_text
+from nervure.inspection.words import counts, head, time_text
 from nervure.jit import Jitted
 from nervure.transformers.base import Executable
-from nervure.transformers.report import CompilationReport, Count, Limits, Line, Place, Step, table
-
-_FLOAT32 = 4
+from nervure.transformers.report import CompilationReport, Limits, Step
 
 
 @runtime_checkable
@@ -98,15 +101,6 @@ def _refuse(keywords: dict[str, object]) -> None:
                               expected="repeat, feed_dict", help="a jitted function takes its arguments by name, too")
 
 
-class Rates(NamedTuple):
-    """The rates of a step, and their shares of the machine's; None where they are not known."""
-
-    bytes_per_second: float | None = None
-    operations_per_second: float | None = None
-    share_of_bytes: float | None = None
-    share_of_operations: float | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """The result of nv.explain: ``print`` it, read its fields, or take them all by ``to_dict()`` or ``json()``.
@@ -138,23 +132,14 @@ class Explanation:
         return tuple([step for step in self.steps if step.kind == "kernel"])
 
     def rates(self, step: Step) -> Rates:
-        """The rates of a step. Operations in types wider than float32 count as so many times more.
+        """The rates of a step. Operations in types wider than float32 count as that many times more.
 
         >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
         >>> rates = Explanation(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)).rates(step)
         >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
         (3000000000.0, 0.5, 0.1)
         """
-        if not step.seconds:
-            return Rates()
-        moved = None if step.bytes is None else step.bytes / step.seconds
-        computed = None if step.operations is None else step.operations / step.seconds
-        if self.limits is None:
-            return Rates(moved, computed)
-        of_bytes = None if moved is None else moved / self.limits.bytes_per_second
-        of_operations = None if computed is None else \
-            computed * (step.width / _FLOAT32) / self.limits.operations_per_second
-        return Rates(moved, computed, of_bytes, of_operations)
+        return rates_of(step, self.limits)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as dicts, lists, texts and numbers; None where something is not known."""
@@ -167,8 +152,33 @@ class Explanation:
         """The same as JSON."""
         return json.dumps(self.to_dict(), indent=indent)
 
+    def details(self) -> str:
+        """Every step: its ops, what it reads and writes, and why; then the memory of a call, and the machine.
+
+        >>> x = nv.placeholder("N=1000")
+        >>> "writes" in nv.explain(nv.computation(x * 2, x)).details()
+        True
+        """
+        return details(self.report, self.seconds, self.limits)
+
+    def save_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes the times of the steps, one behind the other, for about:tracing in Chrome, or ui.perfetto.dev. Raises
+        InvalidArgument where nothing was timed.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> x = nv.placeholder("N=1000")
+        >>> with nv.transformers.make_transformer("cpu") as cpu:
+        ...     found = nv.explain(cpu.computation(x * 2, x), np.zeros(1000), repeat=1)
+        >>> found.save_trace(f"{folder.name}/trace.json")
+        """
+        if self.seconds is None:
+            raise InvalidArgument("there are no times to show", op="save_trace", got="an explanation without times",
+                                  expected="one with times", help="nv.explain(computation, *arguments) runs it")
+        replace_file(os.fspath(path), [trace_text(self.report).encode()])
+
     def __str__(self) -> str:
-        return _text(self)
+        return summary(self.report, self.seconds, self.limits)
 
     def __repr__(self) -> str:
         return f"<explanation of {self.report.name} on {self.report.transformer}: {self.counts}>"
@@ -178,15 +188,13 @@ class Explanation:
                  "" if step.bytes is None else f"{step.bytes:,}",
                  "" if step.operations is None else f"{step.operations:,}",
                  "" if step.seconds is None else time_text(step.seconds)) for step in self.steps]
-        return notebook.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, _head(self))
+        title = head(self.report, self.seconds)
+        return notebook.table(("step", "kind", "name", "ops", "bytes", "operations", "time"), rows, title)
 
     @property
     def counts(self) -> str:
         """The number of steps of each kind: ``3 kernels, 1 host step``."""
-        kinds = {"kernel": "kernel", "host": "host step", "op": "op"}
-        numbers = {name: sum([step.kind == kind for step in self.steps]) for kind, name in kinds.items()}
-        return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \
-            or "nothing to run"
+        return counts(self.report)
 
 
 def _plain(entry: object) -> Any:
@@ -194,125 +202,6 @@ def _plain(entry: object) -> Any:
     if is_dataclass(entry):
         return {field.name: _plain(getattr(entry, field.name)) for field in fields(entry) if field.repr}
     return [_plain(each) for each in entry] if isinstance(entry, tuple) else entry
-
-
-# -- text ----------------------------------------------------------------------------------------------------
-
-
-def _text(found: Explanation) -> str:
-    """A block for each step, then the memory of a call, then the machine; no line ends with a space."""
-    blocks = [_head(found), *[_step(found, step) for step in found.steps]]
-    if found.report.temporaries or found.report.in_place or found.report.panels:
-        blocks.append(_memory(found.report))
-    if found.limits is not None:
-        threads, moved, computed = found.limits
-        plural = "s" * (threads != 1)
-        blocks.append(f"machine, {threads} thread{plural}: {_giga(moved)} GB/s, {_giga(computed)} GFLOP/s")
-    return "\n\n".join(blocks)
-
-
-def _head(found: Explanation) -> str:
-    report = found.report
-    bindings = "".join([f", {name}={number}" for name, number in report.bindings])
-    seconds = "" if found.seconds is None else f"; {time_text(found.seconds)}"
-    return f"{report.name} on {report.transformer}{bindings}: {found.counts}{seconds}"
-
-
-# -- steps ---------------------------------------------------------------------------------------------------
-
-
-def _step(found: Explanation, step: Step) -> str:
-    parts = [f"step {step.number}: {step.kind} {step.name}"]
-    if rates := _rates(found, step):
-        parts.append(f"  {rates}")
-    if step.kind != "op" or step.ops[0].line is not None:
-        parts.append(table([_line(line) for line in step.ops], "  "))
-    parts.extend([f"  {note}" for note in step.notes])
-    parts.extend([f"  {line.op} is not with its operand: {line.apart}" for line in step.ops if line.apart])
-    places = [*[("reads", place) for place in step.reads], *[("writes", place) for place in step.writes]]
-    parts.append(table([(verb, *_place(place)) for verb, place in places], "  "))
-    for place in step.writes:
-        parts.extend([f"  {place.name} is stored: {reason}" for reason in place.reasons if reason != place.name])
-    return "\n".join([part for part in parts if part])
-
-
-def _line(line: Line) -> tuple[str, ...]:
-    name = f"{line.op} {line.name}" if line.name else line.op
-    return name, line.type, "" if line.file is None else f"{_near(line.file)}:{line.line}", line.scope
-
-
-def _place(place: Place) -> tuple[str, ...]:
-    name = place.name if place.kind in ("result", "update", "constant") else f"{place.kind} {place.name}"
-    return name, place.type, f"{_amount(place.bytes)} bytes"
-
-
-def _rates(found: Explanation, step: Step) -> str:
-    """Bytes, operations and time of a step, as far as they are known."""
-    rates, parts = found.rates(step), []
-    if step.seconds is not None:
-        estimated = "" if step.estimated_seconds is None else \
-            f", estimated {time_text(step.estimated_seconds)} on one core"
-        parts.append(f"{time_text(step.seconds)}{estimated}")
-    parts.append(_reached(step.bytes, "byte", rates.bytes_per_second, "GB/s", rates.share_of_bytes))
-    parts.append(_reached(step.operations, "operation", rates.operations_per_second, "GFLOP/s",
-                          rates.share_of_operations))
-    return "; ".join([part for part in parts if part])
-
-
-def _reached(amount: int | None, what: str, rate: float | None, unit: str, share: float | None) -> str:
-    """``4,000 bytes at 2.5 GB/s (20% of the limit)``, as far as it is known."""
-    if amount is None:
-        return ""
-    reached = "" if rate is None else f" at {_giga(rate)} {unit}"
-    return f"{amount:,} {what}{'s' * (amount != 1)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
-
-
-# -- memory --------------------------------------------------------------------------------------------------
-
-
-def _memory(report: CompilationReport) -> str:
-    """The temporaries with their lives and places, and what sharing memory saves."""
-    parts = ["memory of a call"]
-    rows = [(entry.name, entry.type, f"{_amount(entry.bytes)} bytes",
-             f"steps {entry.first} to {entry.last}", "" if entry.offset is None else f"at {entry.offset:,}")
-            for entry in report.temporaries]
-    if rows:
-        parts.append(table(rows, "  "))
-        together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
-        parts.append(f"  {_amount(report.apart_bytes)} bytes if each had its own{together}")
-    parts.extend([f"  {name} is updated in place" for name in report.in_place])
-    parts.extend([f"  {entry.name} is kept between calls: {_amount(entry.bytes)} bytes, packed "
-                  f"{entry.runs} time{'s' * (entry.runs != 1)} so far" for entry in report.panels])
-    return "\n".join(parts)
-
-
-# -- words ---------------------------------------------------------------------------------------------------
-
-
-def _near(file: str) -> str:
-    """A file as seen from the current directory, if it is below."""
-    here = os.getcwd() + os.sep
-    return file.removeprefix(here)
-
-
-def _amount(number: Count) -> str:
-    return f"{number:,}" if isinstance(number, int) else number
-
-
-def _giga(rate: float) -> str:
-    return f"{rate * 1e-9:.3g}"
-
-
-def time_text(seconds: float) -> str:
-    """A time to three digits.
-
-    >>> time_text(0.0000123)
-    '12.3 us'
-    """
-    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
-        if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
 
 
 __all__ = ["Explanation", "explain", "time_text"]

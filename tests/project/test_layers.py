@@ -22,6 +22,7 @@ LAYERS = (
     ("memory",),
     ("kernel",),
     ("transformers",),
+    ("inspection",),
     ("tensor_file",),
     ("computation", "function_file"),
     ("eager",),

@@ -22,7 +22,7 @@ from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMi
 from nervure.ir.gc_paused import gc_paused
 from nervure.ir.kinds import Composite
 from nervure.ir.op import Gradient, Gradients, Op, Operand, Value, as_value
-from nervure.ir.provenance import NO_GRAD, set_override
+from nervure.ir.provenance import NO_GRAD, of_derivative, set_override
 from nervure.ir.traverse import postorder
 from nervure.ops.arithmetic import Add
 from nervure.types.description import BasicTensorDescription
@@ -102,7 +102,7 @@ class _Walk:
                 op = self.pending.pop()
                 received = [self._take(output) for output in op.outputs]
                 if any([cotangent is not None for cotangent in received]):
-                    set_override(op.provenance)
+                    set_override(of_derivative(op.provenance))
                     self._visit(op, received)
         finally:
             set_override(before)

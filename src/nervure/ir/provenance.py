@@ -28,11 +28,14 @@ NO_GRAD = "no_grad"
 
 
 class Provenance(NamedTuple):
-    """Location in the user's source, path of the name scope, metadata."""
+    """Location in the user's source, path of the name scope, metadata, and whether the node belongs to a derivative of
+    what was built there.
+    """
 
     location: Location | None
     scope: str
     metadata: Mapping[str, object]
+    is_derivative: bool = False
 
     def __setattr__(self, name: str, value: object) -> None:
         refuse_setting(self, name, value)
@@ -86,13 +89,18 @@ def current_provenance() -> Provenance:
     override = _context.override
     if override is not None:
         return override
-    return _new(Provenance, (user_location(), _context.scope.path, _context.metadata))
+    return _new(Provenance, (user_location(), _context.scope.path, _context.metadata, False))
 
 
 def current_metadata() -> Mapping[str, object]:
     """The metadata that a node would carry that is built now."""
     override = _context.override
     return _context.metadata if override is None else override.metadata
+
+
+def of_derivative(provenance: Provenance) -> Provenance:
+    """The provenance of what a derivative builds for a node."""
+    return provenance if provenance.is_derivative else _new(Provenance, (*provenance[:3], True))
 
 
 def is_on_behalf() -> bool:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from nervure.errors import NotSupported
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
-from nervure.ir.kinds import View
+from nervure.ir.kinds import Structured, View
 from nervure.ir.leaves import Constant, Leaf, Parameter, ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.transformers.binding import Bindings
@@ -36,7 +36,8 @@ Count = int | str
 class Line:
     """An op as its user knows it: class, name, type, scope, file and line.
 
-    ``apart`` says why it is not in the kernel in which the last of its operands is made.
+    ``apart`` says why it is not in the kernel in which the last of its operands is made. ``points`` are the points that
+    it visits; ``is_derivative`` says whether it belongs to the backward part.
     """
 
     op: str
@@ -46,6 +47,8 @@ class Line:
     file: str | None
     line: int | None
     apart: str | None = None
+    points: Count = 0
+    is_derivative: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,14 @@ class Step:
     seconds: float | None = None
     notes: tuple[str, ...] = ()
     texts: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def main(self) -> Line | None:
+        """The op that visits the most points, the last of several: what the step is named after in summaries."""
+        if not self.ops:
+            return None
+        known = [line.points if isinstance(line.points, int) else 0 for line in self.ops]
+        return self.ops[max(range(len(known)), key=lambda at: (known[at], at))]
 
     @property
     def text(self) -> str:
@@ -177,7 +188,7 @@ def _op_step(number: int, op: Op, bindings: Bindings | None) -> Step:
     reads = [place_of(value, bindings) for value in dict.fromkeys(op.operands)]
     writes = [place_of(value, bindings) for value in op.outputs]
     moved = None if isinstance(op, View) else total([*reads, *writes])
-    return Step(number, "op", type(op).__name__, (line_of(op),), tuple(reads), tuple(writes), moved)
+    return Step(number, "op", type(op).__name__, (line_of(op, bindings=bindings),), tuple(reads), tuple(writes), moved)
 
 
 def place_of(value: Value, bindings: Bindings | None) -> Place:
@@ -190,12 +201,21 @@ def place_of(value: Value, bindings: Bindings | None) -> Place:
     return Place(kind, name or type(op).__name__, value.type.describe(value.labels), size)
 
 
-def line_of(op: Op, apart: str | None = None) -> Line:
+def line_of(op: Op, apart: str | None = None, bindings: Bindings | None = None) -> Line:
     """An op in a user's terms."""
     types = ", ".join([value.type.describe(value.labels) for value in op.outputs])
     location = op.location
     file, line = (None, None) if location is None else (str(location.file), int(location.line))
-    return Line(type(op).__name__, op.name, types, op.provenance.scope, file, line, apart)
+    origin = op.provenance
+    return Line(type(op).__name__, op.name, types, origin.scope, file, line, apart, count(_points(op), bindings),
+                origin.is_derivative)
+
+
+def _points(op: Op) -> DimLike:
+    """The points that an op visits: those of its domain, else the elements of its result."""
+    if isinstance(op, Structured):
+        return product(op.structure(*[operand.type for operand in op.operands]).domain)
+    return product(op.outputs[0].shape) if op.outputs else 0
 
 
 def count(number: DimLike, bindings: Bindings | None) -> Count:

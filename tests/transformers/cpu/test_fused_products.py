@@ -171,7 +171,7 @@ def test_what_is_dear_or_needed_elsewhere_is_stored(build):
 def test_an_explanation_says_what_is_computed_where():
     x, w = nv.Parameter(nv.float32, (300, 512)), nv.Parameter(nv.bfloat16, (512, 1000))
     function = nv.Function([product(ops.Relu(x).output, ops.Convert(w, nv.float32).output)], [x, w])
-    text = str(nv.explain(CPU.build(function)))
+    text = nv.explain(CPU.build(function)).details()
     assert "the right side is packed: it is computed (convert)" in text
     assert "t0 is stored: step 1: Contract reads it: it would compute it 8 times" in text
 

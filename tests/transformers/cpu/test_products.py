@@ -156,7 +156,7 @@ def test_bytes_that_are_made_of_floats_are_packed_as_bytes_and_follow_their_vari
     weights, place = nv.variable(w.shape, w), nv.placeholder(x.shape, dtype=nv.uint8)
     product = nv.matmul(place, nv.convert(weights, nv.int8), dtype=nv.int32)
     computation, new = CPU.computation(product, place), nv.placeholder(w.shape)
-    assert "i8[" in str(nv.explain(computation)).partition("derived")[2]
+    assert "i8[" in nv.explain(computation).details().partition("derived")[2]
     for values in (w, -w):
         CPU.computation(nv.assign(weights, new), new)(values)
         np.testing.assert_array_equal(computation(x), x.astype(np.int32) @ values.astype(np.int8).astype(np.int32))

@@ -363,7 +363,7 @@ images = np.ones(x.shape, np.float32)
 with nv.transformers.make_transformer("cpu") as cpu:
     seen = cpu.computation(net.eval()(x), x)
     seen(images)
-    assert "channels last" in str(nv.explain(seen))
+    assert "channels last" in nv.explain(seen).details()
     loss = nv.mean(nv.square(net.train()(x)), out_axes=())
     cpu.computation([loss, nv.optim.SGD(0.1, momentum=0.9)(loss)], x)(images)
 for file in sorted(pathlib.Path(sys.argv[1]).iterdir()):

@@ -138,7 +138,7 @@ class _Reporting:
         own = [op for op in cluster.ops if origins is None or op in origins]
         known: set[Op] = {*[value.op for value in self._stored], *cluster.ops}.difference(own)
         roots = [cluster.value.op] if isinstance(cluster, Copy) else own
-        return tuple([line_of(op, self._apart.get(op) if op in own else None)
+        return tuple([line_of(op, self._apart.get(op) if op in own else None, self._bindings)
                       for op in postorder(roots, known) if not isinstance(op, Leaf)])
 
     # -- memory ------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ Each step is run by itself, in order, on memory that stays between them. What a 
 arena, results) is given as arguments, so that one program can be cut into programs of a single step. Variables that are
 written in place are copies, which every repetition starts with anew.
 
-The limits are those of a roofline, measured once per process and number of threads. Bytes: the better of
+The limits are those of a roofline, measured once for a machine and number of threads, and kept in the user's cache, so
+that two processes do not say that they reach other shares of them. Bytes: the better of
 ``z = 3 x + y`` and a sum over tensors that no cache holds, counted as kernels are (a tensor once as read, once as
 written). Operations: fused multiply-adds of float32 in registers, which nothing waits for.
 
@@ -14,6 +15,8 @@ written). Operations: fused multiply-adds of float32 in registers, which nothing
 
 from __future__ import annotations
 
+import math
+import struct
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -25,6 +28,7 @@ from nervure.ir.function import Function
 from nervure.ir.leaves import Parameter
 from nervure.transformers.binding import Bindings
 from nervure.transformers.cpu import runtime
+from nervure.transformers.cpu.cache.code_cache import make_key, user_cache
 from nervure.transformers.cpu.compile.compilation import compile_function
 from nervure.transformers.cpu.compile.compiler import compile_kernel
 from nervure.transformers.cpu.compile.llvm.builder import Builder, assemble
@@ -43,7 +47,8 @@ _CHAINS = 12                # accumulators, which hide that one multiply-add tak
 _ITERATIONS = 1000          # of each chunk of the kernel that multiplies and adds
 _CHUNKS = 512
 _LONG = 10_000_000          # estimated nanoseconds, for all threads to take part
-_GOES = 5
+_GOES, _SECONDS = 5, 0.15   # goes at least, and for how long: the first ones may find the threads asleep
+_LIMITS = struct.Struct("<dd")
 
 Fail = Callable[[runtime.Status], None]
 
@@ -113,8 +118,17 @@ def _aligned(size: int) -> np.ndarray:
 
 @cache
 def measured_limits(target: Target, threads: int) -> Limits:
-    """The limits with so many threads, which is how many a call may use now."""
-    return Limits(threads, _bytes_per_second(target), _operations_per_second(target))
+    """The limits with ``threads`` threads, which is how many a call may use now: those that are kept, else measured."""
+    kept, key = user_cache(), make_key("limits", target.key, str(threads))
+    found = None if kept is None else kept.get(key)
+    if found is not None and len(found) == _LIMITS.size:
+        rates = _LIMITS.unpack(found)
+        if all([0 < rate < math.inf for rate in rates]):
+            return Limits(threads, *rates)
+    limits = Limits(threads, _bytes_per_second(target), _operations_per_second(target))
+    if kept is not None:
+        kept.put(key, _LIMITS.pack(*limits[1:]))
+    return limits
 
 
 def _bytes_per_second(target: Target) -> float:
@@ -160,8 +174,8 @@ def fma_kernel(lanes: int) -> Native:
 def _best(run: Callable[[], object]) -> float:
     """The seconds of the shortest of several goes, after one that is not counted."""
     run()
-    times = []
-    for _ in range(_GOES):
+    times: list[int] = []
+    while len(times) < _GOES or sum(times) < _SECONDS * 1e9:
         start = time.perf_counter_ns()
         run()
         times.append(time.perf_counter_ns() - start)

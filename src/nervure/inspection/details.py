@@ -1,0 +1,128 @@
+"""Every detail of a report: a block of text for each step, then the memory of a call, then the machine.
+
+>>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+>>> print(details(CompilationReport("f", "cpu", (), (step,)), 1.5e-6, Limits(2, 6e9, 1e9)))
+f on cpu: 1 kernel; 1.5 us
+<BLANKLINE>
+step 0: kernel rows
+  1 us; 3,000 bytes at 3 GB/s (50% of the limit); 100 operations at 0.1 GFLOP/s (10% of the limit)
+<BLANKLINE>
+machine, 2 threads: 6 GB/s, 1 GFLOP/s
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nervure.inspection.words import amount, giga, head, near, time_text
+from nervure.transformers.report import CompilationReport, Limits, Line, Place, Step, table
+
+_FLOAT32 = 4
+
+
+class Rates(NamedTuple):
+    """The rates of a step, and their shares of the machine's; None where they are not known."""
+
+    bytes_per_second: float | None = None
+    operations_per_second: float | None = None
+    share_of_bytes: float | None = None
+    share_of_operations: float | None = None
+
+
+def rates_of(step: Step, limits: Limits | None) -> Rates:
+    """The rates of a step. Operations in types wider than float32 count as that many times more.
+
+    >>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+    >>> rates = rates_of(step, Limits(2, 6e9, 1e9))
+    >>> rates.bytes_per_second, rates.share_of_bytes, rates.share_of_operations
+    (3000000000.0, 0.5, 0.1)
+    """
+    if not step.seconds:
+        return Rates()
+    moved = None if step.bytes is None else step.bytes / step.seconds
+    computed = None if step.operations is None else step.operations / step.seconds
+    if limits is None:
+        return Rates(moved, computed)
+    of_bytes = None if moved is None else moved / limits.bytes_per_second
+    of_operations = None if computed is None else computed * (step.width / _FLOAT32) / limits.operations_per_second
+    return Rates(moved, computed, of_bytes, of_operations)
+
+
+def details(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
+    """A block for each step, then the memory of a call, then the machine; no line ends with a space."""
+    blocks = [head(report, seconds), *[_step(step, rates_of(step, limits)) for step in report.steps]]
+    if report.temporaries or report.in_place or report.panels:
+        blocks.append(_memory(report))
+    if limits is not None:
+        threads, moved, computed = limits
+        plural = "s" * (threads != 1)
+        blocks.append(f"machine, {threads} thread{plural}: {giga(moved)} GB/s, {giga(computed)} GFLOP/s")
+    return "\n\n".join(blocks)
+
+
+# -- steps ---------------------------------------------------------------------------------------------------
+
+
+def _step(step: Step, rates: Rates) -> str:
+    parts = [f"step {step.number}: {step.kind} {step.name}"]
+    if reached := _rates(step, rates):
+        parts.append(f"  {reached}")
+    if step.kind != "op" or step.ops[0].line is not None:
+        parts.append(table([_line(line) for line in step.ops], "  "))
+    parts.extend([f"  {note}" for note in step.notes])
+    parts.extend([f"  {line.op} is not with its operand: {line.apart}" for line in step.ops if line.apart])
+    places = [*[("reads", place) for place in step.reads], *[("writes", place) for place in step.writes]]
+    parts.append(table([(verb, *_place(place)) for verb, place in places], "  "))
+    for place in step.writes:
+        parts.extend([f"  {place.name} is stored: {reason}" for reason in place.reasons if reason != place.name])
+    return "\n".join([part for part in parts if part])
+
+
+def _line(line: Line) -> tuple[str, ...]:
+    name = f"{line.op} {line.name}" if line.name else line.op
+    return name, line.type, "" if line.file is None else f"{near(line.file)}:{line.line}", line.scope
+
+
+def _place(place: Place) -> tuple[str, ...]:
+    name = place.name if place.kind in ("result", "update", "constant") else f"{place.kind} {place.name}"
+    return name, place.type, f"{amount(place.bytes)} bytes"
+
+
+def _rates(step: Step, rates: Rates) -> str:
+    """Bytes, operations and time of a step, as far as they are known."""
+    parts = []
+    if step.seconds is not None:
+        estimated = "" if step.estimated_seconds is None else \
+            f", estimated {time_text(step.estimated_seconds)} on one core"
+        parts.append(f"{time_text(step.seconds)}{estimated}")
+    parts.append(_reached(step.bytes, "byte", rates.bytes_per_second, "GB/s", rates.share_of_bytes))
+    parts.append(_reached(step.operations, "operation", rates.operations_per_second, "GFLOP/s",
+                          rates.share_of_operations))
+    return "; ".join([part for part in parts if part])
+
+
+def _reached(amount: int | None, what: str, rate: float | None, unit: str, share: float | None) -> str:
+    """``4,000 bytes at 2.5 GB/s (20% of the limit)``, as far as it is known."""
+    if amount is None:
+        return ""
+    reached = "" if rate is None else f" at {giga(rate)} {unit}"
+    return f"{amount:,} {what}{'s' * (amount != 1)}{reached}{'' if share is None else f' ({share:.0%} of the limit)'}"
+
+
+# -- memory --------------------------------------------------------------------------------------------------
+
+
+def _memory(report: CompilationReport) -> str:
+    """The temporaries with their lives and places, and what sharing memory saves."""
+    parts = ["memory of a call"]
+    rows = [(entry.name, entry.type, f"{amount(entry.bytes)} bytes",
+             f"steps {entry.first} to {entry.last}", "" if entry.offset is None else f"at {entry.offset:,}")
+            for entry in report.temporaries]
+    if rows:
+        parts.append(table(rows, "  "))
+        together = "" if report.together_bytes is None else f", {report.together_bytes:,} together"
+        parts.append(f"  {amount(report.apart_bytes)} bytes if each had its own{together}")
+    parts.extend([f"  {name} is updated in place" for name in report.in_place])
+    parts.extend([f"  {entry.name} is kept between calls: {amount(entry.bytes)} bytes, packed "
+                  f"{entry.runs} time{'s' * (entry.runs != 1)} so far" for entry in report.panels])
+    return "\n".join(parts)

@@ -1,0 +1,165 @@
+"""The first screen of an explanation: where the time goes, and what a call needs.
+
+It has the ten slowest steps, what the ten slowest modules take, forward and backward apart, the memory of a call and
+the share of the machine's limit that it reaches. Where nothing was timed, the estimates of the cost model stand for
+times.
+
+>>> import nervure as nv
+>>> x = nv.placeholder({"N": 4, "F": 8}).named("x")
+>>> with nv.transformers.make_transformer("interpreter") as interpreter, nv.name_scope("head"):
+...     found = nv.explain(interpreter.computation(nv.exp(x), x))
+>>> print(summary(found.report, None, None))                  # doctest: +ELLIPSIS
+computation on interpreter: 1 op
+<BLANKLINE>
+step  ops  where
+0     Exp  head ...:2
+<BLANKLINE>
+memory of a call: 128 bytes: 128 of arguments
+details() shows every step: its ops, what it reads and writes, and why
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from nervure.inspection.words import head, near, time_text
+from nervure.transformers.report import CompilationReport, Limits, Step, table
+
+MOST = 10
+"""Rows of a table on the first screen."""
+
+_FLOAT32 = 4
+
+
+def summary(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
+    """The first screen of a report; ``seconds`` is the time of a call, ``limits`` are the machine's."""
+    times = _Times.of(report, seconds)
+    parts = [head(report, seconds), _slowest(report, times)]
+    if times is not None:
+        parts += [_by_module(report, times), _by_direction(report, times)]
+    last = [_memory(report)]
+    if limits is not None:
+        last.append(_machine(report, seconds, limits))
+    last.append("details() shows every step: its ops, what it reads and writes, and why")
+    return "\n\n".join([*[part for part in parts if part], "\n".join([part for part in last if part])])
+
+
+# -- times ---------------------------------------------------------------------------------------------------
+
+
+class _Times(NamedTuple):
+    """Seconds of each step of a report, measured or estimated; ``together`` is their sum."""
+
+    what: str
+    steps: Mapping[int, float]
+    together: float
+
+    @staticmethod
+    def of(report: CompilationReport, seconds: float | None) -> _Times | None:
+        """The times of a report; None where there are no sizes."""
+        is_timed = seconds is not None
+        found = {step.number: step.seconds if is_timed else step.estimated_seconds for step in report.steps}
+        known = {number: time for number, time in found.items() if time is not None}
+        return _Times("time" if is_timed else "estimated", known, sum(known.values())) if known else None
+
+    def share(self, seconds: float) -> str:
+        """A part of the whole in percent."""
+        return f"{seconds / self.together:.0%}" if self.together else ""
+
+
+def _slowest(report: CompilationReport, times: _Times | None) -> str:
+    """The slowest steps; the first ones, where no time is known."""
+    if not report.steps:
+        return ""
+    if times is None:
+        first = [(str(step.number), _ops(step), _where(step)) for step in report.steps[:MOST]]
+        return table([("step", "ops", "where"), *first]) + _more(report.steps)
+    order = sorted(report.steps, key=lambda step: -times.steps.get(step.number, 0.0))
+    chosen = [(step, times.steps.get(step.number, 0.0)) for step in order[:MOST]]
+    rows = [(str(step.number), time_text(seconds), times.share(seconds), _ops(step), _where(step))
+            for step, seconds in chosen]
+    return table([("step", times.what, "share", "ops", "where"), *rows], right=(1, 2)) + _more(order)
+
+
+def _more(steps: Sequence[Step]) -> str:
+    return f"\nand {len(steps) - MOST} more" if len(steps) > MOST else ""
+
+
+def _by_module(report: CompilationReport, times: _Times) -> str:
+    """What steps take by the module, or name scope, of their main op."""
+    sums = _summed(report, times, lambda step: step.main.scope if step.main is not None else "")
+    if set(sums) <= {""}:
+        return ""
+    rows = [(name or "(no module)", time_text(seconds), times.share(seconds))
+            for name, seconds in sorted(sums.items(), key=lambda entry: -entry[1])]
+    more = f"\nand {len(rows) - MOST} more" if len(rows) > MOST else ""
+    return table([("module", times.what, "share"), *rows[:MOST]], right=(1, 2)) + more
+
+
+def _by_direction(report: CompilationReport, times: _Times) -> str:
+    """What the forward and the backward part take, where there are both."""
+    sums = _summed(report, times, lambda step: "backward" if step.main and step.main.is_derivative else "forward")
+    return ", ".join([f"{name} {time_text(sums[name])} ({times.share(sums[name])})" for name in ("forward", "backward")]
+                     ) if "backward" in sums and "forward" in sums else ""
+
+
+def _summed(report: CompilationReport, times: _Times, name: Callable[[Step], str]) -> Mapping[str, float]:
+    sums: defaultdict[str, float] = defaultdict(float)
+    for step in report.steps:
+        if step.number in times.steps:
+            sums[name(step)] += times.steps[step.number]
+    return sums
+
+
+def _ops(step: Step) -> str:
+    """The main op of a step, and how many others there are; the name of a step that only moves memory."""
+    if step.main is None:
+        return step.name
+    others = len(step.ops) - 1
+    return f"{step.main.op} and {others} other{'s' * (others != 1)}" if others else step.main.op
+
+
+def _where(step: Step) -> str:
+    line = step.main
+    if line is None:
+        return ""
+    place = "" if line.file is None else f"{near(line.file)}:{line.line}"
+    return " ".join([part for part in (line.scope, place, "backward" if line.is_derivative else "") if part])
+
+
+# -- memory and machine --------------------------------------------------------------------------------------
+
+
+def _memory(report: CompilationReport) -> str:
+    """The bytes that a call needs at most, and what of it for what; nothing where a size is a symbol."""
+    amounts: dict[str, int] = {}
+    in_place = {f"new value of {name}" for name in report.in_place}
+    places = {(place.kind, place.name, place.type): place.bytes for step in report.steps
+              for place in (*step.reads, *step.writes)}
+    for (kind, name, _), size in places.items():
+        if kind == "update" and name in in_place:
+            continue
+        if kind in ("argument", "variable", "constant", "result", "update"):
+            if not isinstance(size, int):
+                return ""
+            amounts[f"{kind}s"] = amounts.get(f"{kind}s", 0) + size
+    kept = [panel.bytes for panel in report.panels if isinstance(panel.bytes, int)]
+    amounts |= {"temporaries": report.together_bytes or 0, "packed panels": sum(kept)}
+    parts = ", ".join([f"{size:,} of {name}" for name, size in amounts.items() if size])
+    return f"memory of a call: {sum(amounts.values()):,} bytes: {parts}" if parts else ""
+
+
+def _machine(report: CompilationReport, seconds: float | None, limits: Limits) -> str:
+    """The limits of the machine, and what share of them a call reaches: the time that the slower of moving bytes and
+    computing takes at the limit, for each step.
+    """
+    least = sum([max((step.bytes or 0) / limits.bytes_per_second,
+                     (step.operations or 0) * (step.width / _FLOAT32) / limits.operations_per_second)
+                 for step in report.steps])
+    share = f": a call reaches {least / seconds:.0%} of that" if seconds else ""
+    threads = f"{limits.threads} thread{'s' * (limits.threads != 1)}"
+    moved, computed = [f"{rate * 1e-9:.3g}" for rate in limits[1:]]
+    return f"machine, {threads}: {moved} GB/s, {computed} GFLOP/s{share}"
+

@@ -1,0 +1,48 @@
+"""A trace of a call, in the format that Chrome's about:tracing and Perfetto open: a bar for each step.
+
+The times are the medians of the steps, one behind the other; what an event tells is what a step says of itself.
+
+>>> step = Step(0, "kernel", "rows", (), (), (), bytes=3_000, operations=100, seconds=1e-6)
+>>> event, = events(CompilationReport("f", "cpu", (), (step,)))
+>>> event["name"], event["ph"], event["ts"], event["dur"]
+('rows', 'X', 0.0, 1.0)
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nervure.inspection.words import near
+from nervure.transformers.report import CompilationReport, Step
+
+_MICROSECONDS = 1e6
+
+
+def trace_text(report: CompilationReport) -> str:
+    """The trace as JSON; InvalidArgument is the caller's to raise where nothing was timed."""
+    return json.dumps({"traceEvents": events(report), "displayTimeUnit": "ns"}, indent=1)
+
+
+def events(report: CompilationReport) -> list[dict[str, Any]]:
+    """An event for each step that has a time, in microseconds from the start of the call."""
+    found, start = [], 0.0
+    for step in report.steps:
+        if step.seconds is not None:
+            found.append({"name": _name(step), "cat": step.kind, "ph": "X", "ts": start * _MICROSECONDS,
+                          "dur": step.seconds * _MICROSECONDS, "pid": report.name, "tid": report.transformer,
+                          "args": _told(step)})
+            start += step.seconds
+    return found
+
+
+def _name(step: Step) -> str:
+    return step.name if step.main is None else f"{step.main.op} {step.main.name}" if step.main.name else step.main.op
+
+
+def _told(step: Step) -> dict[str, Any]:
+    line = step.main
+    place = "" if line is None or line.file is None else f"{near(line.file)}:{line.line}"
+    return {"step": step.number, "kernel": step.name, "ops": ", ".join([entry.op for entry in step.ops]),
+            "module": "" if line is None else line.scope, "line": place, "bytes": step.bytes,
+            "operations": step.operations, "backward": line is not None and line.is_derivative}

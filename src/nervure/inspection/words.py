@@ -1,0 +1,53 @@
+"""Words of reports: times, counts, files.
+
+>>> time_text(0.0000123)
+'12.3 us'
+"""
+
+from __future__ import annotations
+
+import os
+
+from nervure.transformers.report import CompilationReport, Count
+
+
+def head(report: CompilationReport, seconds: float | None) -> str:
+    """``computation on cpu, n=64: 3 kernels; 1.2 ms``, as far as it is known."""
+    bindings = "".join([f", {name}={number}" for name, number in report.bindings])
+    time = "" if seconds is None else f"; {time_text(seconds)}"
+    return f"{report.name} on {report.transformer}{bindings}: {counts(report)}{time}"
+
+
+def counts(report: CompilationReport) -> str:
+    """The number of steps of each kind: ``3 kernels, 1 host step``."""
+    kinds = {"kernel": "kernel", "host": "host step", "op": "op"}
+    numbers = {name: sum([step.kind == kind for step in report.steps]) for kind, name in kinds.items()}
+    return ", ".join([f"{number} {name}{'s' * (number != 1)}" for name, number in numbers.items() if number]) \
+        or "nothing to run"
+
+
+def near(file: str) -> str:
+    """A file as seen from the current directory, if it is below."""
+    return file.removeprefix(os.getcwd() + os.sep)
+
+
+def amount(number: Count) -> str:
+    """A number with separators; an expression over symbols as it is."""
+    return f"{number:,}" if isinstance(number, int) else number
+
+
+def giga(rate: float) -> str:
+    """A rate in billions, to three digits."""
+    return f"{rate * 1e-9:.3g}"
+
+
+def time_text(seconds: float) -> str:
+    """A time to three digits.
+
+    >>> time_text(0.0000123)
+    '12.3 us'
+    """
+    for scale, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "us")):
+        if seconds * scale >= 1:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
