@@ -300,7 +300,8 @@ def test_with_sizes_and_no_times_estimates_stand_for_them(cpu):
 
 def test_memory_of_a_call_counts_what_lies_in_it_once(cpu):
     found = nv.explain(build(cpu, TRAINING), ones(6, 8), repeat=0)
-    bytes_of = {"arguments": 6 * 8 * 4, "variables": 8 * 4 + 4, "results": 4,
+    assert found.report.in_place == ("steps",)  # so a call needs the new value of w beside the old one
+    bytes_of = {"arguments": 6 * 8 * 4, "variables": 8 * 4 + 4, "results": 4, "updates": 8 * 4,
                 "temporaries": found.report.together_bytes}
     line, = [line for line in str(found).splitlines() if line.startswith("memory of a call")]
     assert set(line.partition(" bytes: ")[2].split(", ")) == {

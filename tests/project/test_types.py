@@ -19,6 +19,7 @@ ANY = {
     "autodiff": 0,
     "data": 0,
     "front": 4,
+    "inspection": 0,
     "ir": 7,
     "kernel": 9,
     "memory": 0,

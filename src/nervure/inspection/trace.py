@@ -11,8 +11,6 @@ The times are the medians of the steps, one behind the other; what an event tell
 from __future__ import annotations
 
 import json
-from typing import Any
-
 from nervure.inspection.words import near
 from nervure.transformers.report import CompilationReport, Step
 
@@ -24,9 +22,10 @@ def trace_text(report: CompilationReport) -> str:
     return json.dumps({"traceEvents": events(report), "displayTimeUnit": "ns"}, indent=1)
 
 
-def events(report: CompilationReport) -> list[dict[str, Any]]:
+def events(report: CompilationReport) -> list[dict[str, object]]:
     """An event for each step that has a time, in microseconds from the start of the call."""
-    found, start = [], 0.0
+    found: list[dict[str, object]] = []
+    start = 0.0
     for step in report.steps:
         if step.seconds is not None:
             found.append({"name": _name(step), "cat": step.kind, "ph": "X", "ts": start * _MICROSECONDS,
@@ -40,7 +39,7 @@ def _name(step: Step) -> str:
     return step.name if step.main is None else f"{step.main.op} {step.main.name}" if step.main.name else step.main.op
 
 
-def _told(step: Step) -> dict[str, Any]:
+def _told(step: Step) -> dict[str, object]:
     line = step.main
     place = "" if line is None or line.file is None else f"{near(line.file)}:{line.line}"
     return {"step": step.number, "kernel": step.name, "ops": ", ".join([entry.op for entry in step.ops]),
