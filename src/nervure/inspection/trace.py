@@ -11,6 +11,7 @@ The times are the medians of the steps, one behind the other; what an event tell
 from __future__ import annotations
 
 import json
+
 from nervure.inspection.words import near
 from nervure.transformers.report import CompilationReport, Step
 
