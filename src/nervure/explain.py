@@ -26,7 +26,7 @@ from nervure.computation import Computation
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer
 from nervure.inspection.details import Rates, details, rates_of
-from nervure.inspection.summary import summary
+from nervure.inspection.first_screen import first_screen
 from nervure.inspection.trace import trace_text
 from nervure.inspection.words import counts, head, time_text
 from nervure.jit import Jitted
@@ -178,7 +178,7 @@ class Explanation:
         replace_file(os.fspath(path), [trace_text(self.report).encode()])
 
     def __str__(self) -> str:
-        return summary(self.report, self.seconds, self.limits)
+        return first_screen(self.report, self.seconds, self.limits)
 
     def __repr__(self) -> str:
         return f"<explanation of {self.report.name} on {self.report.transformer}: {self.counts}>"

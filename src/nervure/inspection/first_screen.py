@@ -8,7 +8,7 @@ times.
 >>> x = nv.placeholder({"N": 4, "F": 8}).named("x")
 >>> with nv.transformers.make_transformer("interpreter") as interpreter, nv.name_scope("head"):
 ...     found = nv.explain(interpreter.computation(nv.exp(x), x))
->>> print(summary(found.report, None, None))                  # doctest: +ELLIPSIS
+>>> print(first_screen(found.report, None, None))                  # doctest: +ELLIPSIS
 computation on interpreter: 1 op
 <BLANKLINE>
 step  ops  where
@@ -33,7 +33,7 @@ MOST = 10
 _FLOAT32 = 4
 
 
-def summary(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
+def first_screen(report: CompilationReport, seconds: float | None, limits: Limits | None) -> str:
     """The first screen of a report; ``seconds`` is the time of a call, ``limits`` are the machine's."""
     times = _Times.of(report, seconds)
     parts = [head(report, seconds), _slowest(report, times)]
