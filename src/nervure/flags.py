@@ -112,6 +112,9 @@ cpu_features = _switch("cpu_features", "", "'avx2' makes code without AVX-512; '
                        ("", "avx2"))
 debug = _switch("debug", "", "what is printed while compiling: 'passes', the name of one, 'cluster', 'kernels', "
                              "'llvm', 'asm'; several with commas")
+denormals = _switch("denormals", "keep", "'flush' has calls on the cpu take denormal operands for 0 and make 0 of what "
+                    "would be denormal, where that takes some processors long; 'keep' is as IEEE 754 has it",
+                    ("keep", "flush"))
 load_limit = _switch("load_limit", 1_000_000, "lines of text, about one an op, that a file to be loaded may have")
 memory_limit = _switch("memory_limit", 0, "bytes that one call may need; 0 stands for this machine's physical memory")
 panel_limit = _switch("panel_limit", 1_000_000_000, "bytes that weights which are packed once for many calls may take "

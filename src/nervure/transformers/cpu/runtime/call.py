@@ -16,14 +16,24 @@ from nervure.transformers.cpu.compile.llvm.shared import fetch_add
 from nervure.transformers.cpu.compile.llvm.types import I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import SHARED_FROM, chunk_count, run_chunk
 from nervure.transformers.cpu.runtime.memory_pool import borrowed, note_peak
-from nervure.transformers.cpu.runtime.native import At, Pointer, Table, Word, hot, native
-from nervure.transformers.cpu.runtime.records import Buffer, Call, Code, Kind, Panel, Program, Status, Step
+from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Table, Word, hot, native
+from nervure.transformers.cpu.runtime.records import (
+    FLOATS,
+    Buffer,
+    Call,
+    Code,
+    Kind,
+    Panel,
+    Program,
+    Status,
+    Step,
+)
 from nervure.transformers.cpu.runtime.thread_pool import (
+    floats_in,
     give_threads,
     now,
     poll,
     share,
-    standard_floats,
     take_threads,
     thread_pool,
 )
@@ -96,10 +106,10 @@ def run(b: Builder, program: At[Program], arguments: Pointer, results: Pointer, 
         bind(b, program, arguments, results, variables, b.offset(scratch, scratch_bytes, I8), block)
         call = At(Call, b.allocate(I64, ctypes.sizeof(Call) // 8))
         call["threads"], call["scratch"], call["scratch_bytes"] = threads, scratch, program["scratch_bytes"]
-        call["can_stop"], call["unseen"] = can_stop, 0
+        call["can_stop"], call["unseen"], call["floats"] = can_stop, 0, thread_pool(b).peek("floats")
         with b.if_(can_stop.not_equal(0)):
             call["looked"] = now(b)
-        with standard_floats(b):
+        with floats_in(b, call["floats"]):
             run_steps(b, program, block, call, status)
     give_threads(b, threads)
 
@@ -112,13 +122,18 @@ def run_steps(b: Builder, program: At[Program], addresses: Table, call: At[Call]
     with b.loop(0, program["step_count"]) as loop, b.if_(status["code"].equal(Code.DONE)):
         step = steps.element(loop.index)
         panel = At(Panel, step["panel"])
-        version = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, 0), lambda: b.load(panel["stamp"], I64))
+        version = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, 0), lambda: _version(b, panel, call))
         made_from = b.choose(panel.pointer.equal(0), lambda: b.constant(I64, -1), lambda: panel["made_from"])
         with b.if_(version.not_equal(made_from)):
             status["step"] = loop.index
             _run_step(b, step, addresses, table, call, status)
             with b.if_(panel.pointer.not_equal(0) & status["code"].equal(Code.DONE)):
                 panel["made_from"], panel["runs"] = version, panel["runs"] + 1
+
+
+def _version(b: Builder, panel: At[Panel], call: At[Call]) -> Register:
+    """What a panel is made from: that state of its variable, and the mode of floats, in the upper half."""
+    return b.load(panel["stamp"], I64) + (call["floats"] - FLOATS["keep"]).shift_left(32)
 
 
 def _run_step(b: Builder, step: At[Step], addresses: Table, table: Table, call: At[Call], status: At[Status]) -> None:
@@ -159,7 +174,11 @@ def call_python(b: Builder, buffers: Pointer, sizes: Pointer, begin: Word, end: 
     fetch_add(b, thread_pool(b).place("calls"), -1)
     given = b.allocate(PTR)
     b.store(b.call("PyLong_FromVoidPtr", PTR, buffers), given)
-    answer = b.call("PyObject_Vectorcall", PTR, b.load(sizes, PTR), given, b.constant(I64, 1), b.constant(PTR, 0))
+    result = Local(b.constant(PTR, 0))
+    with floats_in(b):
+        result.value = b.call("PyObject_Vectorcall", PTR, b.load(sizes, PTR), given, b.constant(I64, 1),
+                              b.constant(PTR, 0))
+    answer = result.value
     b.call("Py_DecRef", None, b.load(given, PTR))
     fetch_add(b, thread_pool(b).place("calls"), 1)
     with b.if_(answer.equal(0)):

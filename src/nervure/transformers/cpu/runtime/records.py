@@ -136,6 +136,12 @@ class Status(ctypes.Structure):
     ]
 
 
+FLOATS = {"keep": 0x1F80, "flush": 0x1F80 | 0x8040}
+"""The modes of floats, by what becomes of denormals: the control bits of MXCSR. The first is that with which a process
+starts; the second takes denormal operands for 0, and makes 0 of what would be denormal.
+"""
+
+
 class Call(ctypes.Structure):
     """The state of a running call beside its program."""
 
@@ -146,6 +152,7 @@ class Call(ctypes.Structure):
         ("can_stop", _integer),        # on the main thread without the GIL, before anything is written in place
         ("looked", _integer),          # when signals were looked for
         ("unseen", _integer),          # estimated nanoseconds of steps since the clock was read
+        ("floats", _integer),          # the mode in which it computes
     ]
 
 
@@ -159,7 +166,8 @@ class ThreadPool(ctypes.Structure):
         ("calls", _integer),           # calls that run without the GIL
         ("lost", _integer),            # the process was forked while one did
         ("begun", _integer),           # when the last call began that takes the pool only as one of many
-        ("_line0", _integer * 10),
+        ("floats", _integer),          # the mode in which calls compute that begin from now on
+        ("_line0", _integer * 9),
         ("lock", _integer),            # 1 while a call has the pool
         ("_line1", _integer * 15),
         ("ticket", _integer),
@@ -176,7 +184,8 @@ class ThreadPool(ctypes.Structure):
         ("scratch", _address),
         ("scratch_bytes", _integer),
         ("status", _address),
-        ("_line5", _integer * 9),
+        ("mode", _integer),            # of floats
+        ("_line5", _integer * 8),
     ]
 
 

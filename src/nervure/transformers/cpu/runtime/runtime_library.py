@@ -19,7 +19,7 @@ from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import load_or_make
 from nervure.transformers.cpu.cache.loader import Library
 from nervure.transformers.cpu.runtime import cores, forking
-from nervure.transformers.cpu.runtime.records import RECORDS, MemoryPool, ThreadPool
+from nervure.transformers.cpu.runtime.records import FLOATS, RECORDS, MemoryPool, ThreadPool
 from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
@@ -76,7 +76,9 @@ def _record(loaded: Library, kind: type[_Record]) -> _Record:
 def _start(pool: ThreadPool, memory: MemoryPool) -> None:
     pool.main = threading.main_thread().ident
     pool.limit = cores.threads(flags.threads)
+    pool.floats = FLOATS[flags.denormals]
     flags.on_change("threads", lambda value: setattr(pool, "limit", cores.threads(value)))
+    flags.on_change("denormals", lambda value: setattr(pool, "floats", FLOATS[value]))
     os.register_at_fork(after_in_child=lambda: forking.start_anew(pool, memory))
 
 

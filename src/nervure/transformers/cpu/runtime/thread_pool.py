@@ -12,9 +12,11 @@ The ticket carries the number of the step (its epoch). A worker reads the ticket
 exchanging the ticket it has read: that succeeds only while chunks of that step are left, hence what it read was
 the job of that step.
 
-All threads compute with floats as IEEE 754 has it: rounding to nearest, denormals kept, no traps. Other code of the
-process may have changed the mode for its thread (libraries made with fast-math make denormals zero when they are
-loaded). A call sets the mode and puts back what it found, so its bits depend on nothing of the kind.
+All threads compute with floats as IEEE 754 has it: rounding to nearest, denormals kept (or flushed, where the call
+began with ``flags.denormals`` so), no traps. Other code of the process may have changed the mode for its thread
+(libraries made with fast-math make denormals zero when they are loaded). A call sets the mode and puts back what it
+found, so its bits depend on nothing of the kind; Python that runs inside of it, in host functions and signal handlers,
+has the standard mode. Workers take over the mode of the job with it.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from nervure.transformers.cpu.compile.llvm.types import I1, I8, I32, I64, PTR
 from nervure.transformers.cpu.runtime.chunks import MOST, SHARED_FROM, run_chunk
 from nervure.transformers.cpu.runtime.cores import FUTEX_CALL
 from nervure.transformers.cpu.runtime.native import At, Local, Pointer, Truth, Word, divide, least, native
-from nervure.transformers.cpu.runtime.records import Call, Code, Program, Status, Step, ThreadPool
+from nervure.transformers.cpu.runtime.records import FLOATS, Call, Code, Program, Status, Step, ThreadPool
 
 IDLE_NANOSECONDS = 200_000
 """For so long a worker spins without work before it sleeps."""
@@ -59,8 +61,8 @@ _SPINS_PER_LOOK = 64        # iterations of a spinning worker between two looks 
 _SPINS_BEFORE_YIELD = 2048  # iterations in which a caller waits for the last chunks before it offers its core
 _WAIT, _WAKE = 128, 129     # futex operations within one process
 _SET_MASK = 2               # SIG_SETMASK
-_STANDARD = 0x1F80          # the control bits of floats as a process starts with them; the lower six are flags of
-                            # what has happened
+_STANDARD = FLOATS["keep"]
+_HAPPENED = 0x3F            # the bits of MXCSR that say what has happened, and are no mode
 
 
 def pack(epoch: int, low: int, high: int) -> int:
@@ -95,13 +97,15 @@ def poll(b: Builder, call: At[Call], status: At[Status]) -> Truth:
         b.ret(b.constant(I1, False))
     call["looked"] = time
     held = b.call("PyGILState_Ensure", I32)
-    raised = b.call("PyErr_CheckSignals", I32).not_equal(0)
+    raised = Local(b.constant(I1, False))
+    with floats_in(b):
+        raised.value = b.call("PyErr_CheckSignals", I32).not_equal(0)
     b.call("PyGILState_Release", None, held)
     lost = thread_pool(b).peek("lost").not_equal(0)
-    with b.if_(raised | lost):
+    with b.if_(raised.value | lost):
         call["can_stop"] = 0
-        status["code"] = b.where(raised, b.constant(I64, Code.INTERRUPTED), Code.FORKED)
-    return raised | lost
+        status["code"] = b.where(raised.value, b.constant(I64, Code.INTERRUPTED), Code.FORKED)
+    return raised.value | lost
 
 
 @native
@@ -201,10 +205,11 @@ def worker(b: Builder, argument: Pointer) -> Pointer:
     with b.loop(0, 16) as loop:
         b.store(b.constant(I64, -1), b.offset(mask, loop.index, I64))
     b.call("pthread_sigmask", I32, b.constant(I32, _SET_MASK), mask, b.constant(PTR, 0))
-    _set_standard_floats(b)
+    mode = Local(b.constant(I64, _STANDARD))
+    _set_floats(b, mode.value)
     busy_until, spins = Local(now(b)), Local(b.constant(I64, 0))
     with b.while_(lambda: b.constant(I1, True)):
-        with b.while_(lambda: _work(b, pool, number)):
+        with b.while_(lambda: _work(b, pool, number, mode)):
             spins.value, busy_until.value = _SPINS_PER_LOOK, 0
         pause(b)
         spins.value = spins.value - 1
@@ -219,15 +224,18 @@ def worker(b: Builder, argument: Pointer) -> Pointer:
     return b.constant(PTR, 0)
 
 
-def _work(b: Builder, pool: At[ThreadPool], number: Register) -> Register:
-    """Code of a worker that takes a chunk and runs it; whether there was one."""
+def _work(b: Builder, pool: At[ThreadPool], number: Register, mode: Local) -> Register:
+    """Code of a worker that takes a chunk and runs it; whether there was one. ``mode`` is that of its floats."""
     ticket = atomic_load(b, pool.place("ticket"))
 
     def try_one() -> Register:
         step, table, scratch, status = [pool.peek(name) for name in ("step", "table", "scratch", "status")]
-        count, scratch_bytes = pool.peek("count"), pool.peek("scratch_bytes")
+        count, scratch_bytes, floats = [pool.peek(name) for name in ("count", "scratch_bytes", "mode")]
         taken = compare_exchange(b, pool.place("ticket"), ticket, ticket - (1 << _BITS))
         with b.if_(taken):
+            with b.if_(floats.not_equal(mode.value)):
+                mode.value = floats
+                _set_floats(b, floats)
             own = b.offset(scratch, scratch_bytes * number, I8)
             run_chunk(b, step, table, _high(ticket) - 1, count, own, status)
             fetch_add(b, pool.place("done"), 1)
@@ -247,7 +255,7 @@ def share(b: Builder, step: At[Step], table: Pointer, count: Word, call: At[Call
     epoch = _epoch(atomic_load(b, pool.place("ticket"))) + 1
     for name, value in {"step": step.pointer, "table": table, "count": count, "scratch": call["scratch"],
                         "status": status.pointer, "scratch_bytes": call["scratch_bytes"],
-                        "threads": call["threads"]}.items():
+                        "threads": call["threads"], "mode": call["floats"]}.items():
         pool.poke(name, value)
     atomic_store(b, 0, pool.place("done"))
     atomic_store(b, epoch.shift_left(2 * _BITS) | count.shift_left(_BITS), pool.place("ticket"), order="seq_cst")
@@ -317,22 +325,23 @@ def _epoch(ticket: Register) -> Register:
 
 
 @contextmanager
-def standard_floats(b: Builder) -> Iterator[None]:
-    """Code that runs in the standard mode: what is built inside; afterwards the mode is as it was before."""
+def floats_in(b: Builder, mode: Register | None = None) -> Iterator[None]:
+    """Code that runs in a mode (absent: the standard one): what is built inside; afterwards it is as it was before."""
     if not HAS_MXCSR:
         yield
         return
+    mode = b.constant(I64, _STANDARD) if mode is None else mode
     before = b.allocate(I32)
     b.call("llvm.x86.sse.stmxcsr", None, before)
-    is_other = (b.load(before, I32) & ~0x3F).not_equal(_STANDARD)
+    is_other = (b.load(before, I32).cast("zext", I64) & ~_HAPPENED).not_equal(mode)
     with b.if_(is_other):
-        _set_standard_floats(b)
+        _set_floats(b, mode)
     yield
     with b.if_(is_other):
         b.call("llvm.x86.sse.ldmxcsr", None, before)
 
 
-def _set_standard_floats(b: Builder) -> None:
-    """The thread computes in the standard mode from here on."""
+def _set_floats(b: Builder, mode: Register) -> None:
+    """The thread computes in a mode from here on."""
     if HAS_MXCSR:
-        b.call("llvm.x86.sse.ldmxcsr", None, Local(b.constant(I32, _STANDARD)).place)
+        b.call("llvm.x86.sse.ldmxcsr", None, Local(mode.cast("trunc", I32)).place)
