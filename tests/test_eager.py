@@ -10,8 +10,8 @@ import pytest
 
 import nervure as nv
 from nervure import transformers
-from nervure.eager import hold
 from nervure.errors import IndexOutOfRange, InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.tensor_storage import hold
 from nervure.transformers.cpu.compile import compilation
 
 
@@ -180,6 +180,47 @@ def test_the_memory_of_an_input():
     for wrong in (np.ones((2, 3)), np.ones((2,))):
         with pytest.raises(ShapeMismatch):
             hold(square, wrong)
+
+
+def test_an_input_has_the_shape_of_its_value():
+    """T397: and strides; until it gets another. What is built with it has symbols, as before."""
+    x = nv.make_input(("a", 10), "x")
+    y = x * 2.0
+    model = nv.build(nv.sum(y + x, axis=1))
+    for length in (3, 5, 2):
+        model.set_input("x", np.ones((length, 10)))
+        assert model.get_input("x") is x
+        assert (x.shape, x.strides, x.offset, x.orig_shape) == ((length, 10), (10, 1), 0, (length, 10))
+        assert x.numel() == x.size == 10 * length and len(x) == length and x.order == "C"
+        assert str(y.shape) == str((x + 1).shape) == str(x.type.shape) == "(a, 10)" and "f32[a, 10]" in repr(x)
+        assert model.forward().tolist() == [30.0] * length
+    turned = nv.make_input(("a", "b"), "t", order="F")
+    turned.storage = np.asfortranarray(np.ones((4, 2), np.float32))
+    assert (turned.shape, turned.strides, turned.order) == ((4, 2), (1, 4), "F")
+
+
+BUILT = {
+    "arithmetic": lambda x: x + 1.0 - x, "broadcast": lambda x: x * nv.ones((4,)), "reduced": lambda x: x - x.mean(0),
+    "a slice": lambda x: x[1:, ::-1] + x[:-1], "joined": lambda x: nv.concatenate([x, x], 0),
+    "stacked": lambda x: nv.stack([x, x], 0), "shaped": lambda x: x.reshape(-1, 2), "multiplied": lambda x: x @ x.T,
+    "like it": lambda x: nv.zeros_like(x) + nv.ones_like(x) - x, "normalised": lambda x: nv.softmax(x, axis=1),
+    "gathered": lambda x: nv.gather(x, nv.constant([0, 1], dtype=nv.int32), 0), "padded": lambda x: nv.pad(x, 1),
+    "split": lambda x: nv.split(x, 2, axis=1)[0], "expanded": lambda x: nv.expand_dims(x, 0), "flat": nv.flatten,
+    "squared": lambda x: nv.einsum("ij,kj->ik", x, x), "derived": lambda x: nv.deriv(nv.sum(x * x), x),
+    "dense": nv.nn.Sequential(nv.nn.Linear(4, 4), nv.nn.ReLU())}
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_graphs_over_an_input_with_a_value_have_symbols(name):
+    """T397: they are those over one without, and serve other lengths."""
+    held, free = nv.make_input(("a", 4), "x"), nv.make_input(("a", 4), "x")
+    hold(held, np.ones((3, 4)))
+    y, z = BUILT[name](held), BUILT[name](free)
+    assert str(y.type) == str(z.type)
+    value = np.random.default_rng(1).normal(size=(6, 4)).astype(np.float32)
+    expected = nv.computation(z, free)(value)
+    hold(held, value)
+    assert nv.computation(y, held)(value).tolist() == expected.tolist() == y.tolist()
 
 
 def test_temporaries_have_memory_too():

@@ -37,7 +37,6 @@ from nervure.computation import evaluate as evaluate
 from nervure.computation import seed as seed
 from nervure.config import show_config as show_config
 from nervure.eager import call_optimizer as call_optimizer
-from nervure.eager import mref as mref
 from nervure.eager import parameter as parameter
 from nervure.eager import proceed as proceed
 from nervure.eager import rand as rand
@@ -269,6 +268,7 @@ from nervure.state_dict import from_state_dict as from_state_dict
 from nervure.state_dict import make_state_dict as make_state_dict
 from nervure.state_dict import parse_state_dict_key as parse_state_dict_key
 from nervure.state_loading import load_from_state_dict as load_from_state_dict
+from nervure.tensor_storage import mref as mref
 from nervure.training.trainer import Trainer as Trainer
 from nervure.transformers.devices.pool import memory_pool as memory_pool
 from nervure.types.axes import Axes as Axes

@@ -25,7 +25,6 @@ import numpy as np
 from nervure import notebook, transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import build_function, given_below
-from nervure.eager import hold
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import members, shown, truth
@@ -42,6 +41,7 @@ from nervure.ir.printer import print_function
 from nervure.ir.provenance import is_no_grad
 from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
+from nervure.tensor_storage import hold
 from nervure.transformers.base import Executable, Transformer
 from nervure.transformers.binding import Binder, Bindings
 from nervure.transformers.cells import Witness
@@ -339,7 +339,7 @@ class CompiledComposite(Identity):
         taken = ", ".join(["model", *self._names[:self._positional]])
         lines = [f"forward:     forward({taken}) -> {result.type.describe(result.labels)}",
                  f"backward:    {self._signature_of_backward()}", f"memory pool: {self._memory()}", "inputs:",
-                 *[f"    {name} -> ({', '.join(map(str, place.shape))})" for name, place in self.inputs.items()]]
+                 *[f"    {name} -> ({', '.join(map(str, place.type.shape))})" for name, place in self.inputs.items()]]
         if not self.inputs:
             lines[-1] = "inputs:      none"
         return "\n    ".join([f"<CompiledComposite on {self.transformer.name}", *lines]) + "\n>"

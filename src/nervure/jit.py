@@ -373,7 +373,7 @@ def _fresh(leaf: object, name: str) -> Tensor:
     if not tensor.dtype.is_float:
         raise WrongKind("only real arguments have derivatives", op="grad", operand=name, got=str(tensor.type),
                         expected="a float element type", help="name the float arguments: nv.grad(f, argument=...)")
-    return Tensor(ops.AssumeShape(tensor.value, tensor.shape), tensor._axes)
+    return Tensor(ops.AssumeShape(tensor.value, tensor.type.shape), tensor._axes)
 
 
 def _real_type(leaf: object) -> DType | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import array
+import copy
+
 import numpy as np
 import pytest
 
 import nervure as nv
 from nervure.front.facets import place_class
 from nervure.ir.device import devices_of
-from tests.transformers.devices.own import Arrays, Idle, Lists
+from tests.transformers.devices.own import Arrays, Bytes, Idle, Lists
 
 
 def test_devices_are_classes_of_tensors():
@@ -163,8 +166,184 @@ def test_storage_is_what_the_device_allocates():
     y = nv.make_tensor((2, 2), initial_element=1.0)
     y.set_vref(3, 2.0)
     assert y.vref(3) == 2.0 and y.tolist() == [[1.0, 1.0], [1.0, 2.0]]
-    with pytest.raises(nv.NotSupported, match="offers no buffer"):
-        _ = nv.make_tensor((2,), device=Lists).storage
+
+
+class Recording(Lists):
+    """Writes down what it is asked to allocate, and of which facet."""
+
+    asked: list[tuple[object, ...]] = []
+    written: list[int] = []
+
+    def allocate(self, shape, dtype, initial_element=None, vec=None):
+        self.asked.append((shape, initial_element, vec, self.facet))
+        return super().allocate(shape, dtype, initial_element, vec)
+
+    def set_vref(self, i, value):
+        self.written.append(i)
+        super().set_vref(i, value)
+
+
+def recorded(act):
+    """What was asked for in a call, and its result."""
+    Recording.asked.clear()
+    Recording.written.clear()
+    made = act()
+    return list(Recording.asked), made
+
+
+def test_a_device_allocates_what_exists_with_its_first_element():
+    """T393: when it is made; nothing is written where all elements have it, and inside the facet is known."""
+    exist = nv.Facet.EXIST
+    asked, x = recorded(lambda: nv.make_tensor((2, 3), initial_element=7.0, device=Recording))
+    assert asked == [((2, 3), 7.0, None, exist)] and Recording.written == [] and x.storage == [7.0] * 6
+    assert recorded(lambda: nv.make_tensor((2,), device=Recording))[0] == [((2,), 0.0, None, exist)]
+    asked, number = recorded(lambda: nv.make_tensor(2.5, device=Recording))
+    assert asked == [((), 2.5, None, exist)] and number.item() == 2.5
+    asked, x = recorded(lambda: nv.make_tensor((3, 3), order="F", initial_element=3, dtype=nv.int8, device=Recording))
+    assert asked == [((3, 3), 3, None, exist)] and x.strides == (1, 3)
+    with nv.devices(Recording, nv.CPUTensor):
+        asked, y = recorded(lambda: nv.tensor([1.0, 2.0]).storage)
+    assert asked == [((2,), None, None, exist)] and y == [1.0, 2.0]
+
+
+def test_a_first_element_that_a_device_ignores():
+    """T393: elements are what was asked for all the same."""
+    x = nv.make_tensor((3,), initial_element=2.0, device=Bytes)
+    assert np.frombuffer(x.storage, np.float32).tolist() == [2.0] * 3 and x.tolist() == [2.0] * 3
+
+
+def test_storage_without_a_buffer():
+    """T92: live in both directions, element by element; the hooks reach it from outside."""
+    x = nv.make_tensor((2, 2), initial_element=3.0, device=Lists)
+    storage = x.storage
+    double, step = nv.computation(x * 2), nv.computation([nv.assign(x, x + 1), nv.sum(x)])
+    assert double().tolist() == [[6.0] * 2] * 2 and storage is x.storage and x.vref(3) == 3.0
+    storage[1] = 5.0
+    assert double().tolist() == [[6.0, 10.0], [6.0, 6.0]] == nv.evaluate(x * 2).tolist()
+    assert nv.mref(x, 0, 1) == 5.0 and "[3. 5.]" in repr(x)
+    x.set_vref(2, 7.0)
+    x.set_mref(1, 1, 8.0)
+    assert storage == [3.0, 5.0, 7.0, 8.0] and x.tolist() == [[3.0, 5.0], [7.0, 8.0]]
+    assert step()[1].item() == 27.0 and storage == [4.0, 6.0, 8.0, 9.0] and x.storage is storage
+    nv.transformers.default().set(x, 1.0 + np.zeros((2, 2)))
+    assert storage == [1.0] * 4
+    storage[0] = 4.0
+    assert nv.transformers.default().snapshot([x.variable])[x.variable].tolist() == [[4.0, 1.0], [1.0, 1.0]]
+    turned = nv.make_tensor((2, 3), order="F", device=Lists)
+    nv.evaluate(nv.assign(turned, np.arange(6).reshape(2, 3)))
+    assert turned.storage == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0] and turned.T.vref(1) == 3.0
+    small = nv.make_tensor((3,), dtype=nv.bfloat16, initial_element=1.5, device=Lists)
+    assert small.storage == [1.5] * 3 and (small + small).tolist() == [3.0] * 3
+
+
+def test_a_backward_sees_what_was_written_to_such_storage():
+    """T127, T92: a variable that was written since forward is told."""
+    with nv.devices(Lists, nv.CPUTensor):
+        w = nv.variable((2,), 3.0).named("w")
+    storage = w.storage
+    model = nv.build(nv.sum(w * w))
+    assert model.forward().item() == 18.0
+    model.backward()
+    assert w.grad.tolist() == [6.0, 6.0]
+    storage[0] = 1.0
+    with pytest.raises(nv.InvalidArgument, match="w"):
+        model.backward()
+
+
+def test_a_store_that_fails_changes_nothing():
+    """T78, T92: elements that went before it come back, and so does the other variable."""
+    class Full(Lists):
+        room = 2
+
+        def set_vref(self, i, value):
+            if value == 9.0 and i == 1:
+                raise OSError("no room")
+            super().set_vref(i, value)
+    x, y = [nv.make_tensor((2,), initial_element=1.0, device=Full) for _ in range(2)]
+    with pytest.raises(OSError, match="no room"):
+        nv.evaluate(nv.doall([nv.assign(x, x + 1), nv.assign(y, np.float32([8, 9]))]))
+    assert x.storage == y.storage == [1.0, 1.0] and x.tolist() == y.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("device", "given"), [
+    (Lists, [1.0, 2.0, 3.0, 4.0]), (Arrays, array.array("f", [1, 2, 3, 4])), (Lists, np.float32([1, 2, 3, 4])),
+    (Bytes, bytearray(np.float32([1, 2, 3, 4]).tobytes())), (nv.CPUTensor, np.float32([1, 2, 3, 4])),
+    (nv.NumPyTensor, np.float32([1, 2, 3, 4]))], ids=str)
+@pytest.mark.parametrize("is_input", [False, True])
+def test_storage_that_is_given_is_used_as_it_is(device, given, is_input):
+    """T395: what the device would allocate; live in both directions."""
+    given = copy.copy(given)
+    with nv.devices(device, nv.CPUTensor):
+        x = nv.make_input((2, 2), "x") if is_input else nv.make_tensor((2, 2))
+    x.storage = given
+    assert x.storage is given and (x + 1).tolist() == [[2.0, 3.0], [4.0, 5.0]] and x.vref(2) == 3.0
+    x.set_vref(0, 6.0)
+    assert nv.mref(x, 0, 0) == 6.0 and x.tolist() == [[6.0, 2.0], [3.0, 4.0]] and x.storage is given
+    if not is_input:
+        nv.evaluate(nv.assign(x, x * 2))
+        assert [x.vref(i) for i in range(4)] == [12.0, 4.0, 6.0, 8.0] and x.storage is given
+
+
+@pytest.mark.parametrize(("device", "given", "kind"), [
+    (Lists, [1.0], nv.InvalidArgument), (Lists, ["a"] * 4, nv.InvalidArgument), (Lists, 5, nv.InvalidArgument),
+    (Lists, np.zeros((2, 2), np.float32), nv.InvalidArgument), (Lists, np.zeros(4), nv.WrongKind),
+    (Lists, np.zeros(3, np.float32), nv.ShapeMismatch), (nv.CPUTensor, np.zeros(4), nv.WrongKind),
+    (nv.CPUTensor, np.zeros(3, np.float32), nv.ShapeMismatch), (nv.CPUTensor, [0.0] * 4, nv.WrongKind)])
+def test_storage_that_does_not_fit_changes_nothing(device, given, kind):
+    """T395, T22."""
+    x = nv.make_tensor((2, 2), initial_element=3.0, device=device)
+    with pytest.raises(kind):
+        x.storage = given
+    assert x.tolist() == [[3.0] * 2] * 2
+
+
+def test_inputs_are_allocated_by_their_device():
+    """T394: when their storage is first read, zeros; again for a longer value, and the shorter storage is let go."""
+    with nv.devices(Recording, nv.CPUTensor):
+        asked, x = recorded(lambda: nv.make_input((2, 3), "x"))
+        y = nv.make_input(("n", 2), "y")
+    assert asked == [] and x.facet is nv.Facet.INPUT
+    asked, storage = recorded(lambda: x.storage)
+    assert asked == [((2, 3), 0, None, nv.Facet.EXIST)] and storage == [0] * 6 and x.storage is storage
+    storage[1] = 5.0
+    assert (x + 1).tolist() == [[1.0, 6.0, 1.0], [1.0] * 3] and x.vref(1) == 5.0 == nv.mref(x, 0, 1)
+    x.set_mref(1, 0, 2.0)
+    assert storage[3] == 2.0
+    model = nv.build(nv.sum(y, axis=1))
+    for length, allocations in ((2, 1), (1, 0), (3, 1)):
+        Recording.freed.clear()
+        asked, _ = recorded(lambda length=length: model.set_input("y", np.full((length, 2), length)))
+        assert len(asked) == allocations and Recording.freed == ([4] if length == 3 else [])
+        assert model.forward().tolist() == [2.0 * length] * length and y.vref(0) == length
+    with nv.devices(Arrays, nv.CPUTensor):
+        z = nv.make_input((2,), "z")
+    z.storage[0] = 4.0
+    assert isinstance(z.storage, array.array) and (z * 2).tolist() == [8.0, 0.0]
+
+
+def test_native_devices_that_allocate_themselves():
+    """T92, T71: storage of a class below nv.CPUTensor is what its allocate gives."""
+    class Aligned(nv.CPUTensor):
+        def allocate(self, shape, dtype, initial_element=None, vec=None):
+            room = np.zeros(int(np.prod(shape)) + 16, dtype.numpy) if vec is None else vec
+            return room[:-16] if vec is None else vec
+    x = nv.make_tensor((2, 3), initial_element=2.0, device=Aligned)
+    assert x.storage.shape == (6,) and x.storage.base is not None and x.storage is x.storage
+    x.storage[5] = 7.0
+    assert (x + 1).tolist() == [[3.0] * 3, [3.0, 3.0, 8.0]] and x.vref(5) == 7.0
+
+
+def test_tensors_in_hooks_know_what_they_are():
+    """T396: in allocate and wherever an implementation meets them."""
+    seen = []
+
+    class Curious(Arrays):
+        def allocate(self, shape, dtype, initial_element=None, vec=None):
+            seen.append((self.facet, self.state, self.device, self.shape, self.dtype, self.node, self.parents,
+                         self.requires_grad))
+            return super().allocate(shape, dtype, initial_element, vec)
+    nv.make_tensor((2, 3), device=Curious)
+    assert seen == [(nv.Facet.EXIST, "stored", Curious, (2, 3), nv.float32, None, (), False)]
 
 
 def test_storage_of_a_device_lies_in_the_order_that_was_asked_for():

@@ -21,7 +21,7 @@ type checkers and editors read the same from the package's stubs.
 
 FAMILIES = {
     "Making tensors": ("front.creation", "front.facets", "front.filled", "front.random", "front.dlpack"),
-    "Computing now, gradients": ("eager", "front.gradients", "front.flexible"),
+    "Computing now, gradients": ("eager", "tensor_storage", "front.gradients", "front.flexible"),
     "Elementwise functions": ("front.elementwise", "front.op_functions"),
     "Reductions": ("front.reductions",),
     "Sums of products": ("front.contraction",),

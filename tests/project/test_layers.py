@@ -25,6 +25,7 @@ LAYERS = (
     ("inspection",),
     ("tensor_file",),
     ("computation", "function_file"),
+    ("tensor_storage",),
     ("eager",),
     ("saving", "jit", "config"),
     ("explain", "devices", "build", "testing"),

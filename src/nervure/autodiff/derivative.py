@@ -98,15 +98,15 @@ def _total(x: Tensor, parts: Sequence[Value | None], f: Value) -> Tensor:
         if part is not None:
             total = part if total is None else total + part
     if total is None:
-        return Tensor(ops.Full(0, x.dtype, x.shape), x._axes)
+        return Tensor(ops.Full(0, x.dtype, x.type.shape), x._axes)
     return Tensor(Together(total, f), x._axes)
 
 
 def _seed(error: TensorLike, f: Tensor) -> Value:
     given = as_tensor(error, "deriv", 3, f.dtype)
-    target = Tensor(ops.Full(0, f.dtype, f.shape), f._axes)
+    target = Tensor(ops.Full(0, f.dtype, f.type.shape), f._axes)
     values, axes, shape = alignment.aligned([target, given], "deriv")
-    if shape != f.shape:
+    if shape != f.type.shape:
         raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
                               expected=str(f.type), help="an error has the axes of f, or fewer")
     return converted_to(values[1], f.dtype)

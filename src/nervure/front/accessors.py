@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 from nervure.errors import InvalidArgument
 from nervure.front.creation import AssignableTensorOp, handle_of
-from nervure.front.record import known_record
+from nervure.front.record import known_record, memory_order
 from nervure.front.tensor import Tensor
 from nervure.front.views import base_of
 from nervure.ir.kinds import Elementwise, View
@@ -31,7 +31,7 @@ from nervure.ops.order import Computed, kept
 from nervure.types.axes import Axes
 from nervure.types.description import TensorDescription
 from nervure.types.dim import Dim, DimLike
-from nervure.types.layout import Layout, row_major
+from nervure.types.layout import Layout, dense, row_major
 from nervure.types.shape import Shape
 from nervure.types.view import SimpleView
 
@@ -65,6 +65,14 @@ def _memory_of(value: Value) -> Memory:
         found = (Memory(value, view.shape, row_major(view.shape), ()) if layout is None
                  else found._replace(layout=layout, views=(*found.views, view)))
     return found
+
+
+def _memory_now(x: Tensor) -> Memory:
+    """The memory of a tensor, in the numbers of the value where it is an input that holds one."""
+    if isinstance(x, AssignableTensorOp) and x.shape != x.type.shape:
+        found = memory_of(x)
+        return found._replace(shape=x.shape, layout=dense(x.shape, memory_order(x)))
+    return memory_of(x)
 
 
 def _layout_of(base: Value) -> Layout:
@@ -103,22 +111,22 @@ def numel(x: Tensor) -> int:
 
 def orig_shape(x: Tensor) -> Shape:
     """The shape of the storage that the tensor lies in: that of the tensor which it is a view of."""
-    return memory_of(x).shape
+    return _memory_now(x).shape
 
 
 def offset(x: Tensor) -> DimLike:
     """The place of the first element in the storage, counted in elements."""
-    return memory_of(x).layout.offset
+    return _memory_now(x).layout.offset
 
 
 def strides(x: Tensor) -> tuple[DimLike, ...]:
     """For each axis the elements between one position and the next."""
-    return memory_of(x).layout.strides
+    return _memory_now(x).layout.strides
 
 
 def order(x: Tensor) -> str:
     """"C" where the last axis moves fastest, through memory without gaps; "F" where the first does; else "A"."""
-    layout, shape = memory_of(x).layout, x.shape
+    layout, shape = _memory_now(x).layout, x.shape
     if layout.is_contiguous(shape):
         return "C"
     return "F" if layout.is_contiguous(shape, "column") else "A"

@@ -53,7 +53,7 @@ def aligned(tensors: Sequence[Tensor], op: str) -> tuple[list[Value], Axes | Non
     """Core values of one shape for an elementwise op, with the axes (None: anonymous) and shape of its result."""
     own, axes = _lent(tensors, op)
     if axes is None:
-        shape = broadcast_shape([tensor.shape for tensor in tensors], op)
+        shape = broadcast_shape([tensor.type.shape for tensor in tensors], op)
         return [broadcast_anonymous(tensor.value, shape, op) for tensor in tensors], None, shape
     values = [move_to(tensor.value, named, axes, op) for tensor, named in zip(tensors, own, strict=True)]
     return values, axes, axes.lengths
@@ -72,13 +72,13 @@ def fitted(value: Tensor, target: Tensor, op: str, position: int = 2) -> Value:
                                expected=f"a subset of {target.axes}", help="reduce these axes, or index them")
         return move_to(value.value, value.axes, target.axes, op)
     common_axes([target, value], op)
-    shape = broadcast_shape([target.shape, value.shape], op)
+    shape = broadcast_shape([target.type.shape, value.type.shape], op)
     if len(shape) != target.ndim or any(own == 1 and got != 1
-                                        for own, got in zip(target.shape, shape, strict=True)):
+                                        for own, got in zip(target.type.shape, shape, strict=True)):
         raise ShapeMismatch("the value has a larger shape than the target", op=op, operand=position,
                             got=_shape_text(value.shape), expected=f"what broadcasts to {_shape_text(target.shape)}",
                             help="reduce the value, or index it")
-    return broadcast_anonymous(value.value, target.shape, op)
+    return broadcast_anonymous(value.value, target.type.shape, op)
 
 
 def arranged(tensor: Tensor, axes: Axes, op: str, operand: str | int) -> Tensor:
@@ -227,7 +227,8 @@ def _lent(tensors: Sequence[Tensor], op: str) -> tuple[list[Axes], Axes | None]:
 def _check_takes_names(tensor: Tensor, named: Axes, op: str, position: int) -> None:
     """An anonymous tensor takes names by position if ranks are equal and lengths provably so."""
     lengths = named.lengths
-    if len(lengths) != tensor.ndim or not all(equal(a, b) is True for a, b in zip(tensor.shape, lengths, strict=True)):
+    own = tensor.type.shape
+    if len(lengths) != len(own) or not all(equal(a, b) is True for a, b in zip(own, lengths, strict=True)):
         raise AxisMismatch(f"operand {position} has no axis names; give it axes=(...)", op=op, operand=position,
-                           got=_shape_text(tensor.shape), expected=str(named),
+                           got=_shape_text(tensor.type.shape), expected=str(named),
                            help='nv.constant(value, axes="N=32, H=28"), or nv.cast_axes(x, axes)')

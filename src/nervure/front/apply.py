@@ -53,7 +53,7 @@ def operate(name: str, core: Callable[..., Op], operands: tuple[Operand, ...], d
     if not tensors:
         return Tensor(core(*[_everywhere(operand, dtype, ()) for operand in operands], **attributes))
     if len(tensors) == 1:
-        values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].shape
+        values, axes, shape = [tensors[0].value], tensors[0]._axes, tensors[0].type.shape
     else:
         values, axes, shape = alignment.aligned(tensors, name)
     converted = iter([converted_to(value, dtype) for value in values])

@@ -132,7 +132,7 @@ def _check_one_reading(left: Tensor, right: Tensor) -> None:
     """
     if left.is_named == right.is_named or left.ndim != right.ndim or left.ndim < 2:
         return
-    if equal(left.shape[-1], right.shape[-2]) is True:
+    if equal(left.type.shape[-1], right.type.shape[-2]) is True:
         place, (own, named) = (1, (left, right)) if right.is_named else (2, (right, left))
         raise AxisMismatch(f"operand {place} has no axis names, and there are two ways to read it", op="dot",
                            operand=place, got=str(own.axes), expected=f"names: those of {named.axes}, or others",
@@ -212,7 +212,7 @@ def _contract(left: Tensor, right: Tensor, pairs: Sequence[Pair], batch: Sequenc
     kept_y = [at for at in range(right.ndim) if at not in y_of]
     axes = [*[left.axes[at] for at in kept_x], *[right.axes[at] for at in kept_y]]
     _check_result(axes)
-    target = tuple([left.shape[y_of[at]] if at in y_of else length for at, length in enumerate(right.shape)])
+    target = tuple([left.type.shape[y_of[at]] if at in y_of else length for at, length in enumerate(right.type.shape)])
     value = alignment.assume_shape(right.value, target, "dot")
     op = ops.Contract(left.value, value, x_indices, y_indices, (*kept_x, *[left.ndim + at for at in kept_y]))
     return Tensor(op, Axes(axes))
@@ -237,10 +237,10 @@ def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
 def _inner_assumed(left: Value, right: Value) -> tuple[Value, Value]:
     """The operands of a matrix product with inner lengths that are the same expression, assumed where not known."""
     at = max(right.rank - 2, 0)
-    mine, theirs = left.shape[-1], right.shape[at]
+    mine, theirs = left.type.shape[-1], right.type.shape[at]
     if mine == theirs or equal(mine, theirs) is not None:
         return left, right
-    shape = list(right.shape)
+    shape = list(right.type.shape)
     shape[at] = mine
     return left, alignment.assume_shape(right, tuple(shape), "matmul")
 

@@ -53,7 +53,7 @@ def convolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strides
     roles = _roles("convolution", x, f, spatial, groups)
     windows = window_settings("convolution", roles.x, roles.places, roles.settings, stride=strides, dilation=dilations,
                               padding=padding)
-    paddings = [entry.paddings(roles.x.shape[at], roles.f.shape[window]) for entry, (at, window)
+    paddings = [entry.paddings(roles.x.type.shape[at], roles.f.type.shape[window]) for entry, (at, window)
                 in zip(windows, roles.spatial, strict=True)]
     op = ops.Convolution(roles.x_value(), roles.f_value((roles.out, roles.contracted_f)),
                          [entry.stride for entry in windows], [entry.dilation for entry in windows], paddings,
@@ -76,7 +76,7 @@ def deconvolution(x: Operand, f: Operand, spatial: AxesLike | None = None, strid
     roles = _roles("deconvolution", x, f, spatial, groups)
     windows = window_settings("deconvolution", roles.x, roles.places, roles.settings, stride=strides,
                               dilation=dilations, padding=padding, output_padding=output_padding)
-    sizes = [entry.transposed_paddings(roles.f.shape[window])
+    sizes = [entry.transposed_paddings(roles.f.type.shape[window])
              for entry, (_, window) in zip(windows, roles.spatial, strict=True)]
     op = ops.ConvolutionTranspose(
         roles.x_value(), roles.f_value((roles.contracted_f, roles.out)), [entry.stride for entry in windows],
@@ -127,7 +127,7 @@ class Roles(NamedTuple):
         x = self.x
         batch, lengths = self.batch, [axis.length for axis in channels]
         places = value.shape[2:]
-        value = ops.Reshape(value, (*[x.shape[at] for at in batch], *lengths, *places)).output
+        value = ops.Reshape(value, (*[x.type.shape[at] for at in batch], *lengths, *places)).output
         sources = {at: [k] for k, at in enumerate(batch)}
         sources |= {pair[0]: [len(batch) + len(channels) + k] for k, pair in enumerate(self.spatial)}
         middle = [len(batch) + k for k in range(len(channels))]
@@ -240,7 +240,7 @@ def _contracted(op: str, x: Tensor, f: Tensor, places: Sequence[int], windows: S
 def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int) -> int | None:
     """The axis of f of a class with the length of an axis of x over ``groups``: of two the one of level -1."""
     for wanted in (True, None) if groups == 1 else (True,):
-        found = [k for k in same if equal(f.shape[k] * groups, axis.length) is wanted]
+        found = [k for k in same if equal(f.type.shape[k] * groups, axis.length) is wanted]
         if len(found) > 1:
             found = [k for k in found if f.axes[k].level == -1]
             if len(found) != 1:
@@ -254,10 +254,10 @@ def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int)
 
 def _assumed(op: str, roles: Roles, groups: int) -> Tensor:
     """The filter with the lengths of its contracted axes assumed to be x's where that is not known."""
-    shape = list(roles.f.shape)
+    shape = list(roles.f.type.shape)
     for k, (at, other) in enumerate(roles.contracted):
         if groups == 1 or k:
-            shape[other] = roles.x.shape[at]
+            shape[other] = roles.x.type.shape[at]
     return Tensor(alignment.assume_shape(roles.f.value, tuple(shape), op), roles.f._axes)
 
 

@@ -26,6 +26,7 @@ from nervure.front.alignment import arranged, fitted
 from nervure.front.argument_parsing import truth
 from nervure.front.given_arrays import check_shape, numpy_array, read_array
 from nervure.front.promotion import promote, type_alone, weak_type
+from nervure.front.roles import OF_ONE_RUN, ROLES, role_of
 from nervure.front.tensor import (
     Tensor,
     checked_name,
@@ -47,7 +48,7 @@ from nervure.ops.statistics import Extent
 from nervure.ops.views import Broadcast
 from nervure.types.axes import Axes, AxesLike, make_axes
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import Dim
+from nervure.types.dim import Dim, DimLike
 from nervure.types.dtype import (
     DType,
     DTypeLike,
@@ -59,16 +60,6 @@ from nervure.types.foreign import is_array
 from nervure.types.frozen import put
 from nervure.types.layout import Layout, column_major, dense, order_of
 from nervure.types.shape import Shape
-
-ROLES = {"constant": (True, True, False, False), "placeholder": (False, True, False, True),
-         "persistent": (False, True, False, False), "variable": (False, True, True, False),
-         "temporary": (False, False, False, False)}
-"""The flags of each role."""
-
-_FLAGS = ("constant", "persistent", "trainable", "input")
-
-_OF_ONE_RUN = ("placeholder", "temporary")
-"""The roles whose values are of one run, which settles symbolic lengths."""
 
 
 class AssignableTensorOp(Tensor, is_device=False):
@@ -91,10 +82,10 @@ class AssignableTensorOp(Tensor, is_device=False):
     def __new__(cls, axes: AxesLike = (), initial_value: object = None, dtype: DTypeLike | None = None, *,
                 constant: bool = False, persistent: bool | None = None, trainable: bool = False, input: bool = False,
                 layout: Layout | str | None = None) -> AssignableTensorOp:
-        role = _role_of(constant, persistent, trainable, input)
+        role = role_of(constant=constant, persistent=persistent, trainable=trainable, input=input)
         if role == "constant":
             return _as_constant(initial_value, axes, dtype)
-        if role in _OF_ONE_RUN and initial_value is not None:
+        if role in OF_ONE_RUN and initial_value is not None:
             raise InvalidArgument(f"a {role} has no value of its own", op="AssignableTensorOp", operand="initial_value",
                                   got=f"{initial_value!r:.60}", expected="nothing", help="persistent=True keeps one")
         return make_place(role, axes, dtype, initial_value, None if cls is AssignableTensorOp else cls, layout)
@@ -136,6 +127,13 @@ class AssignableTensorOp(Tensor, is_device=False):
             return self._value.type
         own = self.variable.type
         return own if own.layout is None else own.with_(layout=None)
+
+    @property
+    def shape(self) -> tuple[DimLike, ...]:
+        """The length of each axis; of an input that holds a value that value's. The graph goes on with symbols."""
+        record = None if self.variable is None else self.variable.record
+        held: tuple[int, ...] | None = None if record is None or record.memory is None else record.memory.shape
+        return self.type.shape if held is None else held
 
     @property
     def is_constant(self) -> bool:
@@ -189,23 +187,6 @@ class AssignableTensorOp(Tensor, is_device=False):
             return f"<{self.role} {self._described(known_elements(self._value.op))}>"
         is_known = all([axis.has_length for axis in self._axes or ()])
         return f"<{self.role} {self._described() if is_known else self._axes}>"
-
-
-def _role_of(*flags: object) -> str:
-    """The role that has these flags; InvalidArgument where none has."""
-    constant, persistent, trainable, is_input = [
-        None if flag is None else truth(flag, "AssignableTensorOp", name)
-        for name, flag in zip(_FLAGS, flags, strict=True)]
-    is_kept = bool(constant or trainable or is_input) if persistent is None else persistent
-    asked = (constant, is_kept, trainable, is_input)
-    found = [role for role, row in ROLES.items() if row == asked]
-    if found:
-        return found[0]
-    rows = [f"{role}: {', '.join([name for name, flag in zip(_FLAGS, row, strict=True) if flag]) or 'none'}"
-            for role, row in ROLES.items()]
-    raise InvalidArgument("no tensor has these flags", op="AssignableTensorOp",
-                          got=", ".join([name for name, flag in zip(_FLAGS, asked, strict=True) if flag]),
-                          expected="; ".join(rows), help="nv.variable, nv.placeholder and the others set them")
 
 
 def _as_constant(value: object, axes: AxesLike, dtype: DTypeLike | None) -> AssignableTensorOp:
@@ -422,7 +403,7 @@ def _class_in_force() -> type[AssignableTensorOp] | None:
 def _described(role: str, element: DType, own: Axes, layout: Layout | str | None) -> BasicTensorDescription:
     """The type of a place over these axes."""
     try:
-        if role not in _OF_ONE_RUN and any(isinstance(length, Dim) for length in own.lengths):
+        if role not in OF_ONE_RUN and any(isinstance(length, Dim) for length in own.lengths):
             raise InvalidArgument(f"a {role} tensor needs lengths that are numbers", operand="axes",
                                   got=str(own), expected="integers",
                                   help="placeholders, inputs and temporaries have symbolic lengths")

@@ -78,7 +78,7 @@ class custom_vjp(Generic[Result]):  # a decorator
               backward: Callable[..., object]) -> Callable[..., object]:
         """The user's rule on core values."""
         def rule(gradients: Sequence[Value | None], operands: Sequence[Value]) -> list[Value | None]:
-            given = [Tensor(ops.Full(0, entry.dtype, entry.shape) if gradient is None else gradient, entry._axes)
+            given = [Tensor(ops.Full(0, entry.dtype, entry.type.shape) if gradient is None else gradient, entry._axes)
                      for gradient, entry in zip(gradients, outputs, strict=True)]
             own = [Tensor(value, entry._axes) for value, entry in zip(operands, tensors, strict=True)]
             results = backward(given[0] if len(given) == 1 else tuple(given), *own)
@@ -95,7 +95,7 @@ class custom_vjp(Generic[Result]):  # a decorator
             return None
         own = as_tensor(gradient, self.__name__, dtype=operand.dtype)
         own = arranged(own, operand.axes, self.__name__, position + 1)
-        if own.dtype is not operand.dtype or own.shape != operand.shape:
+        if own.dtype is not operand.dtype or own.type.shape != operand.type.shape:
             raise InvalidArgument("a gradient must have its operand's type", op=self.__name__, operand=position + 1,
                                   got=str(own.type), expected=str(operand.type),
                                   help="sum over what was broadcast, and convert: gradient.astype(...)")

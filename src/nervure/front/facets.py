@@ -19,7 +19,6 @@
 from __future__ import annotations
 
 import itertools
-from enum import Enum
 from types import new_class
 from typing import cast
 
@@ -33,8 +32,8 @@ from nervure.front.creation import AssignableTensorOp, make_place, read_axes, ro
 from nervure.front.devices import CPUTensor, device_in_force, device_of_numbers, usable_device
 from nervure.front.gradients import requires_grad as has_gradient
 from nervure.front.record import held_value
-from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, upward
-from nervure.ir.device import Device, devices_of
+from nervure.front.tensor import Number, Tensor, checked_name, is_scalar, is_tracing, upward
+from nervure.ir.device import Device, Facet, devices_of
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, dim
 from nervure.types.dtype import DTypeLike, as_dtype, float32
@@ -43,17 +42,6 @@ from nervure.types.layout import Layout, dense, order_of
 from nervure.types.shape import Shape
 
 _unnamed = itertools.count()
-
-
-class Facet(Enum):
-    """Whether a tensor has numbers of its own, or is computed or given later.
-
-    >>> nv.tensor([1.0]).facet is nv.Facet.EXIST
-    True
-    """
-
-    EXIST = "exist"
-    INPUT = "input"
 
 
 class StoredTensor(AssignableTensorOp, is_device=False):
@@ -135,6 +123,8 @@ def make_tensor(shape_or_scalar: AxesLike | Number, requires_grad: bool = False,
     element = float32 if dtype is None else as_dtype(dtype)
     role = role_for(requires_grad, element, "make_tensor")
     made = make_place(role, axes, element, first, place_class(_device_for(device, shape_or_scalar)), order)
+    if not is_tracing():
+        upward().allocate_now(made)
     return made if view is None else made[view]
 
 

@@ -207,7 +207,7 @@ def _plan(x: Tensor, index: TensorLike, axis: AxisLike, op: str) -> _Plan:
     moved = permuted(positions, [*batch, *own]).value
     others = [d for d in range(x.ndim) if d != at and d not in shared.values()]
     x_order = [*[shared[d] for d in batch], at, *others]
-    shape = [*[x.shape[shared[d]] for d in batch], *[positions.shape[d] for d in own]]
+    shape = [*[x.type.shape[shared[d]] for d in batch], *[positions.type.shape[d] for d in own]]
     # Where each dimension of the result comes from among (shared, index's own, rest of x).
     places = {shared[d]: [k] for k, d in enumerate(batch)}
     places[at] = [len(batch) + k for k in range(len(own))]

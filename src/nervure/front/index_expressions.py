@@ -146,7 +146,7 @@ class _Reader:
         """The view and the arrays, when all entries have been taken."""
         x = self._x
         value = x.value
-        if any(entry != (0, length, 1) for entry, length in zip(self._ranges, x.shape, strict=True)):
+        if any(entry != (0, length, 1) for entry, length in zip(self._ranges, x.type.shape, strict=True)):
             value = ops.Slice(value, self._ranges).output
         if value.shape != tuple(self._shape):
             value = ops.Reshape(value, tuple(self._shape)).output
@@ -187,7 +187,7 @@ class _Reader:
         if not _is_mask(entry):
             return [converted_to(as_tensor(entry, "x[...]").value, int64)]
         mask = _host_mask(entry)
-        here = self._x.shape[len(self._ranges):len(self._ranges) + mask.ndim]
+        here = self._x.type.shape[len(self._ranges):len(self._ranges) + mask.ndim]
         if any(equal(own, length) is not True for own, length in zip(here, mask.shape, strict=True)):
             raise ShapeMismatch("the mask has another shape than the dimensions it selects from", op="x[...]",
                                 got=mask.shape, expected=tuple(here),
@@ -197,7 +197,7 @@ class _Reader:
     def _here(self) -> tuple[DimLike, Axis | None]:
         """Length and axis of the next dimension."""
         at = len(self._ranges)
-        return self._x.shape[at], self._x.axes[at] if self._x.is_named else None
+        return self._x.type.shape[at], self._x.axes[at] if self._x.is_named else None
 
     def _keep(self, length: DimLike, axis: Axis | None) -> None:
         self._shape.append(length)

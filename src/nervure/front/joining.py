@@ -50,7 +50,7 @@ def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int = 0) 
                            expected=len(tensors), help="leave out the length: it is how many tensors there are")
     dtype = common_dtype(tuple(tensors), "stack")
     parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
-    shape = (*first.shape[:at], 1, *first.shape[at:])
+    shape = (*first.type.shape[:at], 1, *first.type.shape[at:])
     op = ops.Concatenate(*[ops.Broadcast(part, shape, (at,)) for part in parts], axis=at)
     if not first.is_named and not isinstance(axis, (Axis, str)):
         return Tensor(op)
@@ -85,8 +85,8 @@ def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:
     for position, (entry, place) in enumerate(zip(tensors, places, strict=True)):
         order = _order_like(first, at, entry, place, position + 1)
         values.append(converted_to(permuted(entry, order).value, dtype))
-        lengths.append(entry.shape[place])
-    shape = list(first.shape)
+        lengths.append(entry.type.shape[place])
+    shape = list(first.type.shape)
     for position, value in enumerate(values):
         shape[at] = lengths[position]
         values[position] = alignment.assume_shape(value, tuple(shape), "concat_along_axis")
@@ -114,7 +114,7 @@ def split(x: TensorLike, parts: object, axis: AxisLike = 0) -> list[Tensor]:
     """
     own = as_tensor(x, "split")
     at = position_of(own, axis, "split")
-    length = own.shape[at]
+    length = own.type.shape[at]
     count = as_integer(parts)
     if count is not None:
         parts = count
@@ -127,7 +127,7 @@ def split(x: TensorLike, parts: object, axis: AxisLike = 0) -> list[Tensor]:
                                 got=f"{parts} parts of {own.axes[at]}", expected="a divisor of the length",
                                 help="a list of positions cuts anywhere: nv.split(x, [3, 5])")
         size = length // parts
-        shape = (*own.shape[:at], size * parts, *own.shape[at + 1:])
+        shape = (*own.type.shape[:at], size * parts, *own.type.shape[at + 1:])
         own = Tensor(alignment.assume_shape(own.value, shape, "split"), own._axes)
         bounds: list[object] = [size * part for part in range(parts + 1)]
     else:
@@ -159,10 +159,11 @@ def _like(first: Tensor, other: Tensor, op: str, position: int) -> Value:
                                expected=str(first.axes),
                                help="nv.broadcast adds axes, nv.map_roles renames them")
         return alignment.move_to(other.value, other.axes, first.axes, op)
-    if other.ndim != first.ndim or any(equal(a, b) is False for a, b in zip(first.shape, other.shape, strict=True)):
+    lengths, others = first.type.shape, other.type.shape
+    if len(others) != len(lengths) or any(equal(a, b) is False for a, b in zip(lengths, others, strict=True)):
         raise ShapeMismatch("the tensors differ in shape", op=op, operand=position, got=str(other.type),
                             expected=str(first.type), help="pad, slice or broadcast them to one shape")
-    return alignment.assume_shape(other.value, first.shape, op)
+    return alignment.assume_shape(other.value, first.type.shape, op)
 
 
 def _along(x: Tensor, axis: AxisLike, op: str) -> int:
@@ -184,7 +185,7 @@ def _order_like(first: Tensor, at: int, other: Tensor, place: int, position: int
                             expected=str(first.axes), help="nv.expand_dims adds an axis")
     if not first.is_named:
         rest = [d for d in range(first.ndim) if d != at]
-        if place != at or any(equal(first.shape[d], other.shape[d]) is False for d in rest):
+        if place != at or any(equal(first.type.shape[d], other.type.shape[d]) is False for d in rest):
             raise ShapeMismatch("the tensors differ in another axis", op=op, operand=position,
                                 got=str(other.type), expected=str(first.type),
                                 help="only the axis along which they are joined may differ: slice or pad the others")

@@ -76,7 +76,7 @@ class Node(Frozen):
                 values.append(tensor.value)
                 continue
             added = longest[at:at + missing]
-            shape = (*tensor.shape[:at], *added, *tensor.shape[at:])
+            shape = (*tensor.type.shape[:at], *added, *tensor.type.shape[at:])
             values.append(Broadcast(tensor.value, shape, range(at, at + len(added))).output)
         return values
 
@@ -90,7 +90,7 @@ def _run(pattern: Pattern, tensor: Tensor) -> tuple[DimLike, ...] | None:
         return None
     start = pattern.entries.index("~")
     stop = tensor.ndim - (len(pattern.entries) - start - 1)
-    return None if stop < start else tensor.shape[start:stop]
+    return None if stop < start else tensor.type.shape[start:stop]
 
 
 def _axes_of(value: Value, tensors: Sequence[Tensor]) -> Axes | None:

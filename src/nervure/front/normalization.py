@@ -271,12 +271,13 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
     own = as_tensor(entry, "batch_norm")
     if x.is_named or own.is_named or own.ndim == 0:
         return own  # names beside an anonymous x are refused where the two meet
-    channels = product([x.shape[at] for at in kept])
-    if equal(product(own.shape), channels) is False:
+    channels = product([x.type.shape[at] for at in kept])
+    if equal(product(own.type.shape), channels) is False:
         raise ShapeMismatch("the channels of x are others", op="batch_norm", operand="x",
-                            got=f"{channels} in {x.shape}", expected=str(product(own.shape)),
+                            got=f"{channels} in {x.type.shape}", expected=str(product(own.type.shape)),
                             help="channels= says which axis they are; without names it is the second: (N, C, ...)")
-    return Tensor(ops.Reshape(own.value, tuple([length if at in kept else 1 for at, length in enumerate(x.shape)])))
+    shape = [length if at in kept else 1 for at, length in enumerate(x.type.shape)]
+    return Tensor(ops.Reshape(own.value, tuple(shape)))
 
 
 __all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax",

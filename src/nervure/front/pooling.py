@@ -41,7 +41,7 @@ def pooling(x: TensorLike, kind: str, window: object, strides: object = None, pa
     places, lengths = _pooling_window(own, window)
     entries = window_settings("pooling", own, places, stride=lengths if strides is None else strides, dilation=1,
                               padding=padding)
-    paddings = [entry.paddings(own.shape[at], length)
+    paddings = [entry.paddings(own.type.shape[at], length)
                 for entry, at, length in zip(entries, places, lengths, strict=True)]
     steps = [entry.stride for entry in entries]
     if kind == "max":

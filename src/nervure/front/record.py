@@ -12,11 +12,13 @@ asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
-from nervure.front.input_memory import InputMemory
+from nervure.front.input_memory import Block, InputMemory
 from nervure.ir.op import Value
 
 
@@ -24,10 +26,10 @@ class Record:
     """``device`` is a class of devices (None: the first of the list in force), ``gradient`` a persistent tensor of the
     place's type, ``optimizer`` what was hooked to it, ``updated_by`` the optimiser that last made an update of it,
     ``owner`` the module that it sits in, under the name ``slot``; ``expression`` what the place was computed from,
-    ``memory`` that of an input, ``storage`` what the device allocated and the array over it.
+    ``memory`` that of an input.
     """
 
-    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "storage", "updated_by")
+    __slots__ = ("device", "expression", "gradient", "memory", "optimizer", "owner", "slot", "updated_by")
     device: type | None
     expression: Value | None
     gradient: AssignableTensorOp | None
@@ -35,7 +37,6 @@ class Record:
     optimizer: object
     owner: object
     slot: str | None
-    storage: tuple[object, np.ndarray] | None
     updated_by: object
 
     def __init__(self) -> None:
@@ -68,11 +69,12 @@ def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
     return tuple(range(place.ndim)) if order is None else order
 
 
-def input_memory(place: AssignableTensorOp) -> InputMemory:
-    """The memory of an input, which has none yet where nobody has asked before."""
+def input_memory(place: AssignableTensorOp,
+                 allocate: Callable[[tuple[int, ...], bool], Block] | None = None) -> InputMemory:
+    """The memory of an input, which has none yet where nobody has asked before; ``allocate`` makes that of a device."""
     record = record_of(place)
     if record.memory is None:
-        record.memory = InputMemory(memory_order(place))
+        record.memory = InputMemory(memory_order(place), allocate)
     return record.memory
 
 

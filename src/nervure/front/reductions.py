@@ -58,7 +58,7 @@ def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Ax
 def _arranged(value: Value, own: Tensor, reduced: tuple[int, ...], kept: tuple[int, ...], keepdims: bool) -> Tensor:
     """The reduced value with its axes: in the order asked for, or with lengths of 1 in the old places."""
     if truth(keepdims, type(value.op).__name__, "keepdims"):
-        shape = tuple([1 if at in reduced else length for at, length in enumerate(own.shape)])
+        shape = tuple([1 if at in reduced else length for at, length in enumerate(own.type.shape)])
         value = ops.Reshape(value, shape).output
         if not own.is_named:
             return Tensor(value)
@@ -128,7 +128,7 @@ def tensor_size(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes:
     """
     own = as_tensor(x, "tensor_size")
     reduced, _ = chosen_axes(own, reduction_axes, out_axes, "tensor_size")
-    return Tensor(ops.Extent(product([own.shape[at] for at in reduced]), float32, ()))
+    return Tensor(ops.Extent(product([own.type.shape[at] for at in reduced]), float32, ()))
 
 
 def batch_size(x: TensorLike) -> Tensor:

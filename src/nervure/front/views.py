@@ -40,7 +40,7 @@ def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
     own = as_tensor(x, "broadcast")
     target = read_axes(axes)
     if not own.is_named and (target.is_anonymous or own.ndim == 0):
-        shape = alignment.broadcast_shape([target.lengths, own.shape], "broadcast")
+        shape = alignment.broadcast_shape([target.lengths, own.type.shape], "broadcast")
         if shape != target.lengths:
             raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
                                 expected=str(target.lengths), help="reduce the tensor, or index it")
@@ -115,7 +115,8 @@ def cast_axes(x: TensorLike, axes: AxesLike) -> Tensor:
     """
     own = as_tensor(x, "cast_axes")
     target = read_axes(axes)
-    if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(own.shape, target.lengths, strict=True)):
+    lengths = own.type.shape
+    if len(target) != own.ndim or any(equal(a, b) is False for a, b in zip(lengths, target.lengths, strict=True)):
         raise AxisMismatch("the lengths must stay", op="cast_axes", got=str(target), expected=str(own.shape),
                            help="nv.broadcast, nv.pad and x[...] change lengths")
     value = alignment.assume_shape(own.value, target.lengths, "cast_axes")
@@ -135,7 +136,7 @@ def map_roles(x: TensorLike, roles: Mapping[Axis | str, Axis | str]) -> Tensor:
     axes = list(own.axes)
     for old, new in roles.items():
         at = position_of(own, old, "map_roles")
-        axes[at] = named_axis(new, own.shape[at]) if isinstance(new, str) else new
+        axes[at] = named_axis(new, own.type.shape[at]) if isinstance(new, str) else new
     return cast_axes(own, Axes(axes))
 
 
@@ -158,7 +159,7 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = 0) ->
     if isinstance(axis, str):
         axis = named_axis(axis, 1)
     length = 1 if axis is None else axis.length
-    value = ops.Broadcast(own.value, (*own.shape[:at], length, *own.shape[at:]), (at,))
+    value = ops.Broadcast(own.value, (*own.type.shape[:at], length, *own.type.shape[at:]), (at,))
     if axis is None:
         return Tensor(value)
     if not own.is_named and own.ndim:
@@ -174,7 +175,7 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
     [1.0, 2.0]
     """
     own = as_tensor(x, "squeeze")
-    ones = [at for at, length in enumerate(own.shape) if isinstance(length, int) and length == 1]
+    ones = [at for at, length in enumerate(own.type.shape) if isinstance(length, int) and length == 1]
     chosen = ones if axes is None else list(positions_of(own, axes, "squeeze"))
     for at in chosen:
         if at not in ones:
@@ -182,7 +183,7 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
                                 got=str(own.axes[at]), expected=1,
                                 help="x[...] with an integer takes an axis away, nv.sum reduces one")
     kept = [at for at in range(own.ndim) if at not in chosen]
-    return Tensor(ops.Reshape(own.value, tuple([own.shape[at] for at in kept])),
+    return Tensor(ops.Reshape(own.value, tuple([own.type.shape[at] for at in kept])),
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 
@@ -205,14 +206,14 @@ def reshape(x: TensorLike, shape: AxesLike) -> Tensor:
 
 def _reshaped(own: Tensor, shape: Sequence[DimLike]) -> Value:
     size = product(shape)
-    same = equal(own.size, size)
+    same = equal(own.type.size, size)
     if same is False:
         raise ShapeMismatch("the number of elements must stay", op="reshape", operand="shape",
-                            got=f"{tuple(shape)} for {own.type}", expected=f"{own.size} elements",
+                            got=f"{tuple(shape)} for {own.type}", expected=f"{own.type.size} elements",
                             help="one length may be -1: what is left of the elements")
     value = own.value
     if same is None:
-        value = alignment.assume_shape(ops.Reshape(value, (own.size,)).output, (size,), "reshape")
+        value = alignment.assume_shape(ops.Reshape(value, (own.type.size,)).output, (size,), "reshape")
     return ops.Reshape(value, tuple(shape)).output
 
 
@@ -226,7 +227,7 @@ def _without_wildcard(own: Tensor, lengths: list[DimLike]) -> list[DimLike]:
         raise InvalidArgument("one length at most may be -1, and the others must say what it is", op="reshape",
                               got=str(tuple(lengths)), expected="one -1, and no 0 beside it",
                               help="write the other lengths out")
-    lengths[wild[0]] = own.size // rest
+    lengths[wild[0]] = own.type.size // rest
     return lengths
 
 
@@ -243,7 +244,7 @@ def flatten(x: TensorLike) -> Tensor:
     """
     own = as_tensor(x, "flatten")
     if not own.is_named:
-        return reshape(own, [own.size])
+        return reshape(own, [own.type.size])
     axis = own.axes.flatten()
     return Tensor(ops.Reshape(own.value, (axis.length,)), Axes([axis]))
 

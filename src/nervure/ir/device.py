@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import Enum
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -38,14 +39,26 @@ _LIST = "nervure.devices"
 """The entry of an op's metadata that holds its list."""
 
 
+class Facet(Enum):
+    """Whether a tensor has numbers of its own, or is computed or given later.
+
+    >>> nv.tensor([1.0]).facet is nv.Facet.EXIST
+    True
+    """
+
+    EXIST = "exist"
+    INPUT = "input"
+
+
 class Device:
     """What a class of tensors says of the memory of its tensors. A subclass is a device, unless it says
     ``is_device=False``.
 
     ``transformer`` names the transformer that runs what is placed on the device; None, where the device is written in
     Python: then it runs what ``nv.implement`` gives it, and views. The hooks say how storage is made and read, and
-    leave shapes, strides and offsets to nervure. ``rewrites`` are rules for ops that may run on the device: pairs of a
-    pattern (``nervure.passes.pattern``) and a function of what it captures, which gives what replaces it.
+    leave shapes, strides and offsets to nervure; storage is allocated for tensors whose ``facet`` is EXIST.
+    ``rewrites`` are rules for ops that may run on the device: pairs of a pattern (``nervure.passes.pattern``) and a
+    function of what it captures, which gives what replaces it.
     """
 
     __slots__ = ()
@@ -119,6 +132,11 @@ class ArrayStorage(Device, is_device=False):
 
     def set_vref(self, i: int, value: Element) -> None:
         self.storage.ravel(order="K")[i] = value  # a view, as storage has no gaps
+
+
+def keeps_arrays(device: type[Device]) -> bool:
+    """Whether storage on a device is made as that of arrays is, so that any array of the elements will do."""
+    return device.allocate is ArrayStorage.allocate
 
 
 def _unwritten(tensor: Device, hook: str, parameters: str) -> NotSupported:

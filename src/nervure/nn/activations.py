@@ -79,7 +79,8 @@ class PReLU(Module):
         is_of_channels = not self.slope.is_named and self.slope.ndim == 1 and own.ndim > 2
         slope = reshape(self.slope, (-1, *[1] * (own.ndim - 2))) if is_of_channels else self.slope
         result = elementwise.prelu(own, slope)
-        if result.ndim != own.ndim or any([equal(*lengths) is False for lengths in zip(result.shape, own.shape)]):
+        pairs = zip(result.type.shape, own.type.shape, strict=False)
+        if result.ndim != own.ndim or any([equal(*lengths) is False for lengths in pairs]):
             raise ShapeMismatch("there are slopes for more elements than x has", op="PReLU", operand="x",
                                 got=str(own.axes), expected=str(self.slope.axes),
                                 help="make the layer with axes of its input")

@@ -309,7 +309,7 @@ def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike
                               expected="class numbers", help="give the position a weight of 0 instead")
     spread = _vectors(own, goal, at) if has_numbers else _on_axes(goal, own, op)
     share = _share(smoothing, op)
-    weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.shape[at]))
+    weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.type.shape[at]))
     for factor in factors:
         weighted, spread = multiply(weighted, factor), multiply(spread, factor)
     return own, _Goal(weighted, at, spread if has_numbers and factors else None, dtype)
@@ -322,7 +322,7 @@ def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
                         expected=f"integers, or probabilities over {own.axes}",
                         help="convert them: targets.astype(nv.int64)")
     rest = [place for place in range(own.ndim) if place != at]
-    template = Tensor(ops.Full(0, labels.dtype, tuple([own.shape[place] for place in rest])),
+    template = Tensor(ops.Full(0, labels.dtype, tuple([own.type.shape[place] for place in rest])),
                       Axes([own.axes[place] for place in rest]) if own.is_named else None)
     _check_spread(template, labels, op)
     return Tensor(alignment.fitted(labels, template, op), template._axes)
@@ -335,7 +335,7 @@ def _counting(own: Tensor, labels: Tensor, at: int, ignore: int | None) -> tuple
     kept = not_equal(labels, ignore)
     counts = convert(kept, own.dtype)
     if not own.is_named:
-        counts = reshape(counts, (*own.shape[:at], 1, *own.shape[at + 1:]))
+        counts = reshape(counts, (*own.type.shape[:at], 1, *own.type.shape[at + 1:]))
     return where(kept, labels, 0), [counts]
 
 
@@ -380,8 +380,9 @@ def _over_classes(weights: TensorLike, own: Tensor, at: int, op: str) -> Tensor:
     given = convert(as_tensor(weights, op), own.dtype)
     if given.ndim != 1:
         raise ShapeMismatch("weights have a number for each class", op=op, operand="weights", got=str(given.type),
-                            expected=f"{own.shape[at]} numbers", help="weights= is over the axis of the classes alone")
-    place = Tensor(ops.Full(0, own.dtype, (own.shape[at],)), Axes([own.axes[at]]) if own.is_named else None)
+                            expected=f"{own.type.shape[at]} numbers",
+                            help="weights= is over the axis of the classes alone")
+    place = Tensor(ops.Full(0, own.dtype, (own.type.shape[at],)), Axes([own.axes[at]]) if own.is_named else None)
     fitting = alignment.fitted(given, place, op)
     if own.is_named:
         return Tensor(fitting, place._axes)
@@ -406,7 +407,7 @@ def _check_spread(own: Tensor, targets: Tensor, op: str) -> None:
         raise AxisMismatch("the targets have other axes than the predictions", op=op, operand=2,
                            got=str(targets.axes), expected=str(own.axes), help=help)
     is_named = own.is_named or targets.is_named
-    if not is_named and any([equal_lengths(a, b) is False for a, b in zip(own.shape, targets.shape)]):
+    if not is_named and any([equal_lengths(a, b) is False for a, b in zip(own.type.shape, targets.type.shape)]):
         raise ShapeMismatch("the targets have other lengths than the predictions", op=op, operand=2,
                             got=str(targets.type), expected=str(own.axes), help=help)
 
@@ -439,7 +440,7 @@ def _reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
 
 def _batch(losses: Tensor) -> Operand:
     """The length of the batch."""
-    return batch_size(losses) if losses.is_named or not losses.ndim else losses.shape[0]
+    return batch_size(losses) if losses.is_named or not losses.ndim else losses.type.shape[0]
 
 
 def _huber(distance: Tensor, limit: float) -> Tensor:

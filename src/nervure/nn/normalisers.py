@@ -63,7 +63,7 @@ class _Scaled(Module):
         op, own = type(self).__name__, self._axes
         named = list(range(-len(own), 0)) if own.is_anonymous else names_of(list(own))
         places = [position_of(x, name, op) for name in named]
-        if any([equal(x.shape[at], axis.length) is False for at, axis in zip(places, own, strict=True)]):
+        if any([equal(x.type.shape[at], axis.length) is False for at, axis in zip(places, own, strict=True)]):
             raise ShapeMismatch("the axes of x have other lengths", op=op, operand="x", got=str(x.axes),
                                 expected=str(own), help="make the layer with the axes of its input")
         return places
@@ -105,7 +105,7 @@ class BatchNorm(_Scaled):
 
     def _moves(self, x: Tensor, channels: list[int] | list[str]) -> list[object]:
         """The effects that move the running statistics; an empty batch moves none."""
-        numbers = product([x.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
+        numbers = product([x.type.shape[at] for at in chosen_axes(x, None, channels, "BatchNorm")[0]])
         unbiased = divide(numbers, dim_max(numbers - 1, 1))  # of one number alone the variance is 0
         found = mean(x, out_axes=channels), variance(x, out_axes=channels) * unbiased
         moves: list[object] = []
@@ -178,13 +178,13 @@ class GroupNorm(_Scaled):
         """x normalised."""
         own = self._input(x)
         at = position_of(own, 1 if self._axes.is_anonymous else self._axes[0].name, "GroupNorm")
-        if equal(own.shape[at], count(self._axes)) is False:
+        if equal(own.type.shape[at], count(self._axes)) is False:
             raise ShapeMismatch("the channels of x are others", op="GroupNorm", operand="x", got=str(own.axes),
                                 expected=str(self._axes), help="without names they are the second axis: (N, C, ...)")
         apart = reshape(own, self._divided(own, at))
         kept = [place + (place > at) for place in range(own.ndim) if _tells_samples_apart(own, place)]
         along = [place for place in range(apart.ndim) if place not in (*kept, at)]
-        result = reshape(layer_norm(apart, along, epsilon=self.epsilon), own.axes if own.is_named else own.shape)
+        result = reshape(layer_norm(apart, along, epsilon=self.epsilon), own.axes if own.is_named else own.type.shape)
         return self._scaled(result)
 
     def _divided(self, x: Tensor, at: int) -> AxesLike:
@@ -192,7 +192,7 @@ class GroupNorm(_Scaled):
         lengths = self.groups, count(self._axes) // self.groups
         if x.is_named:
             return Axes([*x.axes[:at], *map(make_axis, lengths), *x.axes[at + 1:]])
-        return (*x.shape[:at], *lengths, *x.shape[at + 1:])
+        return (*x.type.shape[:at], *lengths, *x.type.shape[at + 1:])
 
     def _scaled(self, x: Tensor) -> Tensor:
         """x times scale, plus shift, for each channel."""

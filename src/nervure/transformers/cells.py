@@ -19,7 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -30,6 +30,21 @@ from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
 from nervure.types.ordered_arrays import in_order
+
+
+class Outer(Protocol):
+    """Memory that a device allocated; ``flat`` is an array over it, None where elements go one by one."""
+
+    flat: np.ndarray | None
+
+    @property
+    def storage(self) -> object: ...
+
+    def load(self, shape: Sequence[int]) -> np.ndarray: ...
+
+    def save(self, array: np.ndarray) -> None: ...
+
+    def put(self, index: Sequence[int], number: Any) -> None: ...
 
 
 class Cell:
@@ -43,10 +58,11 @@ class Cell:
     An array that was *lent* is the exception: who has it reads and writes the value itself. As long as somebody has
     it, or a view of it, new values are written into it, and each call takes its value for a new version. ``lent`` is
     not 0 then, which native code reads: such calls are not for it. The array lies in memory in the ``order`` that the
-    layout of the variable asks for.
+    layout of the variable asks for. Where the memory is a device's (``outside``), the array lies over it, or is what it
+    was when somebody last looked; it is lent for ever.
     """
 
-    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses")
+    __slots__ = ("type", "name", "order", "array", "stamp", "derived", "lock", "lent", "witnesses", "outside")
 
     def __init__(self, variable: Variable) -> None:
         # Not the variable itself: a cell lives as long as its variable, and must not keep it alive.
@@ -56,6 +72,7 @@ class Cell:
         self.stamp, self.lent = ctypes.c_int64(0), ctypes.c_int64(0)
         self.derived: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
         self.witnesses: WeakSet[Witness] | None = None
+        self.outside: Outer | None = None
 
     @property
     def version(self) -> int:
@@ -64,7 +81,7 @@ class Cell:
 
     def get(self) -> np.ndarray:
         """A copy of the value."""
-        return holding([self], lambda: np.array(self.array, order="C", copy=True), op="get")
+        return holding([self], lambda: np.array(self.look(), order="C", copy=True), op="get")
 
     def set(self, value: object) -> None:
         """Stores anything that NumPy reads, converted as an argument of a call is; WrongKind or
@@ -90,26 +107,39 @@ class Cell:
         """The array itself, which the caller may write as long as he likes."""
         return holding([self], self._lend, op="storage")
 
-    def adopt(self, array: np.ndarray) -> None:
-        """Takes somebody's array, row-major and writeable, for its own, which is lent from then on."""
+    def adopt(self, array: np.ndarray, outside: Outer | None = None) -> None:
+        """Takes somebody's array, row-major and writeable, for its own, which is lent from then on; or what lies in
+        memory outside.
+        """
         def act() -> None:
-            self.array, self.lent.value = array, 1
+            self.array, self.lent.value, self.outside = array, 1, outside
             self.stamp.value += 1
         holding([self], act, changed=[self], op="storage")
+
+    def look(self) -> np.ndarray:
+        """The array, as it is now. The caller holds ``lock``, or can do with a moment of it."""
+        if self.outside is not None and self.outside.flat is None:
+            self.array = self.outside.load(self.array.shape)
+        return self.array
 
     def write(self, index: tuple[int, ...], value: object) -> None:
         """Sets one element. InUse inside of a call that uses the variable."""
         def act() -> None:
-            self._own()[index] = value
+            if self.outside is None:
+                self._own()[index] = value
+            else:
+                self.outside.put(index, value)
             self.stamp.value += 1
         holding([self], act, changed=[self], op="set_mref")
 
     def read(self) -> np.ndarray:
         """The value of this moment, not to be written. The caller holds ``lock``."""
-        return np.array(self.array, order="C", copy=True) if self.is_lent() else self.array
+        return np.array(self.look(), order="C", copy=True) if self.is_lent() else self.array
 
     def is_lent(self) -> bool:
         """Whether somebody has what was lent. The caller holds ``lock``."""
+        if self.outside is not None:
+            return True
         if self.lent.value and self._is_alone():
             self.lent.value = 0
         return bool(self.lent.value)
@@ -117,11 +147,12 @@ class Cell:
     def begin(self) -> None:
         """Begins a call that reads the value: one that somebody may have written is a new version."""
         if self.lent.value and self.is_lent():
+            self.look()
             self.stamp.value += 1
 
     def witness(self) -> Witness:
         """What tells later on whether the value is still that of this moment."""
-        made = Witness(self.version, np.array(self.array) if self.is_lent() else None)
+        made = Witness(self.version, np.array(self.look()) if self.is_lent() else None)
         if self.witnesses is None:
             self.witnesses = WeakSet()
         self.witnesses.add(made)
@@ -131,7 +162,7 @@ class Cell:
         """Whether the value is that of the moment when the witness was made."""
         if seen.elements is None:
             return self.version == seen.version
-        return seen.elements.tobytes() == self.array.tobytes()
+        return seen.elements.tobytes() == self.look().tobytes()
 
     def _lend(self) -> np.ndarray:
         if self.witnesses and not self.is_lent():
@@ -181,6 +212,7 @@ _ALONE = _references_of_one()
 def store_together(cells: Sequence[Cell], arrays: Sequence[np.ndarray]) -> None:
     """``store`` for several cells at once: whatever a signal handler raises, all have their new values or none has."""
     pairs = [(cell, in_order(array, cell.order)) for cell, array in zip(cells, arrays, strict=True)]
+    _save_outside([(cell, array) for cell, array in pairs if cell.outside is not None and cell.outside.flat is None])
     written = [(cell.array, array) for cell, array in pairs if cell.lent.value and cell.is_lent()]
     fresh = [(cell, array) for cell, array in pairs if not cell.lent.value]
     replaced = [cell.array for cell in cells]  # no array dies, and runs what waits for its death, in between
@@ -201,6 +233,21 @@ def copy_cells(pairs: Mapping[Variable, Variable]) -> None:
         tables = list(_tables)
     for table in tables:
         table.copy(pairs)
+
+
+def _save_outside(pairs: Sequence[tuple[Cell, np.ndarray]]) -> None:
+    """Writes new values element by element; where a device's function fails, all have those from before."""
+    done: list[tuple[Outer, np.ndarray]] = []
+    try:
+        for cell, array in pairs:
+            assert cell.outside is not None
+            before = np.array(cell.look())
+            cell.outside.save(array)
+            done.append((cell.outside, before))
+    except BaseException:
+        for outside, before in done:
+            outside.save(before)
+        raise
 
 
 _tables: WeakSet[Cells] = WeakSet()

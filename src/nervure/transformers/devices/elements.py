@@ -20,7 +20,7 @@ from typing import cast
 import numpy as np
 
 from nervure.errors import WrongKind
-from nervure.ir.device import Device
+from nervure.ir.device import Device, Element, Facet
 from nervure.ir.leaves import Constant
 from nervure.ir.op import Value
 from nervure.transformers.convert import widen
@@ -30,6 +30,7 @@ from nervure.types.frozen import put
 from nervure.types.layout import Layout, row_major
 
 Numbers = tuple[int, ...]
+DeviceClass = type[Device]
 
 
 class Elements(Device, is_device=False):
@@ -65,6 +66,35 @@ class Elements(Device, is_device=False):
     def shape(self) -> Numbers:
         """The length of each dimension."""
         return cast("Numbers", self._type.shape)
+
+    @property
+    def facet(self) -> Facet:
+        """EXIST: storage is allocated for what exists alone."""
+        return Facet.EXIST
+
+    @property
+    def state(self) -> str:
+        """ "stored", as it exists."""
+        return "stored"
+
+    @property
+    def device(self) -> DeviceClass:
+        """The class that says how its storage is made."""
+        return device_of(self)
+
+    @property
+    def node(self) -> None:
+        """None: nothing in the graph makes it."""
+
+    @property
+    def parents(self) -> tuple[()]:
+        """None."""
+        return ()
+
+    @property
+    def requires_grad(self) -> bool:
+        """False: gradients are of the graph."""
+        return False
 
     @property
     def value(self) -> Value:
@@ -112,10 +142,11 @@ def row_major_type(dtype: DType, shape: Numbers) -> BasicTensorDescription:
     return BasicTensorDescription(dtype, shape, read_only=False, layout=row_major(shape))
 
 
-def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None) -> Elements:
-    """A tensor of anything in storage of its own; ``vec`` is taken as that storage."""
+def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None,
+              initial_element: Element | None = None) -> Elements:
+    """A tensor in storage of its own, all ``initial_element`` (None: anything); ``vec`` is taken as that storage."""
     tensor = over(device, None, math.prod(shape), row_major_type(dtype, shape))
-    storage = tensor.allocate(shape, dtype, None, vec)
+    storage = tensor.allocate(shape, dtype, initial_element, vec)
     if storage is None:
         raise WrongKind(f"allocate of {device.__name__} gives nothing", op=device.__name__, operand="allocate",
                         got="None", expected=f"storage for {tensor.count} elements of {dtype.name}",

@@ -1,0 +1,281 @@
+"""The memory of tensors, from outside: storage as a whole, and single elements.
+
+>>> import nervure as nv
+>>> w = nv.tensor([1.0, 2.0, 3.0])
+>>> storage(w)[0] = 5.0
+>>> (w * 2).tolist(), nv.mref(w, -1)
+([10.0, 4.0, 6.0], 3.0)
+
+The value of a place lies in its cell on the default transformer, that of an input in memory of its own. Where a device
+says how storage is made, what it allocates is that memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nervure import transformers
+from nervure.computation import evaluate
+from nervure.elsewhere import explain_keywords
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.front.accessors import memory_of, place_below
+from nervure.front.argument_parsing import shown
+from nervure.front.creation import AssignableTensorOp, as_tensor
+from nervure.front.facets import facet
+from nervure.front.input_memory import InputMemory
+from nervure.front.record import input_memory, memory_order
+from nervure.front.tensor import Tensor
+from nervure.ir.device import Element, Facet, keeps_arrays
+from nervure.ir.function import Function
+from nervure.ir.leaves import Constant, Parameter
+from nervure.transformers.arguments import as_array
+from nervure.transformers.binding import Binder, Bindings
+from nervure.transformers.cells import Cell
+from nervure.transformers.convert import widen
+from nervure.transformers.devices.elements import allocated
+from nervure.transformers.devices.outside import Outside, given_as, made_on
+from nervure.transformers.memory_estimate import numbers
+from nervure.types.dim import Dim, DimLike
+from nervure.types.shape import check_index
+
+__all__ = ["mref"]
+
+
+def storage(x: Tensor) -> Any:
+    """The memory of a tensor, live: what is written there is read by every call, and what calls write is seen there.
+
+    It is an array, or what the tensor's device allocates. Of a view it is that of the tensor below, of a constant it
+    is read-only. An input of known lengths gets its memory now. InvalidArgument for what is computed, and for an input
+    whose lengths are symbols without a value.
+    """
+    x.check_not_traced("storage", "there is no memory", "read it before, or compute with x itself")
+    place = place_below(x)
+    if place is None:
+        raise InvalidArgument("what is computed has no storage", op="storage", got=repr(x),
+                              expected="a tensor that exists, an input, or a view of one",
+                              help="nv.proceed(x) computes it and keeps the elements")
+    if place.is_constant:
+        return _read_only(place)
+    if facet(place) is Facet.INPUT:
+        return _memory(place).storage
+    return stored(place)
+
+
+def stored(place: AssignableTensorOp) -> object:
+    """The memory of a place that keeps its value. What its device allocates is made at the first call; the cell lies
+    in it from then on.
+    """
+    cell = _cell(place)
+    if cell.outside is not None:
+        return cell.outside.storage
+    if keeps_arrays(place.device):
+        return cell.lend()
+    outside = made_on(place.device, place.dtype, cell.get(), memory_order(place), _first_element(place, cell))
+    cell.adopt(outside.load(cell.array.shape), outside)
+    return outside.storage
+
+
+def allocate_now(place: AssignableTensorOp) -> None:
+    """Has a device that says how storage is made do so for a new place, unless it cannot be known here what for."""
+    is_own = not keeps_arrays(place.device) and place.device.allocate is not Tensor.allocate
+    if is_own and place.variable is not None and all([axis.has_length for axis in place.axes]):
+        stored(place)
+
+
+def _first_element(place: AssignableTensorOp, cell: Cell) -> Element | None:
+    """The number that all elements of a new place are; None where they are not one, or have been written."""
+    initial = None if place.variable is None else place.variable.initial
+    if cell.version or callable(initial):
+        return None
+    number = np.asarray(0 if initial is None else initial)
+    found: Element | None = None if number.ndim else widen(number.astype(place.dtype.numpy)).item()
+    return found
+
+
+def set_storage(x: Tensor, given: object) -> None:
+    """Puts memory in place of a tensor's storage; it is used as it is, so what it holds later is seen, too.
+
+    It is what the tensor's device allocates, of one dimension; or an array with the tensor's element type and shape
+    (of an input: one that its symbols allow), and its order in memory.
+    """
+    x.check_not_traced("storage", "there is no memory", "set it before; nv.assign among the returns sets a variable")
+    if not isinstance(x, AssignableTensorOp) or x.is_constant:
+        raise WrongKind("only a tensor that keeps a value of its own has a storage to replace", op="storage",
+                        got=repr(x), expected="a tensor that exists, or an input",
+                        help="assign the storage of the tensor below; nv.proceed(x) keeps what is computed")
+    if not keeps_arrays(x.device) or _is_flat(x, given):
+        _set_outside(x, given)
+        return
+    array = _checked_storage(x, given)
+    if facet(x) is Facet.INPUT:
+        input_memory(x).adopt(array)
+    else:
+        _cell(x).adopt(array)
+
+
+def _is_flat(x: AssignableTensorOp, given: object) -> bool:
+    """Whether this is an array as the devices of arrays allocate them, of one dimension, and x has another number."""
+    lengths = _integers(x.type.shape)
+    return (isinstance(given, np.ndarray) and given.ndim == 1 != x.ndim and len(lengths) == x.ndim
+            and given.size == np.prod(lengths))
+
+
+def _set_outside(x: AssignableTensorOp, given: object) -> None:
+    lengths = _integers(x.type.shape)
+    if len(lengths) < x.ndim:
+        if x.ndim != 1 or not hasattr(given, "__len__"):
+            raise InvalidArgument("the lengths of this input are not known yet", op="storage", operand=x.name,
+                                  got=str(x.type), expected="lengths that are numbers",
+                                  help="model.set_input(name, value), or a call with a value, settles them")
+        lengths = (len(given),)
+    try:
+        outside = given_as(x.device, x.dtype, lengths, memory_order(x), given)
+    except NervureError as error:
+        raise error.within("storage", operand=x.name) from None
+    if facet(x) is Facet.INPUT:
+        _input_memory(x).adopt_outside(outside, lengths)
+    else:
+        _cell(x).adopt(outside.load(lengths), outside)
+
+
+def hold(x: AssignableTensorOp, value: object) -> None:
+    """Gives an input its value, which is copied into its memory; WrongKind or ShapeMismatch if it does not fit."""
+    array, _ = _bound(x, value, "set_input")
+    _input_memory(x).write(array)
+
+
+def peek(x: AssignableTensorOp) -> np.ndarray | None:
+    """The elements of a place as far as they are known without making anything; not to be written."""
+    if x.variable is None:
+        return _read_only(x)
+    chosen = transformers.current()
+    cell = None if chosen is None else chosen.cells.peek(x.variable)
+    return x.variable.known_value() if cell is None else cell.look()
+
+
+def _cell(place: AssignableTensorOp) -> Cell:
+    assert place.variable is not None
+    return transformers.default().cells.of([place.variable])[0]
+
+
+def _input_memory(place: AssignableTensorOp) -> InputMemory:
+    """The memory of an input, which its device allocates where it says how."""
+    return input_memory(place, None if keeps_arrays(place.device) else partial(
+        _allocate, place.device, place.dtype, memory_order(place)))
+
+
+def _allocate(device: Any, dtype: Any, order: tuple[int, ...], shape: tuple[int, ...], zeros: bool) -> Outside:
+    packed = tuple([shape[d] for d in order])
+    return Outside(allocated(device, dtype, packed, initial_element=0 if zeros else None), order)
+
+
+def _memory(place: AssignableTensorOp) -> InputMemory:
+    """The memory of an input, allocated now at the latest."""
+    memory = _input_memory(place)
+    if memory.shape is not None:
+        return memory
+    if any([isinstance(length, Dim) for length in place.type.shape]):
+        raise InvalidArgument("the lengths of this input are not known yet", op="storage", operand=place.name,
+                              got=str(place.type), expected="lengths that are numbers",
+                              help="x.storage = array settles them, and so does a call with a value for x")
+    memory.room(_integers(place.type.shape), place.dtype.numpy)
+    return memory
+
+
+def _read_only(constant: Tensor) -> np.ndarray:
+    op = constant.value.op
+    array = op.array.view() if isinstance(op, Constant) else evaluate(constant)
+    array.flags.writeable = False
+    return array
+
+
+def _checked_storage(x: AssignableTensorOp, array: object) -> np.ndarray:
+    if type(array) is not np.ndarray or array.dtype != x.dtype.numpy:
+        raise WrongKind("storage is an array of the tensor's element type", op="storage", operand=x.name,
+                        got=shown(array), expected=f"a NumPy array of {x.dtype.name}",
+                        help="x.set_mref(..., value) and nv.assign(x, value) convert what they write")
+    _bound(x, array, "storage")
+    flags = array.flags
+    if not (array.transpose(memory_order(x)).flags.c_contiguous and flags.aligned and flags.writeable):
+        raise InvalidArgument("storage is memory without gaps, that can be written", op="storage", operand=x.name,
+                              got=f"strides of {array.strides} bytes, writeable={flags.writeable}",
+                              expected=f"an array without gaps, of order {x.order}",
+                              help="np.array(array, order='C'), or 'F', makes such a copy")
+    return array
+
+
+def _bound(x: AssignableTensorOp, value: object, op: str) -> tuple[np.ndarray, Bindings]:
+    """A value as an array of a place's type, and the lengths that its symbols have by that; an error if none fit."""
+    declared = Parameter(x.dtype, x.type.shape)
+    declared.name = x.name
+    (array,), bindings = Binder(Function([declared], [declared], name=op)).bind([value])
+    return array, bindings
+
+
+# -- single elements -------------------------------------------------------------------------------------------------
+
+
+def mref(x: Tensor, *index: int) -> complex:
+    """One element, by an index for each axis (negative: from the end), through views. IndexOutOfRange outside.
+
+    >>> x = nv.tensor([[1., 2.], [3., 4.]])
+    >>> nv.mref(x, 1, 0), nv.mref(x.T, 0, 1), nv.mref(x * 2, -1, -1)
+    (3.0, 3.0, 8.0)
+    """
+    own = as_tensor(x, "mref")
+    own.check_not_traced("mref", "there are no elements", "x[i, j] is the tensor of one element")
+    place = place_below(own)
+    if place is None or place.is_constant:
+        computed = own.numpy()
+        return _element(computed, check_index(index, computed.shape))
+    array = _memory(place).array if facet(place) is Facet.INPUT else _cell(place).look()
+    assert array is not None
+    return _element(array, _position(own, index, place, array))
+
+
+def set_mref(x: Tensor, *index_and_value: object) -> None:
+    """``x.set_mref(i, j, value)`` writes one element of a tensor that keeps a value of its own, through views too."""
+    x.check_not_traced("set_mref", "there are no elements", "x.at[index].set(value), or nv.set_item of a variable")
+    place = place_below(x)
+    if place is None or place.is_constant:
+        raise WrongKind("an element can be set where the tensor keeps a value of its own", op="set_mref",
+                        got=repr(x), expected="a tensor that exists, an input, or a view of one",
+                        help="x.at[index].set(value) makes another tensor")
+    *index, value = index_and_value or (None,)
+    number = as_array(value, x.dtype, "set_mref", "value")
+    if number.shape != ():
+        raise ShapeMismatch("an element is one number", op="set_mref", operand="value", got=number.shape,
+                            expected="a number", help="nv.set_item(x, index, values) writes several")
+    if facet(place) is Facet.INPUT:
+        memory = _memory(place)
+        assert memory.array is not None
+        memory.put(_position(x, index, place, memory.array), number)
+    else:
+        cell = _cell(place)
+        cell.write(_position(x, index, place, cell.array), number)
+
+
+def _position(x: Tensor, index: Sequence[Any], place: AssignableTensorOp, array: np.ndarray) -> tuple[int, ...]:
+    """Where the element of an index lies in the array of the place below x."""
+    bindings = _bound(place, array, "mref")[1] if place.type.symbols else {}
+    position = _integers(check_index(index, numbers(x.type.shape, bindings)))
+    for view in reversed(memory_of(x).views):
+        position = tuple(map(int, view.index_map.evaluate(position, bindings)))
+    return position
+
+
+def _integers(lengths: Sequence[DimLike]) -> tuple[int, ...]:
+    """Numbers that are known."""
+    return tuple([length for length in lengths if not isinstance(length, Dim)])
+
+
+def _element(array: np.ndarray, position: Sequence[DimLike]) -> complex:
+    found: complex = array[_integers(position)].item()
+    return found
+
+
+explain_keywords(globals(), ["mref"])

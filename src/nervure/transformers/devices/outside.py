@@ -1,0 +1,141 @@
+"""Memory of a tensor that lies outside of arrays: in what a device allocated, or was given in its place.
+
+Where that offers a buffer to be written, an array over it is the memory itself. Else elements come and go one by one,
+through ``vref`` and ``set_vref``.
+
+>>> import nervure as nv
+>>> class Words(nv.AbstractTensor):
+...     def allocate(self, shape, dtype, initial_element=None, vec=None):
+...         return [initial_element] * math.prod(shape) if vec is None else vec
+...     def vref(self, i):
+...         return self.storage[i]
+...     def set_vref(self, i, value):
+...         self.storage[i] = value
+>>> memory = Outside(allocated(Words, nv.float32, (3, 2), initial_element=1.0), order=(1, 0))
+>>> memory.put((0, 1), np.float32(5), (2, 3))
+>>> memory.storage, memory.load((2, 3)).tolist()
+([1.0, 1.0, 5.0, 1.0, 1.0, 1.0], [[1.0, 5.0, 1.0], [1.0, 1.0, 1.0]])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.ir.device import Device, Element
+from nervure.transformers.convert import widen
+from nervure.transformers.devices.elements import Elements, allocated, offered, seen, to_array
+from nervure.types.dtype import DType
+from nervure.types.layout import row_major
+
+
+class Outside:
+    """The storage of a tensor that exists, as the memory of a place whose dimensions lie in it in an order. The place
+    has as many elements, or fewer: those at the start.
+    """
+
+    __slots__ = ("_elements", "flat", "order")
+
+    def __init__(self, elements: Elements, order: tuple[int, ...]) -> None:
+        self._elements, self.order = elements, order
+        flat = offered(elements)
+        self.flat = flat if flat is not None and flat.flags.writeable else None
+
+    @property
+    def storage(self) -> object:
+        """What the device allocated."""
+        return self._elements.storage
+
+    @property
+    def count(self) -> int:
+        """The number of elements that it has room for."""
+        return self._elements.count
+
+    def load(self, shape: Sequence[int]) -> np.ndarray:
+        """The elements of a place of this shape: an array over the memory itself where there can be one, else one of
+        its own.
+        """
+        packed = [shape[d] for d in self.order]
+        if self.flat is not None:
+            array = self.flat[:math.prod(packed)].reshape(packed)
+        else:
+            array = np.array(to_array(seen(self._elements, row_major(packed), tuple(packed))))
+        return array.transpose([self.order.index(d) for d in range(len(packed))])
+
+    def fill(self, array: np.ndarray) -> None:
+        """Writes the elements of a place."""
+        flat = array.transpose(self.order).reshape(-1)
+        if self.flat is not None:
+            self.flat[:flat.size] = flat
+        else:
+            self._set(widen(flat).tolist())
+
+    def save(self, array: np.ndarray) -> None:
+        """Writes the elements of a place, all or, where that fails in between, none."""
+        if self.flat is not None:
+            return self.fill(array)
+        before = [self._elements.vref(number) for number in range(array.size)]
+        try:
+            self.fill(array)
+        except BaseException:
+            self._set(before)
+            raise
+
+    def _set(self, numbers: Sequence[Element]) -> None:
+        for place, number in enumerate(numbers):
+            self._elements.set_vref(place, number)
+
+    def put(self, index: Sequence[int], number: np.ndarray, shape: Sequence[int] | None = None) -> None:
+        """Writes one element of a place of a shape (absent: that of the storage)."""
+        lengths = [shape[d] for d in self.order] if shape is not None else self._elements.shape
+        place = int(np.ravel_multi_index([index[d] for d in self.order], lengths)) if len(lengths) else 0
+        if self.flat is not None:
+            self.flat[place] = number
+        else:
+            self._elements.set_vref(place, widen(np.asarray(number)).item())
+
+    def let_go(self) -> None:
+        """Calls the device's finalizer: other memory takes the place of this."""
+        self._elements.finalizer()
+
+
+def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[int, ...],
+            initial_element: Element | None) -> Outside:
+    """What a device allocates for a place with these elements, all of which are ``initial_element`` where that is not
+    None. It is not written where it has them.
+    """
+    packed = tuple([array.shape[d] for d in order])
+    memory = Outside(allocated(device, dtype, packed, initial_element=initial_element), order)
+    if initial_element is None or memory.load(array.shape).tobytes() != array.tobytes():
+        memory.fill(array)
+    return memory
+
+
+def given_as(device: type[Device], dtype: DType, shape: tuple[int, ...], order: tuple[int, ...],
+             storage: object) -> Outside:
+    """Storage that a user gives for a place on a device, used as it is. An error that says what it lacks."""
+    packed = tuple([shape[d] for d in order])
+    count, about = math.prod(packed), f"storage of {device.__name__} with {math.prod(packed)} elements of {dtype.name}"
+    if isinstance(storage, np.ndarray) and storage.dtype != dtype.numpy:
+        raise WrongKind("storage is of the tensor's element type", op="storage", got=f"an array of {storage.dtype}",
+                        expected=about, help="x.set_mref(..., value) and nv.assign(x, value) convert what they write")
+    if isinstance(storage, np.ndarray) and storage.ndim != 1:
+        raise InvalidArgument("storage has one dimension", op="storage", got=f"an array of shape {storage.shape}",
+                              expected=about, help="array.reshape(-1) is such an array over the same memory")
+    memory = Outside(allocated(device, dtype, packed, vec=storage), order)
+    flat = memory.flat
+    if flat is not None and flat.size != count:
+        raise ShapeMismatch("storage of another length", op="storage", got=f"{flat.size} elements", expected=about,
+                            help="it has an element for each index of the tensor")
+    try:
+        memory.load(shape)
+    except NervureError:
+        raise
+    except Exception as error:
+        raise InvalidArgument(f"the elements of this storage cannot be read: {error}", op="storage",
+                              got=f"{type(storage).__name__} {storage!r:.60}", expected=about,
+                              help=f"vref of {device.__name__} reads each element from it") from None
+    return memory
