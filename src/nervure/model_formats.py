@@ -139,7 +139,7 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
       operand:  layer.npz
       got:      param:linearlayer.0.weights: f32[3, 2], where f32[4, 2] is expected
       expected: the parameters of the model
-      help:     strict=False loads what fits and returns what does not
+      help:     rename={"old": "new"} changes names of the file; strict=False loads what fits and returns the rest
     ...
     >>> nv.load_weights(nv.nn.Sequential(nv.nn.LinearLayer(3, 2)), "layer.npz", "npz", rename={"": "0"})
     """
@@ -147,7 +147,8 @@ def load_weights(model: object, path: str | os.PathLike[str], format: str = "saf
     found = torch_weights.read(model, name, rename) if format == TORCH else _found(model, name, format, rename)
     if found.failed and is_strict:
         raise found.refusal("the file does not fit the model", "load_weights", name,
-                            "strict=False loads what fits and returns what does not")
+                            found.advice() or 'rename={"old": "new"} changes names of the file; strict=False loads '
+                                              "what fits and returns the rest")
     transformer_of(model, transformer).restore(found.values)
     found.warn()
     return found.failed or None

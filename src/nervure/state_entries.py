@@ -99,9 +99,12 @@ def home_around(places: Iterable[AssignableTensorOp]) -> Home:
     >>> home_around([model[1].bias]).module is model
     True
     """
-    owners = [record_of(place).owner for place in places]
-    around = list(dict.fromkeys([outermost(owner) for owner in owners if isinstance(owner, Module)]))
-    return Home(around[0], around[0].state_paths()) if len(around) == 1 else Home(None, {})
+    owners = list(dict.fromkeys([record_of(place).owner for place in places]))
+    modules = [owner for owner in owners if isinstance(owner, Module)]
+    around = outermost(modules[0]) if modules else None
+    if around is None or not set(modules) <= set(around.modules()):
+        return Home(None, {})
+    return Home(around, around.state_paths())
 
 
 def _slots(parameter: AssignableTensorOp, start: str, path: str | None) -> Iterator[Entry]:

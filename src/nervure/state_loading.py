@@ -83,12 +83,15 @@ class Fitting(NamedTuple):
             warn_user(f"loaded by path, where the numbers in keys stand for other places: "
                       f"{', '.join(self.others[:5])}{more}")
 
+    def advice(self) -> str | None:
+        """The ``rename=`` that would do, where names differ by what stands in front of them all."""
+        return prefix_advice(set(self.there.values()), set(self.here.values()))
+
     def refusal(self, message: str, op: str, operand: str, help: str) -> InvalidArgument:
         """The error that lists all that does not fit, parameters first."""
         missing, unexpected, mismatched = self.failed
         found = [f"unexpected: {_listed(unexpected, self.there)}"] if unexpected else []
         found += [f"{key}: {mismatched[key]}" for key in sorted(mismatched, key=_rank)]
-        help = prefix_advice(set(self.there.values()), set(self.here.values())) or help
         return InvalidArgument(message, op=op, operand=operand, got="; ".join(found) or "fewer parameters",
                                expected=f"missing: {_listed(missing, self.here)}" if missing else
                                "the parameters of the model", help=help)

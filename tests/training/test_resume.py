@@ -214,6 +214,24 @@ def test_attributes_that_changed_places(is_function, tmp_path):
     assert [entry["loss"] for entry in changed.history] == [entry["loss"] for entry in longer.history]
 
 
+def test_a_shared_layer_in_a_function_is_found_at_each_of_its_paths(tmp_path):
+    """T330: whichever of its names is the first."""
+    def made(*names: str) -> nv.Trainer:
+        module, layer = Pair(False), nn.LinearLayer(6, 6)
+        for name in ("first", "second"):
+            delattr(module, name)
+        for name in names:
+            setattr(module, name, layer)
+        return nv.Trainer(lambda x: module(x), nv.optim.Adam(0.1), nn.losses.cross_entropy,
+                          transformer=nv.transformers.make_transformer("interpreter"))
+    settings = {**SETTINGS, "size": 25, "folder": tmp_path}
+    first = made("first", "second")
+    first.fit(DATA, 1, **settings)
+    other = made("second", "first")
+    other.fit(DATA, 1, **settings, resume=True)
+    assert other.evaluate(DATA) == first.evaluate(DATA)
+
+
 def test_in_another_thread():
     """T314: outside of the main thread nothing listens for Ctrl-C, and training goes on."""
     own, found = trainer(), []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -64,6 +66,48 @@ def weights_in_the_place_of_a_checkpoint():
     except nv.FormatError as error:
         error.operand = "a file"
         raise
+
+
+@fails(nv.FormatError)
+def checkpoints_that_are_all_damaged():
+    folder = Path(tempfile.mkdtemp())
+    (folder / "checkpoint-00000001.safetensors").write_bytes(b"half")
+    try:
+        trainer().fit(DATA, 1, folder=folder, resume=True, shows=False)  # here
+    except nv.FormatError as error:
+        error.operand = "a folder"
+        raise
+
+
+class Renamed(nn.Module):
+    """Two layers, whose names are given."""
+
+    def __init__(self, *names: str) -> None:
+        for name in names:
+            setattr(self, name, nn.LinearLayer(2, 2, bias=False))
+
+
+def loaded(model: nn.Module, format: str, line: Callable[[str], object]) -> None:
+    """Weights of a model in a file that is named alike in each run."""
+    path = f"{tempfile.mkdtemp()}/weights"
+    nv.save_weights(model, path, format)
+    try:
+        line(path)
+    except nv.InvalidArgument as error:
+        error.operand = "a file"
+        raise
+
+
+@fails(nv.InvalidArgument)
+def weights_of_attributes_with_other_names():
+    loaded(Renamed("first", "second"), "safetensors",
+           lambda path: nv.load_weights(Renamed("encoder", "decoder"), path))  # here
+
+
+@fails(nv.InvalidArgument)
+def weights_of_pytorch_with_something_in_front():
+    loaded(nn.Sequential(Renamed("first", "second")), "torch",
+           lambda path: nv.load_weights(Renamed("first", "second"), path, "torch"))  # here
 
 
 @fails(nv.NumericError)

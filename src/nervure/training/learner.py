@@ -125,7 +125,8 @@ class Learner(Identity):
 
     def place_at(self, path: str) -> AssignableTensorOp | None:
         """The place at a path."""
-        return self.goal.module.place_at(path) or self._home_beside().place_at(path)
+        found = self.goal.module.place_at(path)
+        return self._home_beside().place_at(path) if found is None else found
 
     def _places_beside(self, own: Iterable[AssignableTensorOp]) -> list[AssignableTensorOp]:
         """What a step reads or writes beside places of its own and slots of optimisers."""
