@@ -1,30 +1,36 @@
 """The order in which a contraction adds up, written down once more, with arithmetic of its own.
 
 Points are numbered in row-major order. In blocks of 512 an element has a sum, from +0, by fused multiply-adds in order;
-the first block's sum is the result, to which the others are added in order.
+the first block's sum is the total of the first group of 512 blocks, to which the others are added in order, and so are
+all blocks of a later group to +0; the first group's total is the result, to which the others are added in order.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-BLOCK = 512
+BLOCK = GROUP = 512
 
 
 def contraction(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """left [M, K] times right [K, N], both of the type that is computed in, by the rule."""
-    points = left.shape[1]
-    result = None
-    for start in range(0, max(points, 1), BLOCK):
-        total = np.zeros((left.shape[0], right.shape[1]), left.dtype)
-        for k in range(start, min(start + BLOCK, points)):
-            total = fused(left[:, k, None], right[None, k, :], total)
-        result = total if result is None else plain_sum(result, total)
-    assert result is not None
-    return result
+    points, count = left.shape[1], max(-(-left.shape[1] // BLOCK), 1)
+    sums = np.zeros((count, left.shape[0], right.shape[1]), left.dtype)
+    for k in range(min(points, BLOCK)):  # of all blocks that have such a point
+        x, y = left[:, k::BLOCK].T, right[k::BLOCK]
+        sums[:len(y)] = fused(x[:, :, None], y[:, None, :], sums[:len(y)])
+    return in_groups(list(sums))
+
+
+def in_groups(blocks: list[np.ndarray]) -> np.ndarray:
+    """The sums of blocks, added up by the rule."""
+    first, *others = [blocks[start:start + GROUP] for start in range(0, len(blocks), GROUP)]
+    totals = [reduce(plain_sum, group, np.zeros_like(group[0])) for group in others]
+    return reduce(plain_sum, [reduce(plain_sum, first), *totals])
 
 
 def plain_sum(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -13,9 +13,10 @@ KERNEL = PACKAGE / "kernel"
 CODEGEN = PACKAGE / "transformers/cpu/compile/codegen"
 
 # Numbers that nobody would tune: they are part of a meaning or of a notation.
-MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "accumulators.LARGER_GROUPS", "routines.FEW_ROWS",
-         "folding._EXACT_FLOAT", "legality._TOTAL", "parser.MAX_DEPTH", "parser.INDENT", "context.ALIGNMENT",
-         "context.NUMBERS", "expressions._MAGIC", "expressions._MAGIC_BITS", "access.NATIVE_MASKS"}
+MEANT = {"ir.BLOCK", "ir.GROUP", "ir.GROUPS", "ir.CONTRACT_BLOCK", "ir.CONTRACT_GROUP", "accumulators.LARGER_GROUPS",
+         "routines.FEW_ROWS", "folding._EXACT_FLOAT", "legality._TOTAL", "parser.MAX_DEPTH", "parser.INDENT",
+         "context.ALIGNMENT", "context.NUMBERS", "expressions._MAGIC", "expressions._MAGIC_BITS",
+         "access.NATIVE_MASKS"}
 
 
 def numbers_in(path: Path) -> Iterator[str]:

@@ -21,6 +21,7 @@ What a kernel may not rely on is an InternalError here: a place outside of a buf
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +32,7 @@ from nervure.kernel.combiners import FUNCTIONS, unit
 from nervure.kernel.groups import Groups
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
+    CONTRACT_GROUP,
     DEFAULT_ORDER,
     Access,
     Address,
@@ -249,10 +251,9 @@ class _Run:
             if number and number % CONTRACT_BLOCK == 0:
                 blocks.append(zero)
             blocks[-1] = self._scalars.fma(left, right, blocks[-1])
-        total = blocks[0]
-        for block in blocks[1:]:
-            total = self._scalars.add(total, block)
-        self._define(loop, loop.result, total)
+        totals = [reduce(self._scalars.add, blocks[start:start + CONTRACT_GROUP], *((zero,) if start else ()))
+                  for start in range(0, len(blocks), CONTRACT_GROUP)]
+        self._define(loop, loop.result, reduce(self._scalars.add, totals))
 
     def _apply(self, statement: Apply) -> None:
         function = getattr(self._scalars, statement.function)

@@ -45,9 +45,11 @@ The meaning, which :mod:`nervure.kernel.interpret` executes:
   one.
 * A **contract** is a sum of products. It runs its body for each point in row-major order, numbers the points, and adds
   up in blocks of ``CONTRACT_BLOCK`` points: a block's sum starts from 0 (of floats +0) and becomes ``fma(x, y, sum)``
-  with the scalars x and y of each point in order; the first block's sum is the result, to which those of the others are
-  added in order. Of a convolution the points are numbered window position by window position, with the channels of each
-  innermost; of its gradient for filters image by image, with the places of each.
+  with the scalars x and y of each point in order. ``CONTRACT_GROUP`` blocks are a group: the first block's sum is the
+  total of the first group, to which those of its others are added in order; of the groups behind it all are, from 0 on.
+  The first group's total is the result, to which those of the others are added in order. Of a convolution the points
+  are numbered window position by window position, with the channels of each innermost; of its gradient for filters
+  image by image, with the places of each.
 * A **function** is one of the scalar namespace (:mod:`nervure.ops.scalar`); its operands have one type, but for
   ``where``. ``convert``, ``wrap``, ``bitcast`` and ``constant`` carry the type of their result. Functions take no
   low-precision floats (they are converted to float32 and back by statements), but for ``convert``, ``bitcast`` and
@@ -104,6 +106,9 @@ GROUPS = 8
 
 CONTRACT_BLOCK = 512
 """The points of a block of a contraction."""
+
+CONTRACT_GROUP = 512
+"""The blocks of a group of a contraction."""
 
 COMBINERS = ("add", "multiply", "maximum", "minimum", "and", "or")
 

@@ -37,7 +37,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from nervure.kernel.ir import Address, Body, Buffer, For, Load, Scalar, Store, Variable
+from nervure.kernel.ir import Address, Body, Buffer, For, Literal, Load, Scalar, Store, Variable
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.schedule.products.blocking import Blocking
 from nervure.types.dim import DimLike
@@ -46,11 +46,31 @@ from nervure.types.dim import DimLike
 class Results(NamedTuple):
     """Where tasks store the results of their products: in a ``tile``, whose rows are as wide as a task, if it has one,
     else where the kernel stores them. Those of turned products change places once more, to where they are ``turned``.
+    The sums of a ``group`` of blocks of points wait like those in a tile.
     """
 
     blocking: Blocking
     tile: Buffer | None
     turned: Buffer | None
+    group: Buffer
+
+    def of_later_groups(self) -> Results:
+        """Where the sums of a group of blocks behind the first one are stored."""
+        return self._replace(tile=self.group, turned=None)
+
+    def cleared(self) -> For:
+        """What makes all elements of the tile 0."""
+        assert self.tile is not None
+        return self._over_tile((Store(self.tile, self._place, Literal(0.0, self.tile.dtype)),))
+
+    def added(self, results: Results) -> For:
+        """What adds the tile to other results of the same task."""
+        assert self.tile is not None
+        load = Load(Variable(self.tile.dtype), self.tile, self._place)
+        return self._over_tile((load, results.stored(load.result, "add", self.blocking.moved)))
+
+    def _over_tile(self, body: Body) -> For:
+        return For(self.blocking.matrices.rows.index, self.blocking.rows, (self.blocking.over_columns(body),))
 
     def stored(self, result: Scalar, combine: str | None, moved: Mapping[LoopIndex, DimLike]) -> Store:
         """What stores a result, or adds it to another one, where the indices are there."""
@@ -105,6 +125,6 @@ class Results(NamedTuple):
 def results_of(blocking: Blocking) -> Results:
     """Where tasks of these blocks store their results."""
     matrices = blocking.matrices
-    tile, turned = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
-                    for name in ("tile", "turned")]
-    return Results(blocking, None if matrices.is_stored else tile, turned if matrices.is_turned else None)
+    tile, turned, group = [Buffer(name, matrices.dtype, blocking.height * blocking.width, "scratch")
+                           for name in ("tile", "turned", "group")]
+    return Results(blocking, None if matrices.is_stored else tile, turned if matrices.is_turned else None, group)

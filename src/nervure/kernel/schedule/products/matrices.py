@@ -46,8 +46,9 @@ from nervure.types.dtype import DType
 
 
 class NewIndices(NamedTuple):
-    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, and lines. No
-    loop counts the strip of columns of a task, or the row where there is a single one.
+    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, lines, and
+    the groups of blocks behind the first one. No loop counts the strip of columns of a task, or the row where there is
+    a single one.
     """
 
     task: LoopIndex
@@ -58,6 +59,7 @@ class NewIndices(NamedTuple):
     line: LoopIndex
     row: LoopIndex
     place: LoopIndex
+    later: LoopIndex
 
 
 class Matrices(NamedTuple):

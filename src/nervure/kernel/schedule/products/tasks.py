@@ -46,6 +46,7 @@ from typing import NamedTuple
 
 from nervure.kernel.ir import (
     CONTRACT_BLOCK,
+    CONTRACT_GROUP,
     Access,
     Apply,
     Body,
@@ -70,7 +71,7 @@ from nervure.kernel.schedule.products.live_points import LivePoints
 from nervure.kernel.schedule.products.packing import Block, Packing, packing_of
 from nervure.kernel.schedule.products.sides import Reading
 from nervure.kernel.schedule.products.tables import PlaceTables, by_tables, tables_of
-from nervure.types.dim import DimLike, dim_max, dim_min
+from nervure.types.dim import DimLike, bounds, dim_max, dim_min
 
 
 class Tasks(NamedTuple):
@@ -99,7 +100,8 @@ class Tasks(NamedTuple):
         """The buffers that tasks have beside those of the kernel."""
         apart = None if self.apart is None else self.apart.load.buffer
         panels = [panel.buffer for panel in (self.packing.right, self.packing.left) if panel is not None]
-        made = (apart, self.results.tile, self.results.turned, *panels, self.packing.waiting, *(self.tables or ()))
+        results = (self.results.tile, self.results.turned, self.results.group)
+        made = (apart, *results, *panels, self.packing.waiting, *(self.tables or ()))
         used = {entry.buffer for entry in walk(body) if isinstance(entry, Access)}
         return [buffer for buffer in made if buffer in used]
 
@@ -114,7 +116,25 @@ class Tasks(NamedTuple):
             return (*first, *self.results.epilogue())
         start = (matrices.new.block.dim + 1) * CONTRACT_BLOCK
         more = self._product(start, dim_min(CONTRACT_BLOCK, points - start), "add")
-        return (*first, *_turns(matrices.new.block, dim_max(blocks - 1, 0), more), *self.results.epilogue())
+        in_first = dim_max(dim_min(blocks, CONTRACT_GROUP) - 1, 0)
+        return (*first, *_turns(matrices.new.block, in_first, more), *self._later_groups(), *self.results.epilogue())
+
+    def _later_groups(self) -> Body:
+        """The products of all blocks of points behind the first group of them, a group after the other: their sum waits
+        beside the results, and joins them. Integers are exact in any order.
+        """
+        matrices, blocks = self.blocking.matrices, block_count(self.blocking.matrices.points, CONTRACT_BLOCK)
+        most = bounds(blocks)[1]
+        if matrices.dtype.is_integer or (most is not None and most <= CONTRACT_GROUP):
+            return ()
+        later, block = matrices.new.later, matrices.new.block
+        first = (later.dim + 1) * CONTRACT_GROUP
+        start = (first + block.dim) * CONTRACT_BLOCK
+        group = self._replace(results=self.results.of_later_groups())
+        more = group._product(start, dim_min(CONTRACT_BLOCK, matrices.points - start), "add")
+        body = (group.results.cleared(), For(block, dim_min(CONTRACT_GROUP, blocks - first), more),
+                group.results.added(self.results))
+        return _turns(later, dim_max(block_count(blocks, CONTRACT_GROUP) - 1, 0), body)
 
     def _product(self, start: DimLike, points: DimLike, combine: str | None) -> Body:
         """The product of a block of points, and in front of it what packs the sides: the left one group by group."""

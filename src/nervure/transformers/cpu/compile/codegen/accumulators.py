@@ -32,7 +32,7 @@ from nervure.transformers.cpu.compile.codegen.context import Context, emit
 from nervure.transformers.cpu.compile.codegen.element import Element, literal, memory_types, select
 from nervure.transformers.cpu.compile.codegen.scalars import apply
 from nervure.transformers.cpu.compile.llvm.builder import Builder, Operand, Register
-from nervure.transformers.cpu.compile.llvm.types import I8, I64, PTR, Type
+from nervure.transformers.cpu.compile.llvm.types import I1, I8, I64, PTR, Type
 from nervure.types.dtype import DType
 
 Elements = list[Element]
@@ -204,7 +204,8 @@ class Accumulators:
 
     def finish(self, points: Register, columns: Register) -> None:
         """After the last block: what all groups make, of so many points."""
-        self._totals.finish(points, columns)
+        with self._builder.if_(points >= self._totals.points, unlikely=True):
+            self._totals.finish(points, columns)
 
     def results(self, start: Operand, width: int) -> Elements:
         """What the blocks have made."""
@@ -221,14 +222,11 @@ class GroupTotals:
     def end_group(self, points: Register, columns: Register) -> None:
         """After a block: a group that is full joins the larger ones."""
         with self._builder.if_((points & (self.points - 1)).equal(0), unlikely=True):
-            for kind, place in zip(self._kinds, self.places, strict=True):
-                _call(self._builder, kind.end_group(), place, self._groups(points), columns)
+            self._join(points, columns, is_last=False)
 
     def finish(self, points: Register, columns: Register) -> None:
-        """After the last block: all groups make the result."""
-        with self._builder.if_(points >= self.points, unlikely=True):
-            for kind, place in zip(self._kinds, self.places, strict=True):
-                _call(self._builder, kind.finish(), place, self._groups(points), columns)
+        """After the last block, where there is a full group: all groups make the result."""
+        self._join(points, columns, is_last=True)
 
     def read(self, start: Operand, width: int) -> Elements:
         """The totals of the group, or the results."""
@@ -240,8 +238,10 @@ class GroupTotals:
         for x, place in zip(totals, self.places, strict=True):
             write_spilled(x, place, 1, 0)
 
-    def _groups(self, points: Register) -> Register:
-        return points.shift_right(self.points.bit_length() - 1)
+    def _join(self, points: Register, columns: Register, is_last: bool) -> None:
+        groups = points.shift_right(self.points.bit_length() - 1)
+        for kind, place in zip(self._kinds, self.places, strict=True):
+            _call(self._builder, kind.join_groups(), place, groups, columns, groups.builder.constant(I64, int(is_last)))
 
 
 @contextmanager
@@ -335,36 +335,37 @@ class _Kind(NamedTuple):
         b.ret()
         return b
 
-    def end_group(self) -> Builder:
-        """end_group(total, groups, columns): the last of so many groups joins the larger one, if that is full the next
-        larger one, and so on.
+    def join_groups(self) -> Builder:
+        """join_groups(total, groups, columns, is_last): the last of so many full groups joins the larger one, if that
+        is full the next one, and so on. At the end what is left joins all that have begun, and becomes the total.
         """
-        b = self._function("end_group", "total", "groups", "columns")
-        total, groups, columns = b.arguments
+        b = self._function("join_groups", "total", "groups", "columns", "is_last")
+        total, groups, columns, number = b.arguments
+        is_last = number.not_equal(0)
         with b.loop(0, LARGER_GROUPS) as larger:
-            ended = groups.shift_right(larger.index * GROUP_BITS)
-            with b.if_(ended.shift_left(larger.index * GROUP_BITS).equal(groups)), \
-                    b.loop(0, columns, self.layout.width) as column:
-                here, above = self._level(total, larger.index), self._level(total, larger.index + 1)
-                unit = start_of(b, self.combine, self.dtype, self._total_width)
-                before = _select(ended.equal(1), unit, self._read_total(above, column.index))
-                self._write_total(join(self.combine, before, self._read_total(here, column.index)), above, column.index)
-                self._write_total(unit, here, column.index)
+            shift = larger.index * GROUP_BITS
+            ended = groups.shift_right(shift)
+            is_full, is_begun = ended.shift_left(shift).equal(groups), ended.not_equal(0)
+            is_new = b.where(is_last, b.constant(I1, False), ended.equal(1))
+            with b.if_(b.where(is_last, is_begun, is_full)):
+                if self.layout.is_each:
+                    with b.loop(0, columns, self.layout.width) as column:
+                        self._join(total, larger.index, column.index, is_last, is_new)
+                else:
+                    self._join(total, larger.index, 0, is_last, is_new)
         b.ret()
         return b
 
-    def finish(self) -> Builder:
-        """finish(total, groups, columns): what all of so many full groups, and the one after them, make."""
-        b = self._function("finish", "total", "groups", "columns")
-        total, groups, columns = b.arguments
-        with b.loop(0, LARGER_GROUPS) as larger:
-            with b.if_(groups.shift_right(larger.index * GROUP_BITS).not_equal(0)), \
-                    b.loop(0, columns, self.layout.width) as column:
-                before = self._read_total(self._level(total, larger.index + 1), column.index)
-                both = join(self.combine, before, self._read_total(total, column.index))
-                self._write_total(both, total, column.index)
-        b.ret()
-        return b
+    def _join(self, total: Register, number: Register, column: Operand, is_last: Register, is_new: Register) -> None:
+        """Groups of a size join a larger one, which may be new. At the end the total joins it, and is what they make.
+        """
+        b = total.builder
+        here, above = self._level(total, number), self._level(total, number + 1)
+        unit = start_of(b, self.combine, self.dtype, self._total_width)
+        before = _select(is_new, unit, self._read_total(above, column))
+        both = join(self.combine, before, self._read_total(b.where(is_last, total, here), column))
+        self._write_total(unit, here, column)
+        self._write_total(both, b.where(is_last, total, above), column)
 
     def _level(self, total: Register, number: Operand) -> Register:
         """Where the totals of a size of groups are."""

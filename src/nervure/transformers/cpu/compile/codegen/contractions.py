@@ -21,8 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nervure.kernel.ir import CONTRACT_BLOCK, Contract
-from nervure.transformers.cpu.compile.codegen.accumulators import join, shaped
+from nervure.kernel.ir import CONTRACT_BLOCK, CONTRACT_GROUP, Contract
+from nervure.transformers.cpu.compile.codegen.accumulators import (
+    join,
+    read_spilled,
+    shaped,
+    spill_bytes,
+    write_spilled,
+)
 from nervure.transformers.cpu.compile.codegen.context import Context, emit, emit_statement
 from nervure.transformers.cpu.compile.codegen.element import Element, literal
 from nervure.transformers.cpu.compile.codegen.iterations import guarded, nest, stored
@@ -32,28 +38,58 @@ from nervure.transformers.cpu.compile.llvm.types import I64
 
 Registers = Sequence[Register]
 
+GROUP_POINTS = CONTRACT_BLOCK * CONTRACT_GROUP
+
 
 @emit_statement.register(Contract)
 def emit_contract(contract: Contract, context: Context) -> None:
-    """A contraction. From point to point go their number, the sum of the blocks before this one, and its own."""
+    """A contraction. From point to point go their number, the sum of the blocks of this group before this one, and its
+    own; what the groups before make waits in memory.
+    """
     b, zero = context.builder, literal(context.builder, 0, contract.result.dtype, context.width)
     parts = len(zero.registers)
+    with context.borrowed([spill_bytes(zero.dtype, zero.lanes)]) as (groups,):
+        def point(carried: Registers) -> Registers:
+            number, total, block = carried[0] + 1, carried[1:1 + parts], shaped([zero], carried[1 + parts:])[0]
+            emit(context, contract.body)
+            left, right = [context.spread(context.scalar(x), context.width).element for x in contract.operands]
+            block = apply("fma", [left, right, block], zero.dtype)
 
-    def point(carried: Registers) -> Registers:
-        number, total, block = carried[0] + 1, carried[1:1 + parts], shaped([zero], carried[1 + parts:])[0]
-        emit(context, contract.body)
-        left, right = [context.spread(context.scalar(x), context.width).element for x in contract.operands]
-        block = apply("fma", [left, right, block], zero.dtype)
-        ended = guarded(b, (number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers],
-                        lambda: [*_with_block(b, number, total, block), *zero.registers], unlikely=True)
-        return [number, *ended]
+            def end_block() -> Registers:
+                with_block = _with_block(b, number, total, block)
+                group = guarded(b, (number & (GROUP_POINTS - 1)).equal(0), with_block,
+                                lambda: _end_group(b, number, with_block, groups, zero), unlikely=True)
+                return [*group, *zero.registers]
 
-    start = [b.constant(I64, 0), *zero.registers, *zero.registers]
-    number, *sums = nest(context, contract.indices, stored(contract), start, point)
-    total, block = sums[:parts], shaped([zero], sums[parts:])[0]
-    results = guarded(b, (number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
-                      lambda: _with_block(b, number, total, block))
-    context.keep(contract.result, context.here(shaped([zero], results)[0]))
+            ended = guarded(b, (number & (CONTRACT_BLOCK - 1)).equal(0), [*total, *block.registers], end_block,
+                            unlikely=True)
+            return [number, *ended]
+
+        start = [b.constant(I64, 0), *zero.registers, *zero.registers]
+        number, *sums = nest(context, contract.indices, stored(contract), start, point)
+        total, block = sums[:parts], shaped([zero], sums[parts:])[0]
+        last = guarded(b, (number & (CONTRACT_BLOCK - 1)).not_equal(0), total,
+                       lambda: _with_block(b, number, total, block))
+        results = guarded(b, number >= GROUP_POINTS, last, lambda: _with_groups(b, number, last, groups, zero),
+                          unlikely=True)
+        context.keep(contract.result, context.here(shaped([zero], results)[0]))
+
+
+def _end_group(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
+    """After a group, the last of so many points: its total joins those before it, and the next one starts from zero."""
+    first, others = shaped([zero], total)[0], read_spilled(zero.dtype, groups, zero.lanes, 0, zero.lanes)
+    both = join("add", others, first)
+    chosen = [b.where(number <= GROUP_POINTS, x, y) for x, y in zip(first.registers, both.registers, strict=True)]
+    write_spilled(shaped([zero], chosen)[0], groups, zero.lanes, 0)
+    return zero.registers
+
+
+def _with_groups(b: Builder, number: Register, total: Registers, groups: Register, zero: Element) -> Registers:
+    """The sum of all groups, and of the one that is not full, if there is one."""
+    full = read_spilled(zero.dtype, groups, zero.lanes, 0, zero.lanes)
+    both = join("add", full, shaped([zero], total)[0])
+    return [b.where((number & (GROUP_POINTS - 1)).equal(0), x, y)
+            for x, y in zip(full.registers, both.registers, strict=True)]
 
 
 def _with_block(b: Builder, number: Register, total: Registers, block: Element) -> Registers:
