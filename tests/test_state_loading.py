@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+import warnings
+
 import numpy as np
 import pytest
 
@@ -142,3 +145,53 @@ def test_two_places_of_one_path_are_refused(transformer):
     setattr(module, "a.bias", nv.variable(()))
     with pytest.raises(InvalidArgument, match=r"two places are named a\.bias"):
         nv.make_state_dict(module, transformer=transformer)
+
+
+KINDS = (lambda: nv.nn.LinearLayer(2, 2), lambda: nv.nn.BatchNorm(2), lambda: nv.nn.Conv(2, 2, 1), nv.nn.Module)
+
+
+def tree(plan: random.Random, depth: int = 3) -> dict:
+    """Names with what is in them: a kind of layer, or more names, in a module, a list or a dict of Python."""
+    return {f"{plan.choice('abc')}{number}": tree(plan, depth - 1) if depth and plan.random() < 0.4 else
+            plan.randrange(len(KINDS)) for number in range(plan.randint(1, 4))}
+
+
+def made(names: dict, order: random.Random, extra: bool) -> nv.nn.Module:
+    """A module with such attributes, defined in any order, with others in between."""
+    module = nv.nn.Module()
+    for name in order.sample(sorted(names), len(names)):
+        if extra and order.random() < 0.3:
+            setattr(module, f"extra_{name}", nv.nn.LinearLayer(2, 2))
+        inner = names[name]
+        setattr(module, name, made(inner, order, extra) if isinstance(inner, dict) else KINDS[inner]())
+        if extra and order.random() < 0.2:
+            setattr(module, f"again_{name}", getattr(module, name))
+    return module
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_order_of_definition_gives_each_path_its_own(transformer, seed):
+    """T330: in networks of layers that all have parameters of one shape; slots of optimisers, too."""
+    plan = random.Random(seed)
+    names = tree(plan)
+    first, other = made(names, plan, False), made(names, plan, seed % 2 == 1)
+    adams = [nv.optim.Adam(), nv.optim.Adam()]
+    for adam, module in zip(adams, (first, other), strict=True):
+        for place in module.parameters():
+            adam.slots(place)
+            adam.update(place, 1.0)
+    for place in first.state_paths():
+        transformer.set(place, np.full(place.shape, plan.random(), np.float32))
+        if place.is_trainable:
+            transformer.set(adams[0].slots(place)["m"], np.full(place.shape, plan.random(), np.float32))
+    state = nv.make_state_dict(first, optimizers=True, transformer=transformer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        failed = nv.load_from_state_dict(other, state, transformer)
+    assert not failed.unexpected and not failed.mismatched
+    for place, path in first.state_paths().items():
+        twin = other.place_at(path)
+        assert (transformer.get(twin) == transformer.get(place)).all()
+        if place.is_trainable:
+            moments = [transformer.get(adam.slots(own)["m"]) for adam, own in zip(adams, (place, twin), strict=True)]
+            assert (moments[0] == moments[1]).all()

@@ -25,18 +25,28 @@ class Block(nn.Module):
         self.table = nn.Embedding("V=5", "F=3") if named else nn.Embedding(5, 3)
         self.norms = [nn.LayerNorm("F=3") if named else nn.LayerNorm(3), nn.RMSNorm("F=3") if named else nn.RMSNorm(3)]
         self.fc = nn.LinearLayer("K=6", "K=4") if named else nn.LinearLayer(6, 4)
+        self.slopes = [nn.PReLU("K=6") if named else nn.PReLU(6), nn.PReLU()]
         self.token = nv.variable((1, 2))
 
 
 SHAPES = {"conv.weight": (6, 2, 3, 2), "conv.bias": (6,), "bn.weight": (6,), "bn.bias": (6,), "bn.running_mean": (6,),
           "bn.running_var": (6,), "gn.weight": (6,), "gn.bias": (6,), "table.weight": (5, 3), "norms.0.weight": (3,),
-          "norms.0.bias": (3,), "norms.1.weight": (3,), "fc.weight": (4, 6), "fc.bias": (4,), "token": (1, 2)}
+          "norms.0.bias": (3,), "norms.1.weight": (3,), "fc.weight": (4, 6), "fc.bias": (4,),
+          "slopes.0.weight": (6,), "slopes.1.weight": (1,), "token": (1, 2)}
 
 
 def drawn(dtype=np.float32, start=""):
     """The arrays of a file as PyTorch would write it."""
     arrays = {start + name: generator.standard_normal(shape).astype(dtype) for name, shape in SHAPES.items()}
     return {**arrays, start + "bn.num_batches_tracked": np.array(7)}
+
+
+def test_the_block_has_every_layer_with_parameters():
+    """T334: so that none is forgotten here."""
+    kinds = {type(module).__name__ for module in Block(False).modules()}
+    sources = {name: vars(getattr(nn, name)).get("__annotations__", {}) for name in nn.__all__ if name != "Linear"}
+    assert {name for name, own in sources.items() if "AssignableTensorOp" in str(own)} <= kinds
+    assert {"RMSNorm", "LayerNorm", "GroupNorm"} <= kinds
 
 
 @pytest.mark.parametrize("named", [False, True])

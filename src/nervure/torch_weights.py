@@ -25,6 +25,7 @@ from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.promotion import promote
 from nervure.ir.variable import Variable
+from nervure.nn.activations import PReLU
 from nervure.nn.layers import Embedding, LinearLayer
 from nervure.nn.module import Module, parts_of
 from nervure.nn.normalisers import BatchNorm, GroupNorm, LayerNorm, RMSNorm
@@ -44,10 +45,12 @@ _NAMES: dict[type[Module], dict[str, str]] = {
     LinearLayer: {"weights": "weight"}, Conv: {"weights": "weight"}, Embedding: {"weights": "weight"},
     LayerNorm: {"scale": "weight", "shift": "bias"}, RMSNorm: {"scale": "weight"},
     GroupNorm: {"scale": "weight", "shift": "bias"},
-    BatchNorm: {"scale": "weight", "shift": "bias", "running_variance": "running_var"}}
+    BatchNorm: {"scale": "weight", "shift": "bias", "running_mean": "running_mean", "running_variance": "running_var"},
+    PReLU: {"slope": "weight"}}
 
 
-_STATISTICS = ("scale", "shift", "running_mean", "running_variance")
+_FLAT = (BatchNorm, PReLU)
+"""Classes whose parameters have one axis there, whatever they have here."""
 
 
 class Form(NamedTuple):
@@ -175,7 +178,7 @@ def _form(module: Module, slot: str, place: AssignableTensorOp) -> Form:
     if isinstance(module, Conv) and slot == "weights" and place.is_named:
         order = (rank - 1, *range(rank - 1))
         return Form(place, order, tuple([lengths[at] for at in order]))
-    if isinstance(module, BatchNorm) and slot in _STATISTICS:
+    if isinstance(module, _FLAT) and _name(module, slot) is not None:
         return Form(place, tuple(range(rank)), (math.prod(lengths),))
     return Form(place, tuple(range(rank)), tuple(lengths))
 
