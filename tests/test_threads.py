@@ -13,6 +13,7 @@ import pytest
 
 import nervure as nv
 from nervure.ir.printer import print_function
+from nervure.transformers.interpreter.transformer import Interpreter
 
 THREADS = 8
 ROUNDS = 200 if os.environ.get("DEEP_TESTS") else 20
@@ -26,11 +27,11 @@ def fast_switching():
     sys.setswitchinterval(before)
 
 
-def in_threads(work: Callable[[int], Any]) -> list[Any]:
+def in_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
     """The result of ``work(number)`` for each thread; the first exception of any."""
-    results: list[Any] = [None] * THREADS
+    results: list[Any] = [None] * count
     errors: list[BaseException] = []
-    barrier = threading.Barrier(THREADS)
+    barrier = threading.Barrier(count)
 
     def run(number: int) -> None:
         try:
@@ -39,7 +40,7 @@ def in_threads(work: Callable[[int], Any]) -> list[Any]:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -108,3 +109,75 @@ def test_one_jitted_function_is_traced_once():
 
     assert in_threads(lambda number: double(np.float32(number)).item()) == [2.0 * number for number in range(THREADS)]
     assert len(traced) == 1
+
+
+def test_one_function_is_traced_for_two_kinds_of_argument_side_by_side():
+    """Claim Q32: each trace waits in the middle until the other one has come as far."""
+    barrier = threading.Barrier(2)
+
+    @nv.jit
+    def double(x: Any) -> Any:
+        barrier.wait(30)
+        return x + x
+    arrays = [np.ones(2, np.float32), np.ones(3, np.float32)]
+    assert [found.tolist() for found in in_threads(lambda number: double(arrays[number % 2]), 2)] == [[2.0] * 2,
+                                                                                                     [2.0] * 3]
+
+
+def test_a_trace_that_waits_for_a_thread_that_needs_it_is_an_error_there():
+    """Claim Q32."""
+    said: list[str] = []
+
+    def other() -> None:
+        try:
+            double(np.float32(1))
+        except nv.InUse as error:
+            said.append(str(error))
+
+    @nv.jit
+    def double(x: Any) -> Any:
+        if not said:
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join(60)
+        return x + x
+    with nv.flags.overriding(wait_limit=0):
+        assert double(np.float32(2)).item() == 4.0
+    assert len(said) == 1 and "inside of the trace of double" in said[0] and __file__ in said[0]
+
+
+class Meeting(Interpreter):
+    """Builds wait in the middle until another one has come as far; so does what is worked out for a size."""
+
+    barrier = threading.Barrier(2)
+
+    def make_executable(self, function: Any) -> Any:
+        self.barrier.wait(30)
+        made = super().make_executable(function)
+        specialise = made.specialise
+        made.specialise = lambda bindings: (self.barrier.wait(30), specialise(bindings))[1]
+        return made
+
+
+def test_computations_compile_and_find_their_sizes_side_by_side():
+    """Claim Q30."""
+    x = nv.placeholder("N=n")
+    with Meeting() as transformer:
+        made = in_threads(lambda number: nv.computation(x * float(number), x, transformer=transformer), 2)
+        assert in_threads(lambda number: made[0]([1.0] * (number + 1)).tolist(), 2) == [[0.0], [0.0, 0.0]]
+
+
+def test_a_computation_that_several_threads_call_first_is_compiled_once(tmp_path: Any) -> None:
+    built = []
+
+    class Counting(Interpreter):
+        def make_executable(self, function: Any) -> Any:
+            built.append(function)
+            return super().make_executable(function)
+    x = nv.placeholder("N=n").named("x")
+    nv.save(tmp_path / "double.nervure", nv.computation(x * 2.0, x))
+    with Counting() as transformer:
+        loaded = nv.load(tmp_path / "double.nervure", transformer=transformer)
+        assert not built
+        assert in_threads(lambda number: loaded([1.0 * number]).tolist()) == [[2.0 * n] for n in range(THREADS)]
+    assert len(built) == 1

@@ -15,6 +15,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from nervure.forks import importing
+
 __version__ = "0.1.0"
 
 _NAMES = {
@@ -69,9 +71,9 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names.spl
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return importlib.import_module(f"nervure.{name}")
+        return _imported(f"nervure.{name}")
     if name in _WHERE:
-        value = getattr(importlib.import_module(_WHERE[name]), name)
+        value = getattr(_imported(_WHERE[name]), name)
     elif name.startswith("__"):
         raise AttributeError(f"module 'nervure' has no attribute {name!r}")
     else:
@@ -80,10 +82,15 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _imported(name: str) -> ModuleType:
+    with importing():
+        return importlib.import_module(name)
+
+
 def _search(name: str) -> Any:
     """A function of one of the modules that are public as a whole."""
     for module_name in _WHOLE:
-        module = importlib.import_module(module_name)
+        module = _imported(module_name)
         if name in module.__all__:
             return getattr(module, name)
     from nervure.elsewhere import unknown_function
@@ -107,5 +114,5 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:
-    whole = [name for module in _WHOLE for name in importlib.import_module(module).__all__]
+    whole = [name for module in _WHOLE for name in _imported(module).__all__]
     return sorted({*_WHERE, *whole, *_SUBMODULES, "__version__"})

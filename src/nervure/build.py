@@ -39,6 +39,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.leaves import ReadVariable
 from nervure.ir.printer import print_function
 from nervure.ir.provenance import is_no_grad
+from nervure.lazy import once
 from nervure.ops.arithmetic import Add
 from nervure.passes.cut import Cut, cut
 from nervure.tensor_storage import hold
@@ -132,7 +133,7 @@ class CompiledComposite(Identity):
         self._shapes: list[tuple[int, ...]] | None = None
         self._steps: list[tuple[Optimizer, Executable]] = []
 
-    @functools.cached_property
+    @once
     def _forward(self) -> Executable:
         """The forward part, compiled at its first use."""
         return self.transformer.build(self._function)

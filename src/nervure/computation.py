@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from textwrap import shorten
@@ -34,6 +33,7 @@ from nervure.ir.leaves import Parameter, ReadVariable
 from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
+from nervure.lazy import once
 from nervure.ops.order import placed_operands
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes, make_axes
@@ -98,7 +98,7 @@ class Computation(Identity, Generic[Result]):
         self._gives_one = isinstance(shape, Results) and shape.form == "one" and shape.has_value == (True,)
         self._fast: Callable[..., Result] | None = None
 
-    @functools.cached_property
+    @once
     def executable(self) -> Executable:
         """The compiled function; it is compiled when it is first asked for."""
         return self.transformer.build(self.function)

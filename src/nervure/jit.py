@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex, TypeVar, overload
@@ -26,7 +25,7 @@ from nervure import ops, transformers
 from nervure.autodiff.derivative import deriv
 from nervure.computation import Computation, build_function, placeholders_below
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
 from nervure.front.argument_parsing import integer, members
 from nervure.front.cache_keys import cache_key
@@ -39,6 +38,7 @@ from nervure.front.tensor import Tensor, is_scalar, is_tracing, tracing
 from nervure.front.traced_numbers import TracedNumber, is_number
 from nervure.ir.device import devices_in_force
 from nervure.ir.identity import is_found_by_name
+from nervure.ir.ordered_locks import OrderedLock, Visit, holding, visiting
 from nervure.ir.provenance import fresh_scope, with_gradients
 from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes
@@ -100,6 +100,23 @@ class _Compiled(NamedTuple):
     text: str
 
 
+class _Kind:
+    """The specialisations for one kind of argument; ``name`` is the function's. One thread at a time adds to them."""
+
+    def __init__(self, name: str) -> None:
+        self.name: str | None = name
+        self.lock = OrderedLock()
+        self.variants: list[_Compiled] = []
+
+    def variant(self, given: Sequence[object]) -> tuple[_Compiled, list[object]] | None:
+        """The first one that numbers like these fit, and what its trace makes of them."""
+        for found in self.variants:
+            values = found.trace.replayed(given)
+            if values is not None:
+                return found, values
+        return None
+
+
 class Jitted(Generic[Result]):
     """A function that is compiled for each combination of types, shapes and static values it is called with.
 
@@ -131,13 +148,12 @@ class Jitted(Generic[Result]):
         self._dynamic = _read_dynamic(dynamic)
         self._static = set(_words(static, "static"))
         self._check_names([*self._static, *(self._dynamic if isinstance(dynamic, Mapping) else ())])
-        self._compiled: dict[object, list[_Compiled]] = {}
-        self._lock = threading.RLock()
+        self._compiled: dict[object, _Kind] = {}
 
     @property
     def specialisations(self) -> list[str]:
         """The specialisations: one line for each combination of types and shapes that has been compiled."""
-        return [entry.text for entries in self._compiled.values() for entry in entries]
+        return [entry.text for kind in list(self._compiled.values()) for entry in kind.variants]
 
     @overload
     def __call__(self: Jitted[Never], *arguments: Any, **keywords: Any) -> Any: ...  # of a function without types
@@ -202,17 +218,16 @@ class Jitted(Generic[Result]):
         key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
                tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]),
                devices_in_force())
-        with self._lock:
-            variants = self._compiled.setdefault(key, [])
-            for found in variants:
-                values = found.trace.replayed(given)
-                if values is not None:
-                    break
-            else:
-                found = self._specialise(call, specs)
-                values = found.trace.values
-                variants.append(found)
+        kind = self._compiled.setdefault(key, _Kind(self.__name__))
+        found, values = kind.variant(given) or holding(
+            [kind], lambda: kind.variant(given) or self._specialised(kind, call, specs), op=self.__name__)
         return found, [*arrays, *found.trace.arrays(values)], values
+
+    def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
+        """A new specialisation, and what the trace makes of the numbers of the call. The caller holds the kind."""
+        made = self._specialise(call, specs)
+        kind.variants.append(made)
+        return made, made.trace.values
 
     def _bind(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> dict[str, object]:
         """Arguments by the names of the function's parameters."""
@@ -267,7 +282,8 @@ class Jitted(Generic[Result]):
         for at, stand_in in zip([*call.arrays, *call.numbers], [*parameters, *trace.given], strict=True):
             inner[at] = stand_in
         with tracing(self.__name__), fresh_scope(), with_gradients():
-            outputs, pattern = pytrees.flatten(self._call(call.pattern, inner))
+            visit = Visit(f"the trace of {self.__name__}", _place(self._function))
+            outputs, pattern = pytrees.flatten(visiting(visit, self._call, call.pattern, inner))
         parameters.extend(trace.parameters)
         tensors = [entry if isinstance(entry, (Tensor, Effect)) else None for entry in outputs]
         function = build_function(tensors, parameters, name=self.__name__)
@@ -393,6 +409,12 @@ def _argument_name(signature: inspect.Signature, argument: object, function: Cal
     raise InvalidArgument(f"{getattr(function, '__name__', 'function')} has no argument {argument!r}", op="grad",
                           got=repr(argument), expected=", ".join(names) or "no arguments",
                           help=did_you_mean(str(argument), names, "an argument is given by its name or position"))
+
+
+def _place(function: Callable[..., object]) -> Location | None:
+    """Where a function stands; None for one that was not written in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else Location(code.co_filename, code.co_firstlineno)
 
 
 def _signature(function: Callable[..., object]) -> inspect.Signature:

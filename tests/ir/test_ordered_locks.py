@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
@@ -185,3 +186,59 @@ def test_a_signal_handler_may_read_and_not_change():
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert found == ["read", "w"]
+
+
+def in_child(act):
+    """Whether ``act()`` was true in a child; one that hangs is killed."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        code = 1
+        try:
+            code = 0 if act() else 2
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def said(act):
+    """What is said where something is in use."""
+    try:
+        return act()
+    except InUse as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_what_another_thread_changes_is_lost_in_a_child_and_what_it_reads_is_free(changes):
+    """Claim Q31."""
+    place, inside, leave = Place("w"), threading.Event(), threading.Event()
+
+    def stay():
+        inside.set()
+        leave.wait(60)
+    thread = threading.Thread(target=visiting, args=(
+        Visit("HostCall", None), holding, [place], stay, [place] if changes else []))
+    thread.start()
+    inside.wait(60)
+    expected = "w was in use by a call when this process was forked" if changes else "free"
+    assert in_child(lambda: all([expected in said(lambda: holding([place], lambda: "free")) for _ in range(2)]))
+    leave.set()
+    thread.join()
+    assert holding([place], lambda: "free") == "free"
+    assert in_child(lambda: holding([place], lambda: "free") == "free")
+
+
+def test_who_forks_inside_goes_on_in_the_child():
+    place = Place("w")
+    assert holding([place], lambda: in_child(lambda: holding([place], lambda: place.lock.is_mine)), changed=[place])
+
+
+def test_a_child_of_a_child_knows_what_is_lost():
+    place, inside, leave = Place("w"), threading.Event(), threading.Event()
+    thread = threading.Thread(target=holding, args=([place], lambda: (inside.set(), leave.wait(60)), [place]))
+    thread.start()
+    inside.wait(60)
+    assert in_child(lambda: in_child(lambda: "forked" in said(lambda: holding([place], lambda: "free"))))
+    leave.set()
+    thread.join()

@@ -11,8 +11,8 @@ from tests.project.source import PACKAGE, module_name, parse, python_files
 # One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
 # stand errors; above all stands src/nervure/__init__.py, which names everything and is imported by nothing inside.
 LAYERS = (
-    ("errors",),
-    ("elsewhere", "flags", "atomic_file", "notebook"),
+    ("errors", "forks"),
+    ("elsewhere", "flags", "atomic_file", "notebook", "lazy"),
     ("types",),
     ("ir",),
     ("ops",),
@@ -54,8 +54,8 @@ CIRCLES = {
     ("nervure.types.axes", "nervure.types.axes_reading", "nervure.types.axis"): "an axis plus an axis is Axes",
 }
 
-# What imports modules that a table names: the transformers, each at its first use.
-TABLES = {"nervure/transformers/__init__.py"}
+# What imports modules that a table names: the transformers, each at its first use, and what another thread imports.
+TABLES = {"nervure/transformers/__init__.py", "nervure/forks.py"}
 
 # The command line is a user of the package like any other and may say "import nervure as nv".
 USERS = {"tools"}

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, cast
 
 import numpy as np
 
+from nervure import forks
 from nervure.elsewhere import unknown_attribute
 from nervure.errors import Immutable, InvalidArgument, WrongKind
 from nervure.front.interface import Interface
@@ -73,7 +74,8 @@ def is_tracing() -> bool:
 
 def upward() -> ModuleType:
     """The module that computes what tensors are asked for, which stands above the front."""
-    return importlib.import_module("nervure.eager")
+    with forks.importing():
+        return importlib.import_module("nervure.eager")
 
 
 class Tensor(Frozen, Device, Interface, Identity, is_device=False):

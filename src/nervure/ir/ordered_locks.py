@@ -7,6 +7,8 @@ of the user's (a host call, a print, a signal handler), and that may do anything
   be undone by, what the call itself does, and is InUse at once.
 * It may wait for another thread that needs such a variable. Then neither can go on: that thread gives up after
   ``flags.wait_limit`` seconds, with InUse.
+* It, or another thread, may fork. In the child the calls of other threads never end: what they only read is free
+  there, and what they may have changed in part is InUse for good.
 
 >>> class Place:
 ...     name, lock = "w", OrderedLock()
@@ -23,14 +25,16 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from operator import methodcaller
 from typing import Any, NamedTuple, Protocol, TypeVar
+from weakref import WeakSet
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.errors import InUse
 
 LOOK_EVERY = 0.1
@@ -46,17 +50,35 @@ class OrderedLock:
 
     A thread that holds it may take it again. ``holder`` is the thread that has it, for others to look at: it may be
     out of date, since native code writes it too; whether this thread has it, only the lock knows for certain.
+    ``only_reads`` says that the holder changes nothing, ``is_lost`` that it was left behind by a fork.
     """
 
-    __slots__ = ("rlock", "serial", "holder")
+    __slots__ = ("rlock", "serial", "holder", "only_reads", "is_lost", "__weakref__")
 
     def __init__(self) -> None:
-        self.rlock, self.serial, self.holder = threading.RLock(), next(_serials), ctypes.c_int64(0)
+        self.rlock, self.serial, self.holder = forks.reentrant(), next(_serials), ctypes.c_int64(0)
+        self.only_reads = self.is_lost = False
+        _all.add(self)
 
     @property
     def is_mine(self) -> bool:
         """Whether this thread holds it."""
-        return self.rlock._is_owned()  # type: ignore[attr-defined]  # what threading.Condition asks
+        return self.rlock._is_owned()
+
+    def begin_in_child(self) -> None:
+        """Opens it in a child of a fork if the thread that holds it has stayed behind, unless that may have changed
+        something: it stays taken then.
+        """
+        if self.is_mine:
+            return
+        if self.holder.value and not self.only_reads:
+            self.is_lost = True
+        if not self.is_lost:
+            self.rlock._at_fork_reinit()
+            self.holder.value = 0
+
+
+_all: WeakSet[OrderedLock] = WeakSet()
 
 
 class Shared(Protocol):
@@ -117,22 +139,22 @@ def holding(things: Sequence[Shared], act: Callable[[], Answer], changed: Sequen
         try:
             taken.extend(itertools.takewhile(bool, map(_acquire, locks)))
             if len(taken) == len(locks):
-                return _marked(fresh, act)
+                return _marked(fresh, act, {thing.lock for thing in changed})
         finally:
             deque(give_back, maxlen=0)
         patience.look(ordered[len(taken)])
 
 
-def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer]) -> Answer:
-    """What ``act()`` returns, while the locks say which thread holds them."""
+def _marked(locks: Sequence[OrderedLock], act: Callable[[], Answer], changing: Set[OrderedLock]) -> Answer:
+    """What ``act()`` returns, while the locks say which thread holds them, and whether it is changing something."""
     thread = threading.get_ident()
     try:
         for lock in locks:
-            lock.holder.value = thread
+            lock.only_reads, lock.holder.value = lock not in changing, thread
         return act()
     finally:
         for lock in locks:
-            lock.holder.value = 0
+            lock.only_reads, lock.holder.value = False, 0
 
 
 class _Patience:
@@ -145,6 +167,11 @@ class _Patience:
 
     def look(self, thing: Shared) -> None:
         """InUse if whoever holds it has been inside of one and the same function for too long."""
+        if thing.lock.is_lost:
+            raise InUse(f"{_name(thing)} was in use by a call when this process was forked", op=self._op,
+                        operand=thing.name, got="a fork in the middle of a call",
+                        expected="a fork with no call under way", help="fork before calls start or after they end, or "
+                        "start processes by multiprocessing's method 'spawn'")
         visit = _visits.get(thing.lock.holder.value, (None,))[-1]
         if visit is not self._visit:
             self._visit, self._since = visit, time.monotonic()
@@ -165,3 +192,14 @@ def _change_refused(thing: Shared, op: str) -> InUse:
 
 def _name(thing: Shared) -> str:
     return thing.name or "a variable"
+
+
+def _begin_in_child() -> None:
+    """In a child of a fork: what other threads of its parent were doing has ended, or is lost."""
+    for lock in list(_all):
+        lock.begin_in_child()
+    for thread in [thread for thread in _visits if thread != threading.get_ident()]:
+        del _visits[thread]
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

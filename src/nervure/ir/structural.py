@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import threading
 import weakref
 from collections.abc import Callable
 
 import numpy as np
 
+from nervure import forks
 from nervure.ir.function import Function
 from nervure.ir.notation import array_text
 from nervure.ir.printer import Printer
@@ -72,7 +72,7 @@ def _digest(array: np.ndarray) -> str:
 
 
 _tokens: weakref.WeakKeyDictionary[object, int] = weakref.WeakKeyDictionary()
-_tokens_lock = threading.Lock()
+_tokens_lock = forks.lock()
 _serial_numbers = itertools.count()
 
 

@@ -14,7 +14,6 @@ True
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
@@ -33,6 +32,7 @@ from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.provenance import fresh_scope
+from nervure.lazy import once
 from nervure.nn.module import Module
 from nervure.transformers.base import Transformer
 from nervure.types.axes import AxesLike
@@ -66,7 +66,7 @@ class Programs(Identity):
         """What a step takes: inputs and targets, which may be the input itself."""
         return tuple(dict.fromkeys([*self.inputs, *([] if self.targets is None else [self.targets])]))
 
-    @functools.cached_property
+    @once
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
         """Loss and metrics, and the update of all that is learnt; where the loss is not finite, nothing is changed."""
         with _switched(self.goal.module, True):
@@ -78,13 +78,13 @@ class Programs(Identity):
         shape = Results("tuple", (), (True,) * len(function.results))
         return Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
 
-    @functools.cached_property
+    @once
     def evaluation(self) -> Computation[tuple[np.ndarray, ...]]:
         """Loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
             return self.transformer.computation(tuple(self._measures()), *self.places)
 
-    @functools.cached_property
+    @once
     def prediction(self) -> Computation[np.ndarray]:
         """What the module gives."""
         with _switched(self.goal.module, False):

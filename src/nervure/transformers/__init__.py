@@ -16,10 +16,9 @@ nervure.errors.InvalidArgument: make_transformer: there is no transformer interp
 from __future__ import annotations
 
 import importlib
-import threading
 from typing import TYPE_CHECKING
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _TABLE: dict[str, str] = {
     "null": "nervure.transformers.null:NullTransformer",
 }
 
-_lock = threading.RLock()
+_lock = forks.lock()
 _default: Transformer | None = None
 
 
@@ -72,12 +71,15 @@ def make_transformer(name: str | None = None) -> Transformer:
                               expected=", ".join(transformer_choices()),
                               help=did_you_mean(str(name), _TABLE, "leave out the name for the default one"))
     module, _, attribute = _TABLE[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)()
+    with forks.importing():
+        found = importlib.import_module(module)
+    return getattr(found, attribute)()
 
 
 def _best() -> str:
     """The name of the fastest transformer that runs here."""
-    from nervure.transformers.cpu.target import Target
+    with forks.importing():
+        from nervure.transformers.cpu.target import Target
     try:
         Target.host()
     except NotSupported:

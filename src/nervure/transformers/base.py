@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from nervure import forks
 from nervure.errors import DtypeMismatch, InvalidArgument, NotSupported, ShapeMismatch, WrongKind
 from nervure.ir.function import Function
 from nervure.ir.gc_paused import gc_paused
@@ -61,7 +62,8 @@ class Transformer(Identity, ABC):
 
     def pipeline(self) -> Callable[..., Function]:
         """The passes that ``build`` runs. They are imported when they run: what is in a cache needs none."""
-        from nervure.passes.pipelines import standard
+        with forks.importing():
+            from nervure.passes.pipelines import standard
         return standard
 
     def build(self, function: Function) -> Executable:
@@ -72,7 +74,8 @@ class Transformer(Identity, ABC):
 
     def optimised(self, function: Function) -> Function:
         """What ``build`` compiles."""
-        from nervure.transformers.interpreter.evaluate import evaluate
+        with forks.importing():
+            from nervure.transformers.interpreter.evaluate import evaluate
         return self.pipeline()(function, evaluate, self.supports)
 
     def compile(self, function: Function) -> Executable:
@@ -81,7 +84,8 @@ class Transformer(Identity, ABC):
         if not isinstance(function, Function):
             raise WrongKind("only a Function can be compiled", op="compile", got=type(function).__name__,
                             expected="Function", help="nv.computation builds and compiles one from tensors")
-        from nervure.passes.decompose import decompose
+        with forks.importing():
+            from nervure.passes.decompose import decompose
         ready = decompose(function, self.supports)
         for op in ready.operations:
             if not self.supports(type(op)):
@@ -93,7 +97,9 @@ class Transformer(Identity, ABC):
     def computation(self, returns: object, *parameters: object) -> Any:
         """``nv.computation`` on this transformer."""
         self.check_open()
-        return importlib.import_module("nervure.computation").computation(returns, *parameters, transformer=self)
+        with forks.importing():
+            front = importlib.import_module("nervure.computation")
+        return front.computation(returns, *parameters, transformer=self)
 
     def get(self, variable: object) -> np.ndarray:
         """A copy of a variable's value."""

@@ -16,7 +16,6 @@ import ctypes
 import itertools
 import operator
 import sys
-import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -24,6 +23,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 
+from nervure import forks
 from nervure.errors import ShapeMismatch, warn_user
 from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
@@ -251,7 +251,7 @@ def _save_outside(pairs: Sequence[tuple[Cell, np.ndarray]]) -> None:
 
 
 _tables: WeakSet[Cells] = WeakSet()
-_tables_lock = threading.RLock()  # a signal handler may come while it is held
+_tables_lock = forks.lock()  # a signal handler may come while it is held
 
 
 class Cells(Identity):
@@ -260,7 +260,7 @@ class Cells(Identity):
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._cells: WeakKeyDictionary[Variable, Cell] = WeakKeyDictionary()
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
         with _tables_lock:
             _tables.add(self)
 

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import operator
-import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import numpy as np
 
+from nervure import forks
 from nervure.errors import (
     InternalError,
     InvalidArgument,
@@ -52,6 +52,16 @@ KEPT_BINDINGS = 64
 """For so many different shapes of symbolic arguments an executable keeps what it has worked out."""
 
 
+class _Specialisation:
+    """The ``value`` that an executable has worked out for one binding of the symbols, if it ``is_made``."""
+
+    __slots__ = ("lock", "value", "is_made")
+
+    def __init__(self) -> None:
+        self.lock, self.is_made = forks.lock(), False
+        self.value: object = None
+
+
 class Executable(Identity, ABC):
     """A compiled Function: call it with arrays.
 
@@ -70,8 +80,8 @@ class Executable(Identity, ABC):
         self._variables = function.variables
         self._orders = [*[None] * len(function.results), *[variable.type.order for variable, _ in function.updates]]
         self._cells: dict[Variable, Cell] | None = None
-        self._lock = threading.RLock()
-        self._known: OrderedDict[tuple[tuple[str, int], ...], object] = OrderedDict()
+        self._lock = forks.lock()
+        self._known: OrderedDict[tuple[tuple[str, int], ...], _Specialisation] = OrderedDict()
 
     def entry(self, slow: Callable[..., _Answer], is_single: bool) -> Callable[..., _Answer] | None:
         """A faster way in, where a backend has one by now: a function of all arguments, which returns the tuple of
@@ -209,15 +219,17 @@ class Executable(Identity, ABC):
     def _specialised(self, bindings: Bindings) -> Any:
         key = tuple(bindings.items())
         with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-            self.check_fits(bindings)
-            with gc_paused():
-                specialised = self._known[key] = self.specialise(bindings)
+            found = self._known.setdefault(key, _Specialisation())
+            self._known.move_to_end(key)
             if len(self._known) > KEPT_BINDINGS:
                 self._known.popitem(last=False)
-            return specialised
+        with found.lock:  # other bindings do not wait
+            if not found.is_made:
+                self.check_fits(bindings)
+                with gc_paused():
+                    found.value = self.specialise(bindings)
+                found.is_made = True
+            return found.value
 
     def _owned(self, values: Sequence[np.ndarray], taken: set[int], bindings: Bindings) -> list[np.ndarray]:
         """The values as arrays with memory of their own, row-major or as their variable keeps it; a copy only of what

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.ir.function import Function
 from nervure.ir.variable import Variable
 from nervure.memory.arena import LINE
@@ -62,7 +62,8 @@ class CpuExecutable(Executable):
     def compilation(self) -> Compilation:
         """The plan and the texts that it was made from."""
         if self._compilation is None:
-            from nervure.transformers.cpu.compile.compilation import compile_function
+            with forks.importing():
+                from nervure.transformers.cpu.compile.compilation import compile_function
             self._compilation = compile_function(self.transformer.optimised(self.function), self.transformer.target)
         return self._compilation
 
@@ -86,10 +87,11 @@ class CpuExecutable(Executable):
         self._panels = self._loaded.panels(cells)
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, self._panels, in_place)
-        if self._fast is None:
-            self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
-            self._call = self._fast.function(super().__call__)
-        self._fast.add(program)
+        with self._lock:  # one entry, and one thread at a time that adds to it
+            if self._fast is None:
+                self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)
+                self._call = self._fast.function(super().__call__)
+            self._fast.add(program)
         return Specialised(program, in_place)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> tuple[np.ndarray, ...]:
@@ -113,7 +115,8 @@ class CpuExecutable(Executable):
 
     def _checked(self, arguments: Sequence[np.ndarray], states: Mapping[Variable, np.ndarray]) -> Sequence[np.ndarray]:
         """The values op by op, each looked at for NaN: fused ops cannot be told apart."""
-        from nervure.transformers.interpreter.step_list import StepList
+        with forks.importing():
+            from nervure.transformers.interpreter.step_list import StepList
 
         _, bindings = Binder(self.optimised).bind(arguments)
         return StepList(self.optimised, bindings).run(arguments, states)
@@ -160,6 +163,7 @@ class CpuExecutable(Executable):
 
     def _fail(self, status: runtime.Status, arguments: Sequence[np.ndarray],
               states: Mapping[Variable, np.ndarray]) -> None:
-        from nervure.transformers.cpu.compile.call_errors import fail
+        with forks.importing():
+            from nervure.transformers.cpu.compile.call_errors import fail
 
         fail(self.compilation.plan, status, arguments, states)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from weakref import WeakSet
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.ir.function import Function
 from nervure.ir.leaves import Leaf
 from nervure.ir.op import Op
@@ -42,7 +42,8 @@ class CpuTransformer(Transformer):
         return issubclass(op_class, Leaf) or supports(op_class)
 
     def pipeline(self) -> Callable[..., Function]:
-        from nervure.passes.pipelines import native
+        with forks.importing():
+            from nervure.passes.pipelines import native
         return native
 
     def build(self, function: Function) -> Executable:
@@ -57,9 +58,10 @@ class CpuTransformer(Transformer):
         return executable
 
     def make_executable(self, function: Function) -> Executable:
-        from nervure.passes.lower_convolutions import lower_convolutions
-        from nervure.passes.lower_depthwise import lower_depthwise
-        from nervure.transformers.cpu.compile.compilation import compile_function
+        with forks.importing():
+            from nervure.passes.lower_convolutions import lower_convolutions
+            from nervure.passes.lower_depthwise import lower_depthwise
+            from nervure.transformers.cpu.compile.compilation import compile_function
         compilation = compile_function(lower_convolutions(lower_depthwise(function)), self.target)
         return CpuExecutable(function, self, self._gate, compilation.loaded, compilation)
 

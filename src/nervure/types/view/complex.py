@@ -15,11 +15,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.lazy import lazy
 from nervure.types.dim import DimLike, dim_max, dim_min, equal, evaluate, less_equal
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
@@ -53,12 +53,12 @@ class ComplexView:
 
     sources: tuple[Shape, ...]
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         """The shape of the view."""
         raise NotImplementedError
 
-    @cached_property
+    @lazy
     def pieces(self) -> tuple[Piece, ...]:
         """The boxes: together they are the whole view, and no two overlap. Boxes known to be empty are left out."""
         raise NotImplementedError
@@ -93,11 +93,11 @@ class Pad(ComplexView):
         put(self, "padding", padded_shape(source, padding, "Pad")[0])
         put(self, "value", value)
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return padded_shape(self.sources[0], self.padding, "Pad")[1]
 
-    @cached_property
+    @lazy
     def pieces(self) -> tuple[Piece, ...]:
         first, last, coordinates = [], [], []
         dimensions = zip(self.shape, self.sources[0], self.padding, indices(len(self.shape)), strict=True)
@@ -135,7 +135,7 @@ class Concatenate(ComplexView):
                                     operand=position + 1, got=source, expected=first,
                                     help="pad or slice them to one size, or concatenate along another dimension")
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         length: DimLike = 0
         for source in self.sources:
@@ -143,7 +143,7 @@ class Concatenate(ComplexView):
         first = self.sources[0]
         return (*first[:self.axis], length, *first[self.axis + 1:])
 
-    @cached_property
+    @lazy
     def pieces(self) -> tuple[Piece, ...]:
         pieces, at = [], _zeros(self.shape)
         for number, source in enumerate(self.sources):
@@ -183,11 +183,11 @@ class Stack(ComplexView):
                 raise ShapeMismatch("only tensors of one shape can be stacked", op="Stack", operand=position + 1,
                                     got=source, expected=self.sources[0], help="pad or slice them to one shape")
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self._with(self.counts)
 
-    @cached_property
+    @lazy
     def pieces(self) -> tuple[Piece, ...]:
         extents, whole = self._with((1,) * len(self.counts)), indices(len(self.shape))
         part, zeros = IndexMap(extents, tuple([whole[d] for d in self._kept])), _zeros(self.sources[0])
@@ -195,7 +195,7 @@ class Stack(ComplexView):
         return () if _is_empty(extents) else tuple([
             Piece(self._with(place, zeros), extents, number, part) for number, place in enumerate(places)])
 
-    @cached_property
+    @lazy
     def _kept(self) -> list[int]:
         return [d for d in range(len(self.sources[0]) + len(self.axes)) if d not in self.axes]
 

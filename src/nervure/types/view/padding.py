@@ -15,9 +15,9 @@ With t the position before the padding (negative in front, n or more behind) and
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.lazy import lazy
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, simplify
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, index_ranges, indices
@@ -91,11 +91,11 @@ class FoldedPad(SimpleView):
                                       operand=f"dimension {d}", got=self.source, expected="one element or more",
                                       help='use mode="constant"')
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return padded_shape(self.source, self.padding, "Pad")[1]
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         ranges = index_ranges(self.shape)
         coordinates: list[DimLike] = []

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 
 from nervure.errors import ShapeMismatch
+from nervure.lazy import lazy
 from nervure.types.dim import DimLike, equal, less_equal, product, simplify
 from nervure.types.frozen import frozen_dataclass
 from nervure.types.index_map import IndexMap, index_ranges, indices
@@ -41,16 +41,16 @@ class Reshape(InOrder):
             raise ShapeMismatch(f"{why}: {size} and {wanted} elements", op=self._name, got=self.source,
                                 expected=self.target, help="the product of the lengths must stay")
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.target
 
-    @cached_property
+    @lazy
     def groups(self) -> tuple[tuple[range, range], ...]:
         """Pairs of runs of dimensions, of the source and of the view, that hold the same elements."""
         return tuple(_matching_runs(self.source, self.target))
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         if 0 in (*self.source, *self.target):
             return IndexMap(self.target, (0,) * len(self.source))  # for no index at all

@@ -15,9 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.lazy import lazy
 from nervure.types.dim import DimLike, equal, product
 from nervure.types.frozen import frozen_dataclass, put
 from nervure.types.index_map import IndexMap, indices
@@ -32,12 +32,12 @@ class SimpleView:
 
     source: Shape
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         """The shape of the view."""
         raise NotImplementedError
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         """Which element of the viewed tensor stands at each index of the view."""
         raise NotImplementedError
@@ -90,11 +90,11 @@ class Assumed(InOrder):
 
     target: Shape
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.target
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         return IndexMap.identity(self.target)
 
@@ -111,11 +111,11 @@ class Mapped(SimpleView):
                                 op=self._name, operand="map", got=self.map,
                                 expected=f"{len(self.source)} coordinates", help="IndexMap(shape, coordinates)")
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.map.shape
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         return self.map
 
@@ -151,15 +151,15 @@ class Broadcast(SimpleView):
         """
         return cls(source, shape, tuple([d for d, length in enumerate(shape) if type(length) is int and length == 1]))
 
-    @cached_property
+    @lazy
     def _kept(self) -> tuple[int, ...]:
         return tuple([d for d in range(len(self.target)) if d not in self.axes])
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.target
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         symbols = indices(len(self.target))
         return IndexMap(self.target, tuple([symbols[d] for d in self._kept]))
@@ -175,11 +175,11 @@ class Permute(SimpleView):
         order = checked_permutation(self.permutation, len(self.source), self._name)
         put(self, "permutation", order)
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return tuple([self.source[d] for d in self.permutation])
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         placed = dict(zip(self.permutation, indices(len(self.source)), strict=True))
         return IndexMap(self.shape, tuple([placed[d] for d in range(len(self.source))]))
@@ -234,11 +234,11 @@ class Slice(SimpleView):
         return cls(source, tuple([clip(item, length) if isinstance(item, slice) else as_range(item)
                                   for item, length in zip(given + whole, source, strict=True)]))
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return tuple([extent for _, extent, _ in self.ranges])
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         symbols = indices(len(self.source))
         return IndexMap(self.shape, tuple([start + symbol * step for symbol, (start, _, step) in
@@ -257,11 +257,11 @@ class Reverse(SimpleView):
     def __post_init__(self) -> None:
         put(self, "axes", checked_axes(self.axes, len(self.source), self._name))
 
-    @cached_property
+    @lazy
     def shape(self) -> Shape:
         return self.source
 
-    @cached_property
+    @lazy
     def index_map(self) -> IndexMap:
         symbols = indices(len(self.source))
         return IndexMap(self.source, tuple([length - 1 - symbol if d in self.axes else symbol for d, (symbol, length)

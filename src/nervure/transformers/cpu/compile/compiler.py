@@ -28,7 +28,6 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -36,6 +35,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from nervure import forks
 from nervure.errors import InternalError
 from nervure.transformers.cpu.cache import library_cache
 from nervure.transformers.cpu.cache.loader import Library
@@ -75,7 +75,7 @@ class Compilations:
         self._found: dict[bytes, Library] = {}
         self._begun: dict[bytes, Future[Library | bytes]] = {}
         self._unkept: dict[bytes, bytes] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def __enter__(self) -> Compilations:
         return self

@@ -19,19 +19,18 @@ True
 from __future__ import annotations
 
 import ctypes
-import threading
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.transformers.cpu.runtime import pooled_arrays, records
 
 CONSTANT = ctypes.c_int64(0)
 """The stamp of what never changes."""
 
 _all: WeakSet[Panel] = WeakSet()
-_lock = threading.RLock()  # a signal handler may come while it is held
+_lock = forks.lock()  # a signal handler may come while it is held
 
 
 class Panel:

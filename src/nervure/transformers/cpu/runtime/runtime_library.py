@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TypeVar
 
-from nervure import flags
+from nervure import flags, forks
 from nervure.transformers.cpu.cache.code_cache import make_key
 from nervure.transformers.cpu.cache.fingerprint import package_fingerprint
 from nervure.transformers.cpu.cache.library_cache import load_or_make
@@ -24,7 +24,8 @@ from nervure.transformers.cpu.settings import SETTINGS
 from nervure.transformers.cpu.target import Target
 
 _PARTS = ("hot", "cold")
-_loading = threading.Lock()
+_loading = forks.lock()
+_begun = False
 _Record = TypeVar("_Record", bound=ctypes.Structure)
 
 
@@ -37,7 +38,9 @@ def library() -> Library:
 
 def begin() -> None:
     """Starts loading in a thread of its own, so that it is ready, or nearly, when it is first needed."""
-    if not library.cache_info().currsize and not _loading.locked():
+    global _begun
+    if not library.cache_info().currsize and not _begun:
+        _begun = True
         # No daemon: a program that ends meanwhile waits, since LLVM's memory must not go while it works.
         threading.Thread(target=_prepare, name="nervure runtime").start()
 
@@ -59,7 +62,8 @@ def _load() -> Library:
 
 def _make() -> list[bytes]:
     """The object files, compiled. What builds the code is imported where the cache does not have it."""
-    from nervure.transformers.cpu.runtime.code import compile_modules
+    with forks.importing():
+        from nervure.transformers.cpu.runtime.code import compile_modules
     return compile_modules()
 
 
@@ -80,12 +84,3 @@ def _start(pool: ThreadPool, memory: MemoryPool) -> None:
     flags.on_change("threads", lambda value: setattr(pool, "limit", cores.threads(value)))
     flags.on_change("denormals", lambda value: setattr(pool, "floats", FLOATS[value]))
     os.register_at_fork(after_in_child=lambda: forking.start_anew(pool, memory))
-
-
-def _renew_lock() -> None:
-    """In a child of a fork, the thread that was loading does not exist."""
-    global _loading
-    _loading = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_renew_lock)

@@ -27,6 +27,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from nervure import forks
 from nervure.errors import NotSupported
 from nervure.transformers.cpu.settings import llvm_file
 
@@ -72,7 +73,7 @@ class _Gate:
     """Lets any number of threads in, and a fork only while there are none."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition()  # noqa: TID251 -- a fork takes it first and gives it back
         self._inside: Counter[int] = Counter()  # by thread: how often it entered
         self._forking: int | None = None        # the thread that forks, or waits for it
         os.register_at_fork(before=self._close, after_in_parent=self._open, after_in_child=self._open)
@@ -102,13 +103,15 @@ class _Gate:
             self._changed.wait()
 
     def _open(self) -> None:
+        if self._forking != threading.get_ident():  # it was imported while this fork was waiting
+            return
         self._forking = None
         self._changed.notify_all()
         self._changed.release()
 
 
 _gate = _Gate()
-_loading = threading.Lock()
+_loading = forks.lock()
 
 
 @contextmanager
