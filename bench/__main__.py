@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Iterable, Mapping
 
-BENCHMARKS = ("scaling", "startup", "workloads")
+BENCHMARKS = ("extremes", "scaling", "startup", "workloads")
 
 
 def table(rows: Iterable[Mapping[str, object]]) -> str:

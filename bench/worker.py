@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import bench.convolutions
+import bench.decayed
 import bench.images
 import bench.patterns
 import bench.products

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import bench.convolutions
+import bench.decayed
 import bench.images
 import bench.patterns
 import bench.products
@@ -28,7 +29,7 @@ def chosen_problems(words: list[str]) -> list[str]:
     """The problems whose names contain a word, in the order of the table; all without words.
 
     >>> chosen_problems(["softmax", "adam"])
-    ['softmax', 'softmax_gradient', 'adam', 'masked_softmax']
+    ['softmax', 'softmax_gradient', 'adam', 'masked_softmax', 'softmax_causal', 'adam_decayed']
     """
     if not words:
         return list(PROBLEMS)

@@ -49,6 +49,7 @@ def gelu(x, y):
 
 
 @programs("softmax", **BOTH)
+@programs("softmax_causal", **BOTH)
 def softmax(x):
     return jax.nn.softmax(x, -1)
 
@@ -91,9 +92,12 @@ def batch_norm(x, gamma, beta, dy):
 
 
 @programs("adam", donate=made)
-def adam(parameter, gradient):
+@programs("adam_decayed", donate=made)
+def adam(parameter, gradient, *moments):
+    """With moments of 0, or those that are given."""
+    moments = moments or [np.zeros_like(gradient)] * 2
     gradient = jnp.asarray(gradient)
-    state = jnp.asarray(parameter), jnp.zeros_like(gradient), jnp.zeros_like(gradient), jnp.zeros(())
+    state = jnp.asarray(parameter), *[jnp.array(moment) for moment in moments], jnp.zeros(())
 
     def update(parameter, mean, square, steps, gradient):
         steps = steps + 1
@@ -192,6 +196,16 @@ def group_norm(x, gamma, beta):
 @programs("masked_softmax", **BOTH)
 def masked_softmax(x):
     return jax.nn.softmax(jnp.where(past(x.shape[-1]), x, HIDDEN), -1)
+
+
+@programs("exp_masked", **BOTH)
+def exp_masked(x):
+    return jnp.exp(x)
+
+
+@programs("silu_saturated", **BOTH)
+def silu_saturated(x):
+    return jax.nn.silu(x)
 
 
 @programs("gated", **BOTH)

@@ -34,6 +34,7 @@ def gelu(x, y):
 
 
 @programs("softmax", computation=compiled)
+@programs("softmax_causal", computation=compiled)
 def softmax(x):
     return nv.softmax(x, axis=1)
 
@@ -65,13 +66,18 @@ def batch_norm(x, gamma, beta, dy):
 
 
 @programs("adam", optimiser=made)
-def adam(parameter, gradient):
+@programs("adam_decayed", optimiser=made)
+def adam(parameter, gradient, *moments):
+    """With moments of 0, or those that are given."""
     variable, error = nv.variable(parameter.shape, parameter), nv.placeholder(gradient.shape)
     optimiser = nv.optim.Adam(learning_rate=1e-3)
     step = nv.computation([optimiser(nv.sum(variable * error))], error)
 
+    slots = optimiser.slots(variable)
+    for name, moment in zip("mv", moments):
+        nv.transformers.default().set(slots[name], moment)
+
     def state(_):
-        slots = optimiser.slots(variable)
         return [nv.transformers.default().get(place) for place in (variable, slots["m"], slots["v"])]
     return Prepared(step, (gradient,), state)
 
@@ -171,6 +177,16 @@ def group_norm(x, gamma, beta):
 @programs("masked_softmax", computation=compiled)
 def masked_softmax(x):
     return nv.softmax(nv.where(nv.constant(past(x.shape[-1])), x, HIDDEN), axis=3)
+
+
+@programs("exp_masked", computation=compiled)
+def exp_masked(x):
+    return nv.exp(x)
+
+
+@programs("silu_saturated", computation=compiled)
+def silu_saturated(x):
+    return nv.silu(x)
 
 
 @programs("gated", computation=compiled)

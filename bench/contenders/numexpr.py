@@ -31,9 +31,18 @@ def gelu(x, y):
     return Prepared(lambda: numexpr.evaluate(text, names, out=result))
 
 
+@programs("exp_masked", evaluate=made)
+def exp_masked(x):
+    result, names = np.empty_like(x), {"x": x}
+    return Prepared(lambda: numexpr.evaluate("exp(x)", names, out=result))
+
+
 @programs("adam", evaluate=made)
-def adam(parameter, gradient):
-    state = {"p": parameter, "m": np.zeros_like(parameter), "v": np.zeros_like(parameter), "g": gradient,
+@programs("adam_decayed", evaluate=made)
+def adam(parameter, gradient, *moments):
+    """With moments of 0, or those that are given."""
+    mean, square = moments or [np.zeros_like(parameter) for _ in range(2)]
+    state = {"p": parameter, "m": mean, "v": square, "g": gradient,
              **{name: np.float32(value) for name, value in (("a", 0.9), ("b", 0.1), ("c", 0.999), ("d", 0.001),
                                                             ("small", 1e-8))}}
     steps = 0

@@ -59,6 +59,7 @@ def gelu(x, y):
 
 
 @programs("softmax", out=made)
+@programs("softmax_causal", out=made)
 def softmax(x):
     result = np.empty_like(x)
 
@@ -67,6 +68,11 @@ def softmax(x):
         np.exp(result, out=result)
         return np.divide(result, result.sum(-1, keepdims=True), out=result)
     return Prepared(call)
+
+
+@programs("exp_masked", out=made)
+def exp_masked(x):
+    return Prepared(np.exp, (x, np.empty_like(x)))
 
 
 @programs("softmax_gradient", out=made)

@@ -89,6 +89,7 @@ def gelu(x, y):
     return F.gelu(1.5 * x + y, approximate="tanh")
 
 
+@programs("softmax_causal", **BOTH, into=into(lambda result, x: torch.softmax(x, -1, out=result)))
 @programs("softmax", **BOTH, into=into(lambda result, x: torch.softmax(x, -1, out=result)))
 def softmax(x):
     return torch.softmax(x, -1)
@@ -177,12 +178,16 @@ def batch_norm(x, gamma, beta):
 
 
 def optimiser(**options):
-    """A setting: torch's own optimiser."""
+    """A setting: torch's own optimiser, with moments of 0, or those that are given."""
     def prepare(program, inputs):
-        parameter, gradient = tensors(inputs)
+        parameter, gradient, *moments = tensors(inputs)
         parameter = torch.nn.Parameter(parameter)
         parameter.grad = gradient
         own = torch.optim.Adam([parameter], lr=1e-3, betas=(0.9, 0.999), eps=1e-8, **options)
+        if moments:
+            own.step()  # makes the state
+            for name, moment in zip(("exp_avg", "exp_avg_sq"), moments):
+                own.state[parameter][name].copy_(moment)
 
         def state(_):
             return read([parameter, own.state[parameter]["exp_avg"], own.state[parameter]["exp_avg_sq"]])
@@ -193,8 +198,8 @@ def optimiser(**options):
 def compiled_update(program, inputs):
     """A setting: the formula, compiled, in place."""
     without_gradients()
-    parameter, gradient = tensors(inputs)
-    state = parameter, torch.zeros_like(parameter), torch.zeros_like(parameter)
+    parameter, gradient, *moments = tensors(inputs)
+    state = parameter, *(moments or [torch.zeros_like(parameter) for _ in range(2)])
     steps = torch.zeros(())
     update = torch.compile(program, dynamic=False)
 
@@ -204,7 +209,11 @@ def compiled_update(program, inputs):
     return Prepared(call, (), read)
 
 
-@programs("adam", fused=optimiser(fused=True), foreach=optimiser(foreach=True), compile=compiled_update)
+OPTIMISERS = {"fused": optimiser(fused=True), "foreach": optimiser(foreach=True), "compile": compiled_update}
+
+
+@programs("adam", **OPTIMISERS)
+@programs("adam_decayed", **OPTIMISERS)
 def adam(parameter, mean, square, steps, gradient):
     steps.add_(1)
     mean.mul_(0.9).add_(gradient, alpha=0.1)
@@ -314,6 +323,16 @@ def masked(setting):
 @programs("masked_softmax", **{name: masked(setting) for name, setting in BOTH.items()})
 def masked_softmax(x, future):
     return torch.softmax(x.masked_fill(future, float(HIDDEN)), -1)
+
+
+@programs("exp_masked", **BOTH, into=into(lambda result, x: torch.exp(x, out=result)))
+def exp_masked(x):
+    return torch.exp(x)
+
+
+@programs("silu_saturated", **BOTH)
+def silu_saturated(x):
+    return F.silu(x)
 
 
 @programs("gated", **BOTH)
