@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nervure.errors import InternalError
 from nervure.kernel.ir import Body, For
 from nervure.kernel.loop_index import LoopIndex
 from nervure.kernel.routines import block_columns
@@ -110,6 +111,8 @@ def _in_tasks(matrices: Matrices, width: int, height: int) -> Blocking:
     strip after strip. What the rows of a turned product are multiplied by comes strip after strip, too.
     """
     rows, columns, lines = matrices.rows, matrices.columns, matrices.lines
+    if height % matrices.row_group and height != rows.extent:
+        raise InternalError(f"blocks of {height} rows cut groups of {matrices.row_group}")
     across, down = block_count(columns.extent, width), block_count(rows.extent, height)
     number: DimLike = matrices.new.task.dim
     moved: dict[LoopIndex, DimLike] = {}
@@ -235,7 +238,7 @@ def _in_whole_groups(rows: int, matrices: Matrices) -> int:
         return _in_tiles(rows)
     if isinstance(matrices.edges, Bands):
         return _in_lines(rows, matrices.edges)
-    return -(-rows // matrices.edges.places) * matrices.edges.places
+    return -(-rows // matrices.row_group) * matrices.row_group
 
 
 def _in_tiles(rows: int) -> int:

@@ -87,6 +87,15 @@ class Matrices(NamedTuple):
         return self.contract.indices[0][0]
 
     @property
+    def row_group(self) -> int:
+        """The rows that every block has a multiple of: those of a line of an image, or of a row of each position of the
+        window, where these are multiplied one by one.
+        """
+        if self.edges is None:
+            return 1
+        return self.edges.length if isinstance(self.edges, Bands) else self.edges.places
+
+    @property
     def points(self) -> DimLike:
         """How many points there are."""
         return self.contract.indices[0][1]
