@@ -202,8 +202,9 @@ class Computation(Identity, Generic[Result]):
                   where: str) -> tuple[object, ...]:
         """The values of parameters, from a mapping of them or their names: of all that it has."""
         names = [str(entry.name) for entry in parameters]
+        known = {*parameters, *names}
         for key in feed:
-            if key not in parameters and key not in names:
+            if key not in known:
                 raise self._refused(f"{key!r}{where} is no parameter", key, help=did_you_mean(str(key), names))
         values, ordered = dict(feed), []
         for parameter in parameters:
@@ -388,8 +389,9 @@ def _parameter(entry: object, position: int) -> AssignableTensorOp:
 
 
 def _check_placeholders(parameters: Sequence[AssignableTensorOp], returns: Sequence[Return]) -> None:
+    given = set(parameters)
     for needed in placeholders_below(returns):
-        if needed not in parameters:
+        if needed not in given:
             raise InvalidArgument("a placeholder is missing among the parameters", op="computation",
                                   operand=needed.name, got=repr(needed),
                                   location=needed.variable.location if needed.variable else None,

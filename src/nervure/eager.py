@@ -115,7 +115,7 @@ def randn(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = Fa
     The shape is one of axes, or lengths: ``nv.randn(3, 4)``. In a traced function the numbers are drawn by each call,
     as ``nv.normal`` draws them.
 
-    >>> nv.randn((3, 4)).shape, nv.randn("N=2, C=3").axes.names, bool(nv.proceed(nv.randn(5)).std() > 0)
+    >>> nv.randn((3, 4)).shape, nv.randn("N=2, C=3").axes.names, nv.proceed(nv.randn(5)).std().item() > 0
     ((3, 4), ('N', 'C'), True)
     """
     return _drawn(normal(_axes(shape), dtype=dtype), requires_grad)
@@ -125,7 +125,7 @@ def rand(*shape: AxesLike, dtype: DTypeLike = float32, requires_grad: bool = Fal
     """A tensor that exists, of numbers drawn now evenly from [0, 1); the shape is as ``randn`` takes it.
 
     >>> x = nv.rand(100)
-    >>> bool(x.min() >= 0 and x.max() < 1), x.tolist() == x.tolist()
+    >>> x.min().item() >= 0 and x.max().item() < 1, x.tolist() == x.tolist()
     (True, True)
     """
     return _drawn(uniform(_axes(shape), dtype=dtype), requires_grad)

@@ -309,16 +309,60 @@ def test_scopes_names_and_metadata():
         nv.name_scope("/a").__enter__()
 
 
-def test_equality_is_identity():
-    """A251: tensors are keys; numbers and arrays are refused."""
-    x, y = nv.constant(1.0), nv.constant(1.0)
-    assert x == x and x != y and len({x, y}) == 2
-    for other in (1.0, np.ones(2), np.float32(1), np.array(1.0)):
+def test_equality_is_element_by_element():
+    """A251: on either side, of every kind of operand; what has no elements is not equal."""
+    x = nv.constant([1.0, 2.0])
+    for other, same in ((1.0, [True, False]), (np.array([1.0, 3.0]), [True, False]), (np.float32(2), [False, True]),
+                        (x, [True, True]), (nv.constant([0.0, 2.0]), [False, True]), (2 + 0j, [False, True])):
+        for left, right in ((x, other), (other, x)):
+            assert (left == right).tolist() == same and (left != right).tolist() == [not entry for entry in same]
+    named = nv.cast_axes(x, "H=2")
+    assert (named == nv.cast_axes(x, "W=2")).axes == nv.make_axes("H=2, W=2")
+    assert (x == None, x != None, x == "x", x != object()) == (False, True, False, True)  # noqa: E711  # equality is meant
+    assert (nv.constant(np.nan) == nv.constant(np.nan)).item() is False
+
+
+def test_equality_with_lengths_and_traced_numbers():
+    """A251."""
+    n = nv.dim("n")
+    x = nv.placeholder((n,))
+    for equality in (x == n, n == x):
+        assert nv.computation(equality, x)([2.0, 5.0]).tolist() == [True, False]
+    assert nv.jit(lambda x, k: (x == k, k != x))(np.float32([1, 2]), 2)[0].tolist() == [False, True]
+    assert (n == 3, n != None, n == nv.dim("n")) == (False, True, True)  # noqa: E711
+
+
+def test_what_cannot_be_compared_is_an_error():
+    """A251: as for every operator; a comparison that nobody can answer is not silently False."""
+    x = nv.constant([1.0, 2.0])
+    for other in ([1.0, 2.0], (1.0, 2.0), nv.assign(nv.variable(()), 1.0), nv.zeros((3,)), np.zeros(3)):
         for compare in (operator.eq, operator.ne):
-            for pair in ((x, other), (other, x)):
-                with pytest.raises(TypeError, match="nv.equal"):
-                    compare(*pair)
-    assert (x == None, x != "x") == (False, True)  # noqa: E711  # equality is meant
+            with pytest.raises(nv.NervureError):
+                compare(x, other)
+
+
+def test_tensors_are_keys_by_identity():
+    """A251: equal hashes are those of one tensor, so that a dict never asks ``==``."""
+    x, y, v = nv.constant(1.0), nv.constant(1.0), nv.variable(())
+    assert len({x, y, v, x}) == 3 and {x: 1, y: 2, v: 3}[y] == 2
+    assert [v] == [v] and hash(x) != hash(y)
+    with pytest.raises(TypeError, match="item"):
+        assert v in [x, y]
+
+
+def test_a_tensor_that_is_computed_has_no_truth():
+    """A252: what exists has one."""
+    x, v = nv.constant([1.0, 2.0]), nv.variable((), 1.0)
+    for computed in (v > 0, v == v, nv.all(x == x), v + 1, nv.uniform(())):
+        with pytest.raises(TypeError, match="nv.where"):
+            bool(computed)
+        with pytest.raises(TypeError):
+            assert computed or not computed
+    given = nv.make_input((1,), "given")
+    with pytest.raises(TypeError, match="nv.where"):
+        bool(given)
+    given.storage = np.ones(1, np.float32)
+    assert all([nv.constant(True), v, v[None], nv.proceed(v > 0), given]) and not nv.constant(0.0)
 
 
 def test_numbers_of_tensors():
@@ -339,7 +383,7 @@ def test_numbers_of_tensors():
             nv.jit(lambda t, ask=ask: ask(t))(np.ones(2, np.float32))
         assert "x.shape[0]" in caught.value.help or "nv.where" in caught.value.help
     with pytest.raises(ValueError, match="nv.where") as caught:
-        bool(nv.placeholder(()) > 0)
+        float(nv.placeholder(()))
 
 
 def test_handles_are_not_copied():

@@ -59,7 +59,10 @@ def interface() -> str:
     lines = []
     for name, function in functions.items():
         decorator = "@property\n" if isinstance(METHODS[name], property) else ""
-        lines.append(textwrap.indent(decorator + definition(name, function, is_method=True), "    "))
+        text = decorator + definition(name, function, is_method=True)
+        if hasattr(object, name) and name in ("__eq__", "__ne__"):  # which give tensors, unlike those of object
+            text = text.replace(":\n", ":  # type: ignore[override]\n", 1)
+        lines.append(textwrap.indent(text, "    "))
         lines += setter(name, METHODS[name])
     return "\n".join([HEADER, needed, "class Interface:", *lines])
 

@@ -210,8 +210,8 @@ def expression(x: Tensor) -> Tensor:
     placed; the place itself among the returns of a computation is its final value.
 
     >>> v = nv.variable((), 1.0)
-    >>> before, after = nv.evaluate([+v, nv.assign(v, v * 2), v])[::2]
-    >>> before.item(), after.item()
+    >>> before, _, final = nv.computation([+v, nv.assign(v, v * 2), v])()
+    >>> before.item(), final.item()
     (1.0, 2.0)
     """
     return Tensor(x.value, x._axes) if isinstance(x, AssignableTensorOp) else x

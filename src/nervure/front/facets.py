@@ -85,6 +85,17 @@ def state(x: Tensor) -> str:
     return "stored" if facet(place) is Facet.EXIST or held_value(place) is not None else "unallocated"
 
 
+def truth_value(x: Tensor) -> bool:
+    """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for one that is computed."""
+    place = place_below(x)
+    if not is_tracing() and (place is None or state(place) != "stored"):
+        raise WrongKind("a tensor that is computed has no truth value", op="bool", got=f"{x!r:.80}",
+                        expected="a tensor that exists: a constant, or a place that keeps its value",
+                        help="nv.where(condition, x, y) chooses element by element in the graph; condition.item() "
+                             "computes it now; x is y tells whether two tensors are one")
+    return bool(x.item())
+
+
 def _place_of(x: Tensor) -> AssignableTensorOp | None:
     """The tensor itself or the place that it is a view of; None for what is computed, numbers among it."""
     if isinstance(x, AssignableTensorOp):

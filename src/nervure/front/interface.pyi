@@ -117,6 +117,15 @@ class Interface:
     def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
         """``nv.divmod``."""
 
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        """``nv.equal``; ``x is y`` compares the tensors themselves."""
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        """``nv.not_equal``; ``x is y`` compares the tensors themselves."""
+
+    def __bool__(self) -> bool:
+        """``bool(x)``: whether the only element of a tensor that exists is not 0; WrongKind for one that is computed."""
+
     def __neg__(self) -> Tensor:
         """-x; flips the sign of zero; integers wrap.
 

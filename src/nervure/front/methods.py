@@ -36,7 +36,7 @@ from nervure.front import (
 )
 from nervure.front.apply import Made
 from nervure.front.numpy_functions import array_function, not_into
-from nervure.front.tensor import Operand, Tensor, compared, is_operand, upward
+from nervure.front.tensor import Operand, Tensor, is_operand, upward
 from nervure.types.dtype import DTypeLike
 from nervure.types.foreign import answers_itself
 
@@ -53,6 +53,8 @@ COMPARISONS: dict[str, Callable[..., Tensor]] = {
     "lt": op_functions.less, "le": op_functions.less_equal,
     "gt": op_functions.greater, "ge": op_functions.greater_equal,
 }
+
+EQUALITIES: dict[str, Callable[..., Tensor]] = {"eq": op_functions.equal, "ne": op_functions.not_equal}
 
 REDUCTIONS: dict[str, Callable[..., Tensor]] = {
     "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min,
@@ -81,6 +83,19 @@ def _operator(name: str, function: Callable[..., object], reflected: bool = Fals
 
     method.__annotations__["return"] = function.__annotations__["return"]
     return _called(method, name, f"``nv.{function.__name__.removesuffix('_operator')}``.")
+
+
+def _equality(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``==`` or ``!=``, element by element. None, a text and other things without elements are no operands: Python
+    then answers by identity.
+    """
+    def method(self: Tensor, other: object) -> Tensor:
+        has_elements = is_operand(other) or isinstance(other, (list, tuple)) or hasattr(other, "has_no_value")
+        if not has_elements or answers_itself(other, self.__array_priority__):
+            return NotImplemented
+        return function(self, other)
+
+    return _called(method, name, f"``nv.{function.__name__}``; ``x is y`` compares the tensors themselves.")
 
 
 def _reduction(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -112,10 +127,6 @@ def _joined(function: Callable[..., object], method: Callable[..., object]) -> i
 def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: object) -> object:
     """``np.add(array, x)`` and ``array + x``: NumPy's universal function by its nervure name."""
     name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
-    if name == "spacing" and not keywords:  # what tests of rounding measure by
-        return ufunc(*[entry.numpy() for entry in inputs])
-    if name in ("equal", "not_equal"):  # an array on the left of == and != comes here
-        raise compared(next((entry for entry in inputs if not isinstance(entry, Tensor)), inputs[0]))
     if method != "__call__" or keywords or name not in UFUNCS:
         raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
                         help="use the function of nv, or x.numpy() for an array", got="a tensor",
@@ -167,6 +178,8 @@ ACCESSORS: dict[str, Callable[..., object]] = {
 METHODS: dict[str, Callable[..., object] | property] = {
     **{f"__{name}__": _operator(f"__{name}__", function) for name, function in (OPERATORS | COMPARISONS).items()},
     **{f"__r{name}__": _operator(f"__r{name}__", function, reflected=True) for name, function in OPERATORS.items()},
+    **{f"__{name}__": _equality(f"__{name}__", function) for name, function in EQUALITIES.items()},
+    "__bool__": facets.truth_value,
     "__neg__": op_functions.negative,
     "__pos__": creation.expression,
     "__abs__": op_functions.absolute,

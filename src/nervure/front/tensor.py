@@ -216,9 +216,6 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
     def __complex__(self) -> complex:
         return complex(self.item())
 
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
     def __trunc__(self) -> int:
         return math.trunc(self.item())
 
@@ -292,18 +289,6 @@ class Tensor(Frozen, Device, Interface, Identity, is_device=False):
             raise WrongKind("the elements of a tensor cannot be deleted", op="del x[...]", got=f"{item!r:.60}",
                             expected="a new tensor", help="nv.concatenate joins the parts that stay")
 
-    # -- comparison is identity --------------------------------------------------------------------
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if isinstance(other, (bool, int, float, complex)) or (not isinstance(other, Tensor) and is_array(other)):
-            raise compared(other)
-        return False
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
 
 _SHOWING = (ReadVariable, View, Computed)
 """The ops that may show what lies in the memory of a place."""
@@ -369,12 +354,6 @@ def is_scalar(value: object) -> TypeGuard[Number]:
 def is_operand(value: object) -> TypeGuard[Operand]:
     """Whether a value may stand in an expression: a tensor, a scalar, an array of any library, a length."""
     return isinstance(value, (Tensor, np.ndarray, Dim)) or is_scalar(value) or is_array(value)
-
-
-def compared(other: object) -> WrongKind:
-    """The error of ``==`` with a number or an array."""
-    return WrongKind("== compares handles, not elements", op="==", got=type(other).__name__, expected="a tensor",
-                     help="nv.equal(x, y) compares elements")
 
 
 def value_only(operand: object, op: str, position: int) -> NoReturn:

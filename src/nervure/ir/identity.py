@@ -1,4 +1,4 @@
-"""Objects compared by identity: a copy would be another one, so copying and pickling are errors that say so.
+"""Objects known by their identity: a copy would be another one, so copying and pickling are errors that say so.
 
 >>> import copy
 >>> class Node(Identity):
@@ -6,7 +6,7 @@
 >>> copy.copy(Node())
 Traceback (most recent call last):
     ...
-nervure.errors.WrongKind: copy: a Node is compared by identity and cannot be copied
+nervure.errors.WrongKind: copy: a Node is known by its identity and cannot be copied
   got:      Node
   expected: a value, such as an array
   help:     use the object itself; nv.save keeps functions and the values of variables in a file
@@ -52,6 +52,6 @@ def is_found_by_name(function: object) -> bool:
 def _refused(thing: object, op: str, done: str) -> WrongKind:
     kind = type(thing).__name__
     article = "an" if kind[0] in "AEIOU" else "a"
-    return WrongKind(f"{article} {kind} is compared by identity and cannot be {done}", op=op, got=kind,
+    return WrongKind(f"{article} {kind} is known by its identity and cannot be {done}", op=op, got=kind,
                      expected="a value, such as an array",
                      help="use the object itself; nv.save keeps functions and the values of variables in a file")

@@ -99,7 +99,9 @@ class Dim(Frozen):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Dim) and self._polynomial.terms == other._polynomial.terms
+        if not isinstance(other, Dim):
+            return False if isinstance(other, int) else NotImplemented  # a tensor compares its elements
+        return self._polynomial.terms == other._polynomial.terms
 
     def __hash__(self) -> int:
         known = self._hash
