@@ -92,6 +92,25 @@ def test_expand_dims():
     check(nv.expand_dims(y, -1), np.expand_dims(b, -1))
     with pytest.raises(ValueError, match="no such position"):
         nv.expand_dims(x, axis("N", 1), 3)
+    check(nv.expand_dims(y, np.int64(1)), b[:, None])
+    check(nv.expand_dims(x, "N=2", 1), np.stack([a, a], 1), "H=4, N=2, W=5")
+
+
+@pytest.mark.parametrize("add", [lambda x, *where, **named: nv.stack([x, x], *where, **named),
+                                 lambda x, *where, **named: nv.expand_dims(x, *where, **named)])
+def test_the_place_of_a_new_axis_is_what_was_said(add):
+    """A281: an integer of NumPy's is one, a second position is the same, and nothing that was said is left out."""
+    x, _ = tensor(H, W)
+    y, b = plain(2, 3)
+    for place in (1, np.int64(1), -2):
+        assert add(y, place).shape[::2] == (2, 3) and add(x, "N", place).shape[::2] == (4, 5)
+        assert add(y, None, place).shape == add(y, place, 1).shape == add(y, place).shape
+    for other in (0, 2):
+        with pytest.raises(InvalidArgument, match="twice"):
+            add(y, 1, other)
+    for axis_of_none in (1.5, True, "N", ["N"], "N=2, K=3", axis("N", 2), (4, 5)):
+        with pytest.raises(nv.NervureError):
+            add(y, axis_of_none)
 
 
 def test_flatten():

@@ -21,54 +21,40 @@ from nervure.front.argument_parsing import as_integer, members, position_of
 from nervure.front.creation import as_tensor
 from nervure.front.indexing import slice_along_axis
 from nervure.front.tensor import Tensor, TensorLike
-from nervure.front.views import new_position, permuted
+from nervure.front.views import new_axis, permuted
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
-from nervure.types.axis import Axis, make_axis
-from nervure.types.axis import axis as named_axis
+from nervure.types.axis import Axis
 from nervure.types.dim import equal
 
 MOST_PARTS = 1 << 16
 """``split`` makes a tensor for each part. An empty axis, and one of symbolic length, would have any number of them."""
 
 
-def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int = 0) -> Tensor:
-    """Tensors of one set of axes side by side along a new axis at position ``pos``; its length is their number.
+def stack(xs: Sequence[TensorLike], axis: AxisLike | None = None, pos: int | None = None) -> Tensor:
+    """Tensors of one set of axes side by side along a new axis at position ``pos`` (absent: in front); its length is
+    their number. ``stack(xs, 1)`` with an int is NumPy's.
 
-    >>> nv.stack([[1, 2], [3, 4]]).tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
+    >>> nv.stack([[1, 2], [3, 4]], 1).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
     >>> print(nv.stack([nv.zeros("H=2"), nv.ones("H=2")], "N").axes)
     (N: 2, H: 2)
     """
     tensors = _listed(xs, "stack")
-    if isinstance(axis, int):
-        pos, axis = axis, None
     first = tensors[0]
-    at = new_position(first, pos, "stack")
-    if isinstance(axis, Axis) and axis.has_length and equal(axis.length, len(tensors)) is False:
-        raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(axis),
+    at, new = new_axis(first, axis, pos, "stack", "pos")
+    if axis is None or as_integer(axis) is not None:
+        new = new.resized(len(tensors))
+    elif not new.has_length:
+        new.length = len(tensors)
+    elif equal(new.length, len(tensors)) is False:
+        raise AxisMismatch("the axis has another length than there are tensors", op="stack", got=str(new),
                            expected=len(tensors), help="leave out the length: it is how many tensors there are")
     dtype = common_dtype(tuple(tensors), "stack")
     parts = [converted_to(_like(first, entry, "stack", position + 1), dtype) for position, entry in enumerate(tensors)]
     shape = (*first.type.shape[:at], 1, *first.type.shape[at:])
     op = ops.Concatenate(*[ops.Broadcast(part, shape, (at,)) for part in parts], axis=at)
-    if not first.is_named and not isinstance(axis, (Axis, str)):
-        return Tensor(op)
-    if not first.is_named and first.ndim:
-        raise AxisMismatch("a named axis among anonymous ones", op="stack", got=str(first.type),
-                           expected="named tensors",
-                           help="give the tensors names with nv.cast_axes, or the axis none")
-    return Tensor(op, Axes([*first.axes[:at], _stacking_axis(axis, len(tensors)), *first.axes[at:]]))
-
-
-def _stacking_axis(axis: AxisLike | None, length: int) -> Axis:
-    if isinstance(axis, str):
-        return named_axis(axis, length)
-    if not isinstance(axis, Axis):
-        return make_axis(length)
-    if not axis.has_length:
-        axis.length = length
-    return axis
+    return Tensor(op, None if new.is_anonymous else Axes([*first.axes[:at], new, *first.axes[at:]]))
 
 
 def concat_along_axis(xs: Sequence[TensorLike], axis: AxisLike) -> Tensor:

@@ -17,7 +17,7 @@ from nervure.elsewhere import explain_keywords
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front import alignment
 from nervure.front.alignment import reordered
-from nervure.front.argument_parsing import position_of, positions_of
+from nervure.front.argument_parsing import as_integer, position_of, positions_of
 from nervure.front.creation import as_tensor, expression, read_axes
 from nervure.front.tensor import Number, Tensor, TensorLike
 from nervure.ir.kinds import View
@@ -140,8 +140,9 @@ def map_roles(x: TensorLike, roles: Mapping[Axis | str, Axis | str]) -> Tensor:
     return cast_axes(own, Axes(axes))
 
 
-def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = 0) -> Tensor:
-    """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim``.
+def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = None) -> Tensor:
+    """x with a new axis of length 1 (or of the axis's own length, along which it repeats) at position ``dim`` (absent:
+    in front).
 
     ``expand_dims(x, 1)`` with an int is NumPy's, for anonymous tensors.
 
@@ -151,21 +152,11 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = 0) ->
     (N: 1, W: 3)
     """
     own = as_tensor(x, "expand_dims")
-    if not isinstance(axis, (Axis, str)):
-        dim, axis = (dim if axis is None else axis), None
-    at = new_position(own, dim, "expand_dims")
-    if own.is_named and axis is None:
-        axis = make_axis(1)
-    if isinstance(axis, str):
-        axis = named_axis(axis, 1)
-    length = 1 if axis is None else axis.length
-    value = ops.Broadcast(own.value, (*own.type.shape[:at], length, *own.type.shape[at:]), (at,))
-    if axis is None:
-        return Tensor(value)
-    if not own.is_named and own.ndim:
-        raise AxisMismatch("a named axis among anonymous ones", op="expand_dims", got=str(own.type),
-                           expected="a named tensor", help="give the tensor names with nv.cast_axes")
-    return Tensor(value, Axes([*own.axes[:at], axis, *own.axes[at:]]))
+    at, new = new_axis(own, axis, dim, "expand_dims", "dim")
+    if isinstance(axis, str) and not new.has_length:
+        new.length = 1
+    value = ops.Broadcast(own.value, (*own.type.shape[:at], new.length, *own.type.shape[at:]), (at,))
+    return Tensor(value, None if new.is_anonymous else Axes([*own.axes[:at], new, *own.axes[at:]]))
 
 
 def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
@@ -379,11 +370,37 @@ def renamed(x: Tensor, axes: AxesLike | None) -> Tensor:
 
 def new_position(x: Tensor, position: object, op: str) -> int:
     """The position of a new axis: 0 to the rank; negative counts from the end of the result."""
-    if isinstance(position, bool) or not isinstance(position, int) or not -x.ndim - 1 <= position <= x.ndim:
+    place = as_integer(position)
+    if place is None or not -x.ndim - 1 <= place <= x.ndim:
         raise InvalidArgument("there is no such position for a new axis", op=op, got=repr(position),
                               expected=f"{-x.ndim - 1} to {x.ndim}",
                               help="positions count from 0; negative ones from the end")
-    return position % (x.ndim + 1)
+    return place % (x.ndim + 1)
+
+
+def new_axis(x: Tensor, axis: object, position: object, op: str, operand: str) -> tuple[int, Axis]:
+    """The position and the axis that x gets: an Axis, a name, ``"N=4"``, or None for one of length 1 without a name.
+    A position in the place of the axis is NumPy's; a second one, in the argument ``operand``, must be the same.
+    """
+    given = as_integer(axis)
+    at = new_position(x, (0 if given is None else given) if position is None else position, op)
+    if given is not None and new_position(x, given, op) != at:
+        raise InvalidArgument("the position of the new axis is given twice", op=op, operand=operand,
+                              got=f"{given} and {position}", expected="one position",
+                              help=f'an axis is an Axis or a name, as in nv.{op}(x, "N", {operand}=1)')
+    if axis is None or given is not None:
+        return at, make_axis(1) if x.is_named else read_axes(1)[0]
+    if isinstance(axis, str):
+        axis = axis if "=" in axis else named_axis(axis)
+    found = Axes([axis]) if isinstance(axis, Axis) else read_axes(axis)  # type: ignore[arg-type]  # which checks
+    if len(found) != 1:
+        raise InvalidArgument("one axis is new", op=op, operand="axis", got=f"{axis!r:.60}",
+                              expected="an Axis or a name", help="one call adds one axis")
+    if x.ndim and found[0].is_anonymous == x.is_named:
+        raise AxisMismatch("named and anonymous axes do not mix", op=op, got=f"{found} and {x.axes}",
+                           expected="names on all, or on none",
+                           help="nv.cast_axes gives a tensor names; without axis= the new axis has none")
+    return at, found[0]
 
 
 __all__ = ["axes_with_order", "broadcast", "cast_axes", "expand_dims", "flatten",
