@@ -138,8 +138,8 @@ class Interface:
         placed; the place itself among the returns of a computation is its final value.
 
         >>> v = nv.variable((), 1.0)
-        >>> before, after = nv.evaluate([+v, nv.assign(v, v * 2), v])[::2]
-        >>> before.item(), after.item()
+        >>> before, _, final = nv.computation([+v, nv.assign(v, v * 2), v])()
+        >>> before.item(), final.item()
         (1.0, 2.0)
         """
 
