@@ -215,3 +215,13 @@ def class_numbers_that_are_floats():
 @fails(nv.InvalidArgument)
 def initialiser_of_symbols():
     nv.nn.initialisers.he_normal()("F=n, K=3")  # here
+
+
+@fails(nv.WrongKind)
+def truth_of_a_comparison():
+    assert nv.variable((), 1.0) == 1.0  # here
+
+
+@fails(nv.WrongKind)
+def comparison_with_a_list():
+    nv.variable((2,), 1.0) == [1.0, 2.0]  # noqa: B015  # here
