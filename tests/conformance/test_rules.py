@@ -11,6 +11,7 @@ import pytest
 
 import nervure as nv
 from nervure import ops
+from nervure.autodiff.reverse import gradients
 from nervure.errors import DtypeMismatch, InvalidArgument, ShapeMismatch
 from nervure.ir.function import Function
 from nervure.types.dtype import as_dtype
@@ -238,6 +239,37 @@ def test_small_numbers_are_not_lost_beside_a_large_one(dtype, count, transformer
         for array, axis in ((x, 0), (x[:, None], 0)):
             got = Fraction(float(np.ravel(computed(transformer, lambda x, axis=axis: ops.Sum(x, [axis]), array))[0]))
             assert abs(got - 1 - rest) <= (70 + math.log2(count)) * eps * float(1 + rest), small
+
+
+def test_updates_of_one_place_are_a_chain(transformer):
+    """O76: in row-major order on the cpu, whatever the threads; within n eps everywhere."""
+    rng, n, eps = np.random.default_rng(6), 30_000, 2.0**-23
+    index, start = rng.integers(0, 3, n).astype(np.int32), np.float32([1e3, -1, 2**24])
+    updates = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)).astype(np.float32)
+    updates[index == 2] = 1
+    expected = start.copy()
+    np.add.at(expected, index, updates)
+    exact = start.astype(np.float64)
+    np.add.at(exact, index, updates.astype(np.float64))
+    for threads in (1, 2):
+        with nv.flags.overriding(threads=threads):
+            got = computed(transformer, lambda x, i, u: ops.Scatter(x, i, u, axis=0, mode="add"), start, index, updates)
+        magnitudes = np.bincount(index, abs(updates)) + abs(start)
+        assert np.all(abs(got - exact) <= n * eps * magnitudes)
+        if transformer == "cpu":
+            assert got.tobytes() == expected.tobytes() and got[2] == 2**24
+    wanted = np.bincount(index, updates.astype(np.float64), minlength=3)
+    got = computed(transformer, lambda x, i, u: gradients([ops.Gather(x, i, axis=0)], [x], [u])[0],
+                   start, index, updates)
+    assert np.all(abs(got - wanted) <= n * eps * np.bincount(index, abs(updates)))
+
+
+def test_how_far_products_are_off(transformer):
+    """O77."""
+    x = (1 + np.random.default_rng(7).standard_normal(300_000) / 2**12).astype(np.float32)
+    got = float(computed(transformer, lambda x: ops.Prod(x, [0]), x))
+    exact = float(np.multiply.reduce(x.astype(np.longdouble)))
+    assert abs(got / exact - 1) <= len(x) * 2.0**-23
 
 
 def test_random_numbers_have_the_same_bits(transformer):
