@@ -282,22 +282,28 @@ def _over_blocks(context: Context, reduce: Reduce,
 def _over_groups(context: Context, reduce: Reduce, end: Register,
                  group: Callable[[Register, Register], Registers]) -> Registers:
     """Reduces points up to an end. ``group`` combines those of a group, in order; where there are several, what they
-    make waits in memory.
+    make waits in memory. One alone, as nearly all are, costs one more question.
     """
-    b, start = context.builder, units(context.builder, reduce)
+    b, start, one = context.builder, units(context.builder, reduce), context.builder.constant(I64, 1)
+    several, done = b.label("several"), b.label("done")
+    single: list[tuple[Registers, str]] = []
     with group_totals_of(context, reduce) as totals:
-        with b.loop(0, end, totals.points, flat(start)) as groups:
-            stop = b.intrinsic("smin", groups.index + totals.points, end)
-            groups.carried = list(group(groups.index, stop))
-            with b.if_(end >= totals.points, unlikely=True):
-                totals.write(shaped(start, groups.carried))
-                totals.end_group(stop, b.constant(I64, 1))
+        def turn(first: Register) -> tuple[Register, Register]:
+            stop = b.intrinsic("smin", first + totals.points, end)
+            made = group(first, stop)
+            single.append((made, b.current))
+            b.branch(end >= totals.points, several, done, unlikely=True)
+            b.block(several)
+            totals.write(shaped(start, made))
+            totals.end_group(stop, one)
+            return first + totals.points, first + totals.points < end
 
-        def several() -> Registers:
-            totals.finish(end, b.constant(I64, 1))
-            return flat(totals.read(0, 1))
-
-        return guarded(b, end >= totals.points, groups.results, several, unlikely=True)
+        b.once_or_more(turn)
+        totals.finish(end, one)
+        results, last = flat(totals.read(0, 1)), b.current
+        b.block(done)
+    (made, before), = single
+    return [b.phi(x.type, (x, last), (y, before)) for x, y in zip(results, made, strict=True)]
 
 
 def _points(context: Context, reduce: Reduce, preheader: Preheader, start: Register, width: int,
