@@ -252,7 +252,7 @@ KEYWORDS = {
     "y": "other b", "xs": "tensors arrays", "stop": "end", "table": "weight", "f": "filters kernel",
     "inputs": "in_features in_channels", "outputs": "out_features out_channels units filters",
     "rows": "num_embeddings input_dim", "columns": "embedding_dim output_dim features", "pad_idx": "padding_idx",
-    "weights": "weight kernel_initializer", "smoothing": "label_smoothing", "ignore": "ignore_index",
+    "weights": "weight kernel_initializer", "smoothing": "label_smoothing", "ignore_index": "ignore",
     "positive_weights": "pos_weight", "count_padding": "count_include_pad", "slope": "negative_slope a",
 }
 """Keywords here, and what functions elsewhere call them."""

@@ -53,10 +53,10 @@ def test_any_batch_is_served_by_one_graph():
     """T224: lengths may be symbols, of axes with names and without."""
     for axes, own in (("N=n, Y=4", "N=n"), ((nv.dim("n"), 4), (nv.dim("n"),))):
         x, t = nv.placeholder(axes), nv.placeholder(own, dtype=nv.int64)
-        loss = nv.computation(losses.cross_entropy(x, t, weights=[1, 2, 3, 4], smoothing=0.1, ignore=0), x, t)
+        loss = nv.computation(losses.cross_entropy(x, t, weights=[1, 2, 3, 4], smoothing=0.1, ignore_index=0), x, t)
         found = [float(loss(LOGITS[:rows], LABELS[:rows])) for rows in (1, 3)]
         expected = [losses.cross_entropy(LOGITS[:rows], LABELS[:rows], weights=[1, 2, 3, 4], smoothing=0.1,
-                                         ignore=0).item() for rows in (1, 3)]
+                                         ignore_index=0).item() for rows in (1, 3)]
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -80,10 +80,10 @@ def test_low_precision_is_rounded_once():
     (lambda: losses.cross_entropy(LOGITS, LABELS, weights=np.ones((3, 4))), ShapeMismatch, "each class"),
     (lambda: losses.cross_entropy(LOGITS, LABELS, weights=[1.0, 2.0]), ShapeMismatch, "broadcast"),
     (lambda: losses.cross_entropy(LOGITS, LABELS, smoothing=2), InvalidArgument, "smoothing"),
-    (lambda: losses.cross_entropy(LOGITS, np.abs(LOGITS), ignore=1), InvalidArgument, "class numbers"),
+    (lambda: losses.cross_entropy(LOGITS, np.abs(LOGITS), ignore_index=1), InvalidArgument, "class numbers"),
     (lambda: losses.cross_entropy(nv.zeros("N=3, A=4, B=5"), nv.zeros("N=3, A=4, B=5")), AxisMismatch, "axis="),
     (lambda: losses.cross_entropy(1.0, 0), ShapeMismatch, "axis of classes"),
-    (lambda: losses.cross_entropy(LOGITS, LABELS, ignore_index=3), WrongKind, "here it is ignore="),
+    (lambda: losses.cross_entropy(LOGITS, LABELS, ignore=3), WrongKind, "here it is ignore_index="),
     (lambda: losses.huber([1.0], [2.0], delta=0), InvalidArgument, "delta is positive"),
     (lambda: losses.cosine_similarity(nv.zeros("N=2, A=3, B=4"), nv.zeros("N=2, A=3, B=4")), AxisMismatch, "axis=")],
     ids=range(17))
@@ -92,6 +92,60 @@ def test_what_does_not_fit_is_refused(make, kind, words):
     with pytest.raises(kind) as caught:
         make()
     assert words in f"{caught.value} {caught.value.help}" and caught.value.location.file == __file__
+
+
+X, Y = np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.5, 2.5], [2.0, 4.0]])
+OF_TWO = {
+    **{name: getattr(losses, name) for name in (
+        "mean_squared_error", "mean_absolute_error", "huber", "smooth_l1", "poisson", "binary_cross_entropy",
+        "kl_divergence", "hinge", "cosine_similarity", "cross_entropy", "negative_log_likelihood")},
+    "gaussian": lambda x, y: losses.gaussian(x, y, [[1.0, 2.0], [3.0, 4.0]]),
+    "weighted": lambda x, y: losses.binary_cross_entropy(x, y, weights=np.ones((2, 2)),
+                                                         positive_weights=[[2.0, 1.0]] * 2),
+    "margin_ranking": lambda x, y: losses.margin_ranking(x, y, [[1.0, -1.0]] * 2),
+    "cosine_embedding": lambda x, y: losses.cosine_embedding(x, y, np.array([1.0, -1.0])),
+    "hinge of signs": lambda x, y: losses.hinge(x, np.array([[1.0, -1.0]] * 2)),
+    "triplet_margin": lambda x, y: losses.triplet_margin(x, y, nv.negative(y))}
+
+
+@pytest.mark.parametrize("loss", OF_TWO.values(), ids=OF_TWO)
+def test_a_loss_has_the_type_of_what_is_compared(loss):
+    """T350: computed in float32 and rounded once; signs, weights and variances do not count."""
+    whole = loss(nv.constant(X, dtype=nv.float64), nv.constant(Y, dtype=nv.float64))
+    for dtype in (nv.float16, nv.bfloat16, nv.float32):
+        found = loss(nv.constant(X, dtype=dtype), nv.constant(Y, dtype=dtype))
+        wide = loss(nv.constant(X, dtype=nv.float32), nv.constant(Y, dtype=nv.float32))
+        assert found.dtype is dtype and (found == wide.astype(dtype)).numpy().all()
+    assert whole.dtype is nv.float64
+    np.testing.assert_allclose(wide.numpy(), whole.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mean_squared_error", "mean_absolute_error", "huber", "smooth_l1"])
+def test_a_distance_of_complex_numbers_is_real(name):
+    """T351: that of their difference, a real number."""
+    x, y = np.complex64([3 + 4j, 1j]), np.complex64([0, 1])
+    for dtype, real in ((np.complex64, nv.float32), (np.complex128, nv.float64)):
+        found = getattr(losses, name)(x.astype(dtype), y.astype(dtype))
+        expected = getattr(losses, name)(np.abs(x - y), np.zeros(2))
+        assert found.dtype is real and found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("loss", [losses.cross_entropy, losses.negative_log_likelihood])
+def test_a_class_below_0_is_none(transformer, dtype, loss):
+    """T352: not the last one; ``ignore_index`` may be such a number, and the rest counts as it does without."""
+    labels = nv.placeholder((3,), dtype)
+    with nv.transformers.make_transformer(transformer) as made:
+        step = made.computation([loss(LOGITS, labels), loss(LOGITS, labels, ignore_index=1)], labels)
+        if dtype != "uint8":
+            with pytest.raises(IndexError, match="ignore_index"):
+                step([0, -1, 2])
+            skipping = made.computation(loss(LOGITS, labels, ignore_index=-1), labels)
+            assert skipping([0, -1, 2]).item() == pytest.approx(loss(LOGITS[::2], [0, 2]).item(), rel=1e-6)
+        with pytest.raises(IndexError):
+            step([0, 4, 2])
+        assert step([0, 1, 2])[1].item() == pytest.approx(loss(LOGITS[::2], [0, 2]).item(), rel=1e-6)
 
 
 def test_a_class_that_there_is_not_is_found_when_it_runs():

@@ -192,7 +192,8 @@ for _reduction in ("mean", "sum", "none"):
          lambda x, r=_reduction: losses.cross_entropy(x, LABELS, reduction=r), x=(4, 4))(f"cross entropy, {_reduction}")
     case(lambda torch, x, r=_reduction: torch.nn.CrossEntropyLoss(
             torch.tensor(WEIGHTS).double(), ignore_index=0, label_smoothing=0.1, reduction=r)(x, torch.tensor(PLACES)),
-         lambda x, r=_reduction: losses.cross_entropy(x, PLACES, weights=WEIGHTS, ignore=0, smoothing=0.1, reduction=r),
+         lambda x, r=_reduction: losses.cross_entropy(x, PLACES, weights=WEIGHTS, ignore_index=0, smoothing=0.1,
+                                                      reduction=r),
          x=(2, 4, 3))(f"cross entropy of places, {_reduction}")
     case(lambda torch, x, t, r=_reduction: torch.nn.CrossEntropyLoss(
             torch.tensor(WEIGHTS).double(), label_smoothing=0.2, reduction=r)(x, t),
@@ -200,7 +201,8 @@ for _reduction in ("mean", "sum", "none"):
          x=(4, 4), t=CHANCES)(f"cross entropy of probabilities, {_reduction}")
     case(lambda torch, x, r=_reduction: torch.nn.NLLLoss(torch.tensor(WEIGHTS).double(), ignore_index=3, reduction=r)(
             x, torch.tensor(LABELS)),
-         lambda x, r=_reduction: losses.negative_log_likelihood(x, LABELS, weights=WEIGHTS, ignore=3, reduction=r),
+         lambda x, r=_reduction: losses.negative_log_likelihood(x, LABELS, weights=WEIGHTS, ignore_index=3,
+                                                                reduction=r),
          x=(4, 4))(f"negative log likelihood, {_reduction}")
 case(lambda torch, x: torch.nn.CrossEntropyLoss()(x.permute(1, 0, 2), torch.tensor(PLACES)),
      lambda x: losses.cross_entropy(x, nv.constant(PLACES, "N=2, W=3")), {"x": "Y=4, N=2, W=3"},
@@ -209,7 +211,7 @@ case(lambda torch, x: torch.nn.CrossEntropyLoss(torch.tensor(WEIGHTS).double())(
      lambda x: losses.cross_entropy(x, LABELS, weights=WEIGHTS), {"x": "N=4, Y=4"},
      x=(4, 4))("cross entropy of names with weights")
 case(lambda torch, x: torch.nn.CrossEntropyLoss(ignore_index=-100)(x, torch.tensor([2, -100, -100, 1])),
-     lambda x: losses.cross_entropy(x, [2, -100, -100, 1], ignore=-100), x=(4, 4))("cross entropy without some")
+     lambda x: losses.cross_entropy(x, [2, -100, -100, 1], ignore_index=-100), x=(4, 4))("cross entropy without some")
 case(lambda torch, x: torch.nn.CrossEntropyLoss()(x, torch.tensor(1)),
      lambda x: losses.cross_entropy(x, np.array(1)), x=4)("cross entropy of one")
 

@@ -126,12 +126,22 @@ class View(Op, abstract=True):
 class Element:
     """A coordinate that is data: the element of an integer operand. Negative counts from the end once.
 
-    ``bound`` is the length of the axis that is indexed; an element outside [-bound, bound) is an IndexError.
+    ``bound`` is the length of the axis that is indexed; an element outside [-bound, bound) is an IndexError, and with
+    ``from_end=False`` each negative one, too.
     """
 
     operand: int
     coordinates: tuple[DimLike, ...]
     bound: DimLike
+    from_end: bool = True
+
+    def refused(self, bound: int) -> dict[str, str]:
+        """What the error of an element that is out of range says of an axis of this length."""
+        first = -bound if self.from_end else 0
+        rule = ("an index counts from the end once when negative" if self.from_end else
+                "class numbers count from 0; ignore_index= of a loss names one that counts nothing")
+        return {"expected": f"{first} to {bound - 1}" if bound else "nothing: the axis is empty",
+                "help": f"{rule}; nothing was changed by this call"}
 
 
 @frozen_dataclass(slots=True)

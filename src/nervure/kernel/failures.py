@@ -52,24 +52,27 @@ class IndexFailure(NamedTuple):
     def wrong(self, values: np.ndarray, bindings: Mapping[str, int]) -> np.ndarray:
         """Those that are out of range."""
         bound = self.bound(bindings)
-        return np.logical_or(values < -bound, values >= bound)
+        return np.logical_or(values < (-bound if self.element.from_end else 0), values >= bound)
 
     def bound(self, bindings: Mapping[str, int]) -> int:
         """The length of the axis that the indices name."""
+        return evaluate(self.element.bound, bindings)
+
+    @property
+    def element(self) -> Element:
+        """The coordinate that the indices are."""
         op: Any = self.op
         structure = op.structure(*[entry.type for entry in op.operands])
         accesses = [*[access for access in structure.reads if access is not None], *structure.writes]
         elements = [entry for access in accesses for entry in access.coordinates
                     if isinstance(entry, Element) and entry.operand == self.operand]
-        return evaluate(elements[0].bound, bindings)
+        return elements[0]
 
     def error(self, value: object, position: tuple[int, ...] | None, bindings: Mapping[str, int]) -> NervureError:
         """It says the index and the range."""
         bound, got = self.bound(bindings), str(value) if position is None else f"{value} at position {position}"
         return self.op.fail(IndexOutOfRange, f"index {got} is out of range",
-                            operand=self.op.operand_label(self.operand), got=got,
-                            expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
-                            help="an index counts from the end once when negative; nothing was changed by this call")
+                            operand=self.op.operand_label(self.operand), got=got, **self.element.refused(bound))
 
 
 class ConditionFailure(NamedTuple):

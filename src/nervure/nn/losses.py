@@ -10,7 +10,9 @@
 
 All of them end in a ``reduction``: "mean" (over all numbers), "sum", "batch" (the sum over the length of the batch:
 of the axis N, or of the first one where axes have no names), or "none". Predictions and targets have the same axes,
-those with names in any order; a target that lacks one is refused, since it would be spread along it.
+those with names in any order; a target that lacks one is refused, since it would be spread along it. A loss has the
+element type of what is compared (float16 and bfloat16 compute in float32 and are rounded once); signs, weights and
+variances do not change it. A distance of complex numbers is real.
 """
 
 from __future__ import annotations
@@ -21,12 +23,10 @@ from nervure import ops
 from nervure.elsewhere import explain_keywords, unknown_layer
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.front import alignment
-from nervure.front.alignment import reordered
-from nervure.front.apply import converted_to
+from nervure.front.apply import common_dtype, converted_to
 from nervure.front.argument_parsing import position_of, real, truth
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert, where
-from nervure.front.gathering import one_hot
 from nervure.front.given_arrays import numpy_array
 from nervure.front.normalization import paired
 from nervure.front.op_functions import (
@@ -46,7 +46,7 @@ from nervure.front.op_functions import (
     square,
     subtract,
 )
-from nervure.front.promotion import floating
+from nervure.front.promotion import floating, promote
 from nervure.front.reductions import L2_norm, batch_size
 from nervure.front.reductions import mean as mean_over
 from nervure.front.reductions import sum as sum_over
@@ -55,7 +55,7 @@ from nervure.front.views import reshape
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
 from nervure.types.dim import equal as equal_lengths
-from nervure.types.dtype import DType
+from nervure.types.dtype import DType, int64
 
 REDUCTIONS = ("mean", "sum", "batch", "none")
 
@@ -64,26 +64,27 @@ REDUCTIONS = ("mean", "sum", "batch", "none")
 
 
 def cross_entropy(logits: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
-                  weights: TensorLike | None = None, smoothing: float = 0.0, ignore: int | None = None,
+                  weights: TensorLike | None = None, smoothing: float = 0.0, ignore_index: int | None = None,
                   reduction: str = "mean") -> Tensor:
     """``-sum(t * log_softmax(logits))`` along the axis of the classes, from logits.
 
     Targets are class numbers, over the axes of the logits but that one, or probabilities, over all of them. The axis
     (absent): with names the one that class numbers lack, or the only one beside N and REC; without, the second (of one
     axis alone that one). ``weights`` has a number for each class, ``smoothing`` is the share of a target that is spread
-    evenly over all classes, and positions with the class number ``ignore`` count nothing. The "mean" of class numbers
-    is weighted: the sum over the weights of what counts.
+    evenly over all classes, and positions with the class number ``ignore_index`` count nothing. Any other number below
+    0, or past the last class, is an IndexError of the run. The "mean" of class numbers is weighted: the sum over the
+    weights of what counts.
 
     >>> print(nv.nn.losses.cross_entropy(nv.zeros("N=3, Y=4"), [0, 3, 2]).numpy().round(4))
     1.3863
     """
-    own, goal = _classified("cross_entropy", logits, targets, axis, weights, smoothing, ignore)
+    own, goal = _classified("cross_entropy", logits, targets, axis, weights, smoothing, ignore_index)
     value = ops.SoftmaxCrossEntropy(own.value, goal.targets.value, [goal.axis]).output
     return _of_classes(value, own, goal, reduction, "cross_entropy")
 
 
 def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: AxisLike | None = None,
-                            weights: TensorLike | None = None, ignore: int | None = None,
+                            weights: TensorLike | None = None, ignore_index: int | None = None,
                             reduction: str = "mean") -> Tensor:
     """``-sum(t * logarithms)`` along the axis of the classes, from logarithms of probabilities, such as a log_softmax
     gives. Else as ``cross_entropy``.
@@ -91,7 +92,7 @@ def negative_log_likelihood(logarithms: TensorLike, targets: TensorLike, axis: A
     >>> nv.nn.losses.negative_log_likelihood([[-1.0, -2.0]], [1]).item()
     2.0
     """
-    own, goal = _classified("negative_log_likelihood", logarithms, targets, axis, weights, 0.0, ignore)
+    own, goal = _classified("negative_log_likelihood", logarithms, targets, axis, weights, 0.0, ignore_index)
     is_counted = not_equal(goal.targets, 0)
     terms = where(is_counted, multiply(own, goal.targets), 0.0)  # minus infinity times 0 counts 0
     value = ops.Sum(negative(terms).value, [goal.axis]).output
@@ -142,13 +143,15 @@ def kl_divergence(logarithms: TensorLike, targets: TensorLike, log_targets: bool
 
 
 def mean_squared_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
-    """``(x - t)**2``.
+    """``(x - t)**2``, of complex numbers ``|x - t|**2``.
 
     >>> nv.nn.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]).item()
     2.0
     """
     own, t, dtype = _pair(x, targets, "mean_squared_error")
-    return _reduced(square(subtract(own, t)), reduction, dtype, "mean_squared_error")
+    difference = subtract(own, t)
+    return _reduced(square(absolute(difference) if dtype.is_complex else difference), reduction, dtype,
+                    "mean_squared_error")
 
 
 def mean_absolute_error(x: TensorLike, targets: TensorLike, reduction: str = "mean") -> Tensor:
@@ -234,10 +237,10 @@ def cosine_embedding(x: TensorLike, y: TensorLike, signs: TensorLike, margin: fl
     [1.0, 1.0]
     """
     similarity = cosine_similarity(x, y, axis)
-    alike, sign, dtype = _pair(similarity, signs, "cosine_embedding")
+    alike, sign, _ = _pair(similarity, signs, "cosine_embedding")
     apart = maximum(subtract(alike, real(margin, "cosine_embedding", "margin")), 0.0)
     losses = where(equal(sign, 1), subtract(1.0, alike), where(equal(sign, -1), apart, 0.0))
-    return _reduced(losses, reduction, dtype, "cosine_embedding")
+    return _reduced(losses, reduction, similarity.dtype, "cosine_embedding")
 
 
 def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: float = 0.0,
@@ -247,8 +250,8 @@ def margin_ranking(x: TensorLike, y: TensorLike, signs: TensorLike, margin: floa
     >>> nv.nn.losses.margin_ranking([1.0, 1.0], [2.0, 2.0], [1.0, -1.0], reduction="none").tolist()
     [1.0, 0.0]
     """
-    left, right, _ = _pair(x, y, "margin_ranking")
-    distance, sign, dtype = _pair(subtract(left, right), signs, "margin_ranking")
+    left, right, dtype = _pair(x, y, "margin_ranking")
+    distance, sign, _ = _pair(subtract(left, right), signs, "margin_ranking")
     losses = maximum(subtract(real(margin, "margin_ranking", "margin"), multiply(sign, distance)), 0.0)
     return _reduced(losses, reduction, dtype, "margin_ranking")
 
@@ -259,22 +262,23 @@ def hinge(scores: TensorLike, signs: TensorLike, margin: float = 1.0, reduction:
     >>> nv.nn.losses.hinge([0.5, 2.0], [1.0, 1.0], reduction="none").tolist()
     [0.5, 0.0]
     """
-    own, sign, dtype = _pair(scores, signs, "hinge")
+    own, sign, _ = _pair(scores, signs, "hinge")
     losses = maximum(subtract(real(margin, "hinge", "margin"), multiply(sign, own)), 0.0)
-    return _reduced(losses, reduction, dtype, "hinge")
+    return _reduced(losses, reduction, _type_of(scores, "hinge"), "hinge")
 
 
 def triplet_margin(anchor: TensorLike, like: TensorLike, unlike: TensorLike, margin: float = 1.0,
                    axis: AxisLike | None = None, reduction: str = "mean") -> Tensor:
     """``max(0, |anchor - like| - |anchor - unlike| + margin)`` for distances along an axis, which is as in
-    ``cosine_similarity``.
+    ``cosine_similarity``. To each difference 1e-6 is added, as in PyTorch, so that equal points have a derivative: the
+    distance of two equal points of n numbers is ``sqrt(n) * 1e-6``.
 
     >>> print(nv.nn.losses.triplet_margin([[0.0, 0.0]], [[3.0, 4.0]], [[0.0, 5.0]]).numpy().round(4))
     1.0
     """
-    near, far = [_distance(anchor, entry, axis) for entry in (like, unlike)]
+    (near, first), (far, second) = [_distance(anchor, entry, axis) for entry in (like, unlike)]
     losses = maximum(add(subtract(near, far), real(margin, "triplet_margin", "margin")), 0.0)
-    return _reduced(losses, reduction, losses.dtype, "triplet_margin")
+    return _reduced(losses, reduction, promote([first, second], op="triplet_margin"), "triplet_margin")
 
 
 # -- what they share ---------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ class _Goal(NamedTuple):
 
 
 def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike | None, weights: TensorLike | None,
-                smoothing: float, ignore: int | None) -> tuple[Tensor, _Goal]:
+                smoothing: float, ignore_index: int | None) -> tuple[Tensor, _Goal]:
     """Logits, or logarithms, in the type in which arithmetic takes place, and what they are compared with."""
     given = as_tensor(logits, op)
     dtype = floating(given.dtype)
@@ -302,11 +306,12 @@ def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike
     has_numbers = goal.ndim == own.ndim - 1
     factors = [] if weights is None else [_over_classes(weights, own, at, op)]
     if has_numbers:
-        goal, counts = _counting(own, _labels(own, goal, at, op), at, ignore)
+        goal, counts = _counting(own, _labels(own, goal, at, op), at, ignore_index)
         factors += counts
-    elif ignore is not None:
-        raise InvalidArgument("ignore is for class numbers", op=op, operand="ignore", got=f"targets {goal.type}",
-                              expected="class numbers", help="give the position a weight of 0 instead")
+    elif ignore_index is not None:
+        raise InvalidArgument("ignore_index is for class numbers", op=op, operand="ignore_index",
+                              got=f"targets {goal.type}", expected="class numbers",
+                              help="give the position a weight of 0 instead")
     spread = _vectors(own, goal, at) if has_numbers else _on_axes(goal, own, op)
     share = _share(smoothing, op)
     weighted = spread if share == 0 else add(multiply(spread, 1 - share), divide(share, own.type.shape[at]))
@@ -328,11 +333,11 @@ def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
     return Tensor(alignment.fitted(labels, template, op), template._axes)
 
 
-def _counting(own: Tensor, labels: Tensor, at: int, ignore: int | None) -> tuple[Tensor, list[Tensor]]:
+def _counting(own: Tensor, labels: Tensor, at: int, ignore_index: int | None) -> tuple[Tensor, list[Tensor]]:
     """Class numbers without those that are ignored, and 1 where they count, 0 where not (nothing where all do)."""
-    if ignore is None:
+    if ignore_index is None:
         return labels, []
-    kept = not_equal(labels, ignore)
+    kept = not_equal(labels, ignore_index)
     counts = convert(kept, own.dtype)
     if not own.is_named:
         counts = reshape(counts, (*own.type.shape[:at], 1, *own.type.shape[at + 1:]))
@@ -341,9 +346,8 @@ def _counting(own: Tensor, labels: Tensor, at: int, ignore: int | None) -> tuple
 
 def _vectors(own: Tensor, labels: Tensor, at: int) -> Tensor:
     """Class numbers as vectors on the axes of the logits."""
-    vectors = one_hot(labels, own.axes[at], own.dtype)
-    order = [*range(1, at + 1), 0, *range(at + 1, own.ndim)]
-    return Tensor(reordered(vectors.value, order), own._axes)
+    numbers = converted_to(labels.value, int64)
+    return Tensor(ops.OneHot(numbers, own.type.shape[at], own.dtype, at, from_end=False), own._axes)
 
 
 def _of_classes(value: Value, own: Tensor, goal: _Goal, reduction: str, op: str) -> Tensor:
@@ -417,6 +421,11 @@ def _read(x: TensorLike, op: str, position: int) -> Operand:
     return x if is_scalar(x) else as_tensor(x, op, position)
 
 
+def _type_of(x: TensorLike, op: str) -> DType:
+    """The type of a loss of x."""
+    return floating(common_dtype((_read(x, op, 1),), op))
+
+
 def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
     """Probabilities on the axes of the logits."""
     _check_spread(own, goal, op)
@@ -425,7 +434,8 @@ def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
 
 
 def _reduced(losses: Tensor, reduction: str, dtype: DType, op: str) -> Tensor:
-    """Losses reduced as was asked for, in the type of the result."""
+    """Losses reduced as was asked for, in the type of the result: that of a distance of complex numbers is real."""
+    dtype = losses.dtype if dtype.is_complex else dtype
     if not isinstance(reduction, str) or reduction not in REDUCTIONS:
         raise InvalidArgument("unknown reduction", op=op, operand="reduction", got=f"{reduction!r:.60}",
                               expected=", ".join(REDUCTIONS),
@@ -452,11 +462,11 @@ _APART = 1e-6
 """What is added to the differences of a distance, so that equal points have a direction too."""
 
 
-def _distance(x: TensorLike, y: TensorLike, axis: AxisLike | None) -> Tensor:
-    """The Euclidean distance along an axis."""
-    own, other, _ = _pair(x, y, "triplet_margin")
+def _distance(x: TensorLike, y: TensorLike, axis: AxisLike | None) -> tuple[Tensor, DType]:
+    """The Euclidean distance along an axis, and the type to which it is rounded in the end."""
+    own, other, dtype = _pair(x, y, "triplet_margin")
     at = _vector_axis(own, axis, "triplet_margin")
-    return sqrt(sum_over(square(add(subtract(own, other), _APART)), reduction_axes=[at]))
+    return sqrt(sum_over(square(add(subtract(own, other), _APART)), reduction_axes=[at])), dtype
 
 
 def _vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:

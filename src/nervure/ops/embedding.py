@@ -28,13 +28,15 @@ from nervure.types.index_map import IndexMap, indices
 class OneHot(Structured):
     """A new dimension of ``depth`` at ``axis``: 1 where its position is the index, else 0.
 
-    A negative index counts from the end, once; out of range is an IndexError when the graph runs.
+    A negative index counts from the end, once, unless ``from_end`` is False; out of range is an IndexError when the
+    graph runs.
     """
 
     signature = "index:integers[~axis ~] -> y:dtype[~axis depth ~]"
     depth = field.dimension()
     dtype = field.dtype()
     axis = field.integer(0)
+    from_end = field.boolean(True)
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axis": checked_axis(self, self.axis, len(types[0].shape) + 1)}
@@ -43,9 +45,9 @@ class OneHot(Structured):
         here = tuple([index(d) for d in range(len(types[0].shape))])
         dtype = self.dtype
         # Each place is written at most once, so that adding to zeros sets it.
+        place = Element(0, here, self.depth, self.from_end)
         return Structure(domain=types[0].shape, reads=(None,), body=lambda s: s.constant(1, dtype), combine="add",
-                         writes=(Access((*here[:self.axis], Element(0, here, self.depth), *here[self.axis:])),),
-                         accumulate=dtype)
+                         writes=(Access((*here[:self.axis], place, *here[self.axis:])),), accumulate=dtype)
 
     def vjp(self, gradient: Value, index: Value) -> Gradients:
         return (None,)

@@ -251,7 +251,7 @@ class ValueLowering:
             place = s.wrap(given, int64)
         else:
             wide = s.convert(given, int64)
-            place = s.where(s.less(wide, Literal(0, int64)), s.add(wide, bound), wide)
+            place = s.where(s.less(wide, Literal(0, int64)), s.add(wide, bound), wide) if element.from_end else wide
             fits = s.bitwise_and(s.less_equal(Literal(0, int64), place), s.less(place, bound))
         self.require(fits, s.wrap(given, int64), IndexFailure(op, element.operand))
         safe = s.where(fits, place, Literal(0, int64))

@@ -194,7 +194,7 @@ class Coordinate:
 
     def _wrapped(self, element: Element, elements: np.ndarray, box: Box) -> np.ndarray:
         bound, = numbers((element.bound,), {})
-        bad = (elements < -bound) | (elements >= bound)
+        bad = (elements < (-bound if element.from_end else 0)) | (elements >= bound)
         if bad.any():
             raise self._out_of_range(element, elements, bad, box)
         places = elements.astype(np.int64)
@@ -208,9 +208,7 @@ class Coordinate:
         position = tuple([evaluate(entry, point) for entry in element.coordinates])
         return self._op.fail(IndexOutOfRange, f"index {elements[at]} at position {position} is out of range",
                              operand=self._op.operand_label(element.operand),
-                             got=f"{elements[at]} at position {position}",
-                             expected=f"{-bound} to {bound - 1}" if bound else "nothing: the axis is empty",
-                             help="an index counts from the end once when negative; nothing was changed by this call")
+                             got=f"{elements[at]} at position {position}", **element.refused(bound))
 
 
 def _outside(op: Op | None, places: Sequence[np.ndarray], shape: Sequence[int]) -> Exception:

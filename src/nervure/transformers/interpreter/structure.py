@@ -221,7 +221,7 @@ def _bound(structure: Structure, bindings: Mapping[str, int]) -> Structure:
     def coordinate(entry: DimLike | Element) -> DimLike | Element:
         if isinstance(entry, Element):
             return Element(entry.operand, tuple([substitute(part, bindings) for part in entry.coordinates]),
-                           number(entry.bound))
+                           number(entry.bound), entry.from_end)
         return substitute(entry, bindings)
 
     def access(entry: Access | None) -> Access | None:
