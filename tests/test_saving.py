@@ -13,6 +13,7 @@ import pytest
 
 import nervure as nv
 from nervure.errors import FormatError, InvalidArgument, NervureError, WrongKind
+from nervure.types.layout import row_major
 from tests.test_function_file import contents, forged
 
 LARGE = np.arange(40, dtype=np.float32)
@@ -69,6 +70,22 @@ def test_one_file_is_the_same_each_time(tmp_path, transformer):
     nv.save(tmp_path / "f", {"step": step, "predict": predict})
     nv.save(tmp_path / "g", nv.load_together(tmp_path / "f", transformer))
     assert (tmp_path / "f").read_bytes() == (tmp_path / "g").read_bytes()
+
+
+def test_gaps_in_memory_are_not_saved(tmp_path):
+    """A322: the file has the elements alone; what is loaded has the gaps again."""
+    sizes = {}
+    for name, layout in (("dense", None), ("padded", row_major((10, 3), sizes=(10, 512)))):
+        w = nv.variable((10, 3), np.arange(30.0).reshape(10, 3), nv.float32, layout=layout).named("w")
+        step = nv.computation([nv.assign(w, w + 1), nv.sum(w)])
+        step()
+        nv.save(tmp_path / name, step)
+        sizes[name] = (tmp_path / name).stat().st_size
+        loaded = nv.load(tmp_path / name)
+        assert loaded()[1].item() == 495.0 == step()[1].item()
+        variable, = loaded.function.variables
+        assert variable.type.layout == layout
+    assert 0 <= sizes["padded"] - sizes["dense"] < 256
 
 
 def test_variables_of_one_name_stay_apart(tmp_path, transformer):

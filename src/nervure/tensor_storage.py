@@ -21,7 +21,7 @@ import numpy as np
 from nervure import transformers
 from nervure.computation import evaluate
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument, NervureError, ShapeMismatch, WrongKind
+from nervure.errors import InvalidArgument, NervureError, NotSupported, ShapeMismatch, WrongKind
 from nervure.front.accessors import memory_of, place_below
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import AssignableTensorOp, as_tensor
@@ -40,6 +40,8 @@ from nervure.transformers.devices.elements import allocated
 from nervure.transformers.devices.outside import Outside, given_as, made_on
 from nervure.transformers.memory_estimate import numbers
 from nervure.types.dim import Dim, DimLike
+from nervure.types.layout import Layout
+from nervure.types.ordered_arrays import is_in_order
 from nervure.types.shape import check_index
 
 __all__ = ["mref"]
@@ -74,9 +76,18 @@ def stored(place: AssignableTensorOp) -> object:
         return cell.outside.storage
     if keeps_arrays(place.device):
         return cell.lend()
+    _check_gaps(place)
     outside = made_on(place.device, place.dtype, cell.get(), memory_order(place), _first_element(place, cell))
     cell.adopt(outside.load(cell.array.shape), outside)
     return outside.storage
+
+
+def _check_gaps(place: AssignableTensorOp) -> None:
+    """NotSupported for a layout with gaps on a device that allocates an element for each index."""
+    if place.variable is not None and isinstance(place.variable.type.order, Layout):
+        raise NotSupported(f"{place.device.__name__} allocates an element for each index", op="storage",
+                           operand="layout", got=place.variable.type.order, expected="a layout without gaps",
+                           help="nv.CPUTensor and nv.NumPyTensor keep rows apart")
 
 
 def allocate_now(place: AssignableTensorOp) -> None:
@@ -120,11 +131,14 @@ def set_storage(x: Tensor, given: object) -> None:
 def _is_flat(x: AssignableTensorOp, given: object) -> bool:
     """Whether this is an array as the devices of arrays allocate them, of one dimension, and x has another number."""
     lengths = _integers(x.type.shape)
+    if x.variable is None or isinstance(x.variable.type.order, Layout):
+        return False
     return (isinstance(given, np.ndarray) and given.ndim == 1 != x.ndim and len(lengths) == x.ndim
             and given.size == np.prod(lengths))
 
 
 def _set_outside(x: AssignableTensorOp, given: object) -> None:
+    _check_gaps(x)
     lengths = _integers(x.type.shape)
     if len(lengths) < x.ndim:
         if x.ndim != 1 or not hasattr(given, "__len__"):
@@ -199,12 +213,16 @@ def _checked_storage(x: AssignableTensorOp, array: object) -> np.ndarray:
                         got=shown(array), expected=f"a NumPy array of {x.dtype.name}",
                         help="x.set_mref(..., value) and nv.assign(x, value) convert what they write")
     _bound(x, array, "storage")
-    flags = array.flags
-    if not (array.transpose(memory_order(x)).flags.c_contiguous and flags.aligned and flags.writeable):
-        raise InvalidArgument("storage is memory without gaps, that can be written", op="storage", operand=x.name,
+    flags, order = array.flags, None if x.variable is None else x.variable.type.order
+    if not (is_in_order(array, order) and flags.aligned and flags.writeable):
+        has_gaps = isinstance(order, Layout)
+        raise InvalidArgument(f"storage is memory {'with' if has_gaps else 'without'} gaps, that can be written",
+                              op="storage", operand=x.name,
                               got=f"strides of {array.strides} bytes, writeable={flags.writeable}",
-                              expected=f"an array without gaps, of order {x.order}",
-                              help="np.array(array, order='C'), or 'F', makes such a copy")
+                              expected=f"memory for {order.sizes}, {order}" if isinstance(order, Layout)
+                              else f"an array without gaps, of order {x.order}",
+                              help="nv.assign(x, array) writes into the memory that there is" if has_gaps
+                              else "np.array(array, order='C'), or 'F', makes such a copy")
     return array
 
 

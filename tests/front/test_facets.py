@@ -8,7 +8,8 @@ import pytest
 import nervure as nv
 from nervure import transformers
 from nervure.errors import InvalidArgument, NervureError, WrongKind
-from nervure.types.layout import Layout, dense
+from nervure.types.layout import Layout, column_major, dense, row_major
+from tests.transformers.devices.own import Lists
 
 
 def test_one_class_has_two_names():
@@ -188,11 +189,75 @@ def test_inputs_have_layouts():
     assert made.storage.strides == tuple(4 * stride for stride in turned.strides) and made.order == "A"
 
 
-@pytest.mark.parametrize(("layout", "kind"), [(Layout((4, 1)), InvalidArgument), (Layout((1,)), InvalidArgument),
+GAPS = {"rows": row_major((2, 3, 4), sizes=(2, 3, 8)), "matrices": row_major((2, 3, 4), sizes=(2, 5, 4)),
+        "at the end": row_major((2, 3, 4), sizes=(3, 3, 4)), "columns": column_major((2, 3, 4), sizes=(16, 4, 5)),
+        "by strides": Layout((1, 20, 4)), "permuted": row_major((4, 2, 3), sizes=(4, 4, 4)).permuted((1, 2, 0))}
+
+
+@pytest.mark.parametrize("gaps", GAPS)
+@pytest.mark.parametrize("name", ["cpu", "interpreter"])
+def test_memory_with_gaps(gaps, name, monkeypatch):
+    """A322: allocated with its sizes, whatever is assigned, and read and written where it lies; values are the same."""
+    layout = GAPS[gaps]
+    with transformers.make_transformer(name) as transformer:
+        monkeypatch.setattr(transformers, "_default", transformer)
+        with nv.devices(nv.CPUTensor, nv.NumPyTensor):
+            w = nv.variable((2, 3, 4), ARRAY, layout=layout)
+        plain = nv.variable((2, 3, 4), ARRAY)
+        described = w.description.layout
+        assert w.strides == described.strides == layout.strides and w.T.strides == layout.strides[::-1]
+        room = np.prod(described.sizes)
+
+        def is_kept():
+            memory = w.storage
+            return memory.strides == tuple(4 * stride for stride in layout.strides) and memory.base.size == room
+        assert room > 24 and is_kept() and w.tolist() == ARRAY.tolist()
+        for entry in (w, plain):
+            loss = nv.sum(nv.exp(entry * 0.1) * ARRAY)
+            loss.backward()
+            step = nv.computation([nv.assign(entry, entry - 0.5 * entry.grad), nv.assign(entry[1], entry[0] + 1), loss])
+            step()
+            step()
+            transformer.set(entry, transformer.get(entry) + 1)
+        assert is_kept() and w.tolist() == plain.tolist() and w.grad.tolist() == plain.grad.tolist()
+        memory = w.storage
+        nv.evaluate(nv.assign(w, w * 2))
+        memory[0] = 7
+        w.set_mref(1, 2, 3, -5.0)
+        assert memory[1, 2, 3] == nv.mref(w.T, 3, 2, 1) == -5.0 and w[0].tolist() == [[7.0] * 4] * 3
+        place = w.offset + sum(np.multiply((1, 1, 2), w.strides))
+        w.set_vref(int(place), 11.0)
+        assert w.vref(int(place)) == 11.0 == memory[1, 1, 2] and w.storage is memory and is_kept()
+        part = memory[1:]
+        del memory
+        nv.evaluate(nv.assign(w, w + 1))
+        assert part[0, 1, 2] == 12.0 and is_kept()
+
+
+def test_storage_with_gaps_that_is_given():
+    """A322, T22: with the sizes that were asked for, and no other."""
+    w = nv.variable((2, 3), layout=row_major((2, 3), sizes=(2, 4)))
+    given = np.arange(8, dtype=np.float32).reshape(2, 4)
+    w.storage = given[:, :3]
+    nv.evaluate(nv.assign(w, w * 10))
+    assert given.tolist() == [[0.0, 10.0, 20.0, 3.0], [40.0, 50.0, 60.0, 7.0]]
+    for wrong in (np.ones((2, 3), np.float32), np.ones((2, 5), np.float32)[:, :3]):
+        with pytest.raises(InvalidArgument, match="memory with gaps"):
+            w.storage = wrong
+    end = nv.variable((3,), layout=row_major((3,), sizes=(8,)))
+    with pytest.raises(InvalidArgument, match="memory with gaps"):
+        end.storage = np.ones(3, np.float32)
+    end.storage = np.ones(8, np.float32)[:3]
+    with nv.devices(Lists, nv.CPUTensor), pytest.raises(nv.NotSupported, match="an element for each index"):
+        _ = nv.variable((2, 3), layout=row_major((2, 3), sizes=(2, 4))).storage
+
+
+@pytest.mark.parametrize(("layout", "kind"), [(Layout((4, 2)), InvalidArgument), (Layout((1,)), InvalidArgument),
+                                              (Layout((2, 1)), InvalidArgument), (Layout((0, 1)), InvalidArgument),
                                               (Layout((3, 1), 2), InvalidArgument), ("K", WrongKind), (3, WrongKind),
                                               (Layout((3, -1), 2), InvalidArgument)], ids=str)
 def test_layouts_that_no_place_has(layout, kind):
-    """T28: with gaps, for another rank, and what is none."""
+    """T28: with overlaps or gaps in its rows, for another rank, and what is none."""
     with pytest.raises(kind) as caught:
         nv.variable((2, 3), layout=layout)
     assert caught.value.location.file == __file__ and caught.value.help

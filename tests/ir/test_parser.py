@@ -14,12 +14,16 @@ from hypothesis import given
 from nervure import ops
 from nervure.errors import FormatError, Location, NervureError
 from nervure.ir.function import Function
+from nervure.ir.leaves import ReadVariable
 from nervure.ir.parser import parse_function
 from nervure.ir.printer import print_function
 from nervure.ir.structural import difference
+from nervure.ir.variable import Variable
 from nervure.ir.verify import verify
+from nervure.types.description import BasicTensorDescription
 from nervure.types.dim import bounds, dim
 from nervure.types.dtype import all_dtypes, float32
+from nervure.types.layout import row_major
 from tests.ir.functions import EXAMPLES, Apply, chain, functions
 
 DEEP = bool(os.environ.get("DEEP_TESTS"))
@@ -53,6 +57,14 @@ def test_names_labels_and_flags_come_back():
     assert [(v.name, v.trainable, v.persistent) for v in function.variables] == [
         ("w", True, True), ("w_1", False, True), (None, False, False)]
     assert bounds(function.parameters[0].shape[0]) == (1, 4096)
+
+
+def test_gaps_come_back():
+    """A322: strides and sizes, of one dimension, too."""
+    for shape, sizes in (((2, 3), (2, 4)), ((3,), (8,)), ((2, 3), (5, 3))):
+        w = Variable(BasicTensorDescription(float32, shape, layout=row_major(shape, sizes)))
+        again = assert_round_trip(Function([ReadVariable(w).output], []))
+        assert again.variables[0].type.layout == row_major(shape, sizes)
 
 
 def test_locations_and_scopes_come_back():
@@ -166,6 +178,10 @@ def test_the_example_is_right():
     ("update $w: f32[2] = %total", "", "line 9: nothing uses $w"),
     ("f32[2] trainable", "f32[3]", "line 9: an update must have the variable's type"),
     ("f32[2] trainable", "f32[2] order (1) trainable", "line 3: "),
+    ("f32[2] trainable", "f32[2] strides (1,) sizes (1,) trainable", "line 3: "),
+    ("f32[2] trainable", "f32[2] strides (0,) sizes (4,) trainable", "line 3: "),
+    ("f32[2] trainable", "f32[2] strides (4, 1) sizes (2, 4) trainable", "line 3: "),
+    ("f32[2] trainable", "f32[2] strides (1,) trainable", "line 3: sizes is missing"),
     ("f32[2] trainable", "f32[2] order (0, 0) trainable", "line 3: "),
     ("f32[2] trainable", "f32[2] order () trainable", "line 3: a dimension is missing"),
     ("f32[2] trainable", "f32[2] order trainable", "line 3: ( is missing"),

@@ -58,7 +58,7 @@ from nervure.types.dtype import (
 )
 from nervure.types.foreign import is_array
 from nervure.types.frozen import put
-from nervure.types.layout import Layout, column_major, dense, order_of
+from nervure.types.layout import Layout, column_major, dense, memory_of
 from nervure.types.shape import Shape
 
 
@@ -413,7 +413,9 @@ def _described(role: str, element: DType, own: Axes, layout: Layout | str | None
 
 
 def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
-    """The layout that a place is asked for; InvalidArgument for one with gaps, WrongKind for what is none."""
+    """The layout that a place is asked for, with the sizes of its memory where there are gaps; InvalidArgument for one
+    whose memory has no element for some index, WrongKind for what is none.
+    """
     if layout == "F":
         return column_major(shape)
     if layout is None or layout == "C":
@@ -421,12 +423,13 @@ def _checked_layout(layout: Layout | str | None, shape: Shape) -> Layout | None:
     if not isinstance(layout, Layout):
         raise WrongKind("this is no layout", operand="layout", got=f"{layout!r:.60}", expected="a Layout, 'C' or 'F'",
                         help="x.description.layout is that of another tensor")
-    order = order_of(layout, shape) if layout.rank == len(shape) else None
+    order = memory_of(layout, shape) if layout.rank == len(shape) else None
     if order is None:
-        raise InvalidArgument("a place has memory without gaps", operand="layout", got=layout,
-                              expected=f"the elements of {shape} side by side, in any order of the axes",
-                              help="'C' and 'F' are such layouts")
-    return dense(shape, order)
+        raise InvalidArgument("a place has memory with an element for each index", operand="layout", got=layout,
+                              expected=f"rows of {shape} one after the other, perhaps with gaps between them, in any "
+                                       "order of the axes",
+                              help="'C' and 'F' are such; row_major(shape, sizes=...) of nervure.types.layout has gaps")
+    return order if isinstance(order, Layout) else dense(shape, order)
 
 
 def _initializer(initial: object, axes: Axes, role: str) -> Callable[[], np.ndarray] | np.ndarray | None:

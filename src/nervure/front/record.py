@@ -20,6 +20,7 @@ from nervure.errors import WrongKind
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.input_memory import Block, InputMemory
 from nervure.ir.op import Value
+from nervure.types.layout import Layout
 
 
 class Record:
@@ -66,6 +67,8 @@ def known_record(x: object) -> Record | None:
 def memory_order(place: AssignableTensorOp) -> tuple[int, ...]:
     """The axes of a place from the one that moves slowest through its memory."""
     order = None if place.variable is None else place.variable.type.order
+    if isinstance(order, Layout):
+        return tuple(sorted(range(place.ndim), key=lambda d: -order.strides[d]))
     return tuple(range(place.ndim)) if order is None else order
 
 

@@ -32,6 +32,7 @@ from nervure.ir.op import Op
 from nervure.ir.provenance import current_metadata, metadata
 from nervure.types.dtype import DType
 from nervure.types.frozen import refuse_setting
+from nervure.types.ordered_arrays import flat
 
 Element = bool | int | float | complex
 
@@ -127,11 +128,11 @@ class ArrayStorage(Device, is_device=False):
         return np.empty(count, dtype.numpy) if initial_element is None else np.full(count, initial_element, dtype.numpy)
 
     def vref(self, i: int) -> Element:
-        found: Element = self.storage.ravel(order="K")[i].item()
+        found: Element = flat(self.storage)[i].item()
         return found
 
     def set_vref(self, i: int, value: Element) -> None:
-        self.storage.ravel(order="K")[i] = value  # a view, as storage has no gaps
+        flat(self.storage)[i] = value
 
 
 def keeps_arrays(device: type[Device]) -> bool:

@@ -20,14 +20,14 @@ from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from nervure.errors import NervureError
+from nervure.errors import InvalidArgument, NervureError
 from nervure.ir.scanner import QUOTED, Scanner, name_text, token
 from nervure.ir.variable import Variable
 from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.index_map import IndexMap
-from nervure.types.layout import dense
+from nervure.types.layout import Layout, dense, memory_of
 
 Number = bool | int | float | complex
 Item = TypeVar("Item")
@@ -106,13 +106,18 @@ _DTYPE = token(r"[a-z]\w*")
 
 
 def type_text(type: BasicTensorDescription, labels: Labels | None, writer: Writer) -> str:
-    """``f32[2, N]``, with labels ``f32[N=32, H=128]``; ``f32[2, N] order (1, 0)`` in memory that is not row-major."""
+    """``f32[2, N]``, with labels ``f32[N=32, H=128]``; ``f32[2, N] order (1, 0)`` in memory that is not row-major, and
+    ``f32[2, 3] strides (4, 1) sizes (2, 4)`` in memory with gaps.
+    """
     entries = [str(x) if isinstance(x, int) else writer.dim(x) for x in type.shape]
     if labels is not None:
         entries = [entry if label is None else f"{name_text(label)}={entry}"
                    for entry, label in zip(entries, labels, strict=True)]
-    order = "" if type.order is None else f" order {type.order}"
-    return f"{type.dtype.short}[{', '.join(entries)}]{order}"
+    order = type.order
+    kept = "" if order is None else f" order {order}"
+    if isinstance(order, Layout):
+        kept = f" strides {tuple(order.strides)} sizes {tuple(order.sizes or ())}"
+    return f"{type.dtype.short}[{', '.join(entries)}]{kept}"
 
 
 def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, Labels | None]:
@@ -128,21 +133,47 @@ def parse_type(line: Scanner, reader: Reader) -> tuple[BasicTensorDescription, L
         if not line.accept(","):
             line.expect("]")
             break
-    order = _parse_order(line) if line.accept("order") else None
+    kept = _parse_kept(line)
     try:
-        type = BasicTensorDescription(dtype, shape, layout=None if order is None else dense(shape, order))
+        type = BasicTensorDescription(dtype, shape, layout=_layout_of(kept, shape))
     except NervureError as error:
         raise line.wrapped(error) from error
     return type, tuple(labels) if any(x is not None for x in labels) else None
 
 
-def _parse_order(line: Scanner) -> list[int]:
+def _parse_kept(line: Scanner) -> tuple[list[int], list[int] | None] | None:
+    """What is said of memory: an order, or strides and sizes."""
+    if line.accept("order"):
+        return _parse_dimensions(line), None
+    if not line.accept("strides"):
+        return None
+    strides = _parse_dimensions(line)
+    line.expect("sizes")
+    return strides, _parse_dimensions(line)
+
+
+def _layout_of(kept: tuple[list[int], list[int] | None] | None, shape: Sequence[DimLike]) -> Layout | None:
+    if kept is None:
+        return None
+    numbers, sizes = kept
+    if sizes is None:
+        return dense(shape, numbers)
+    layout = Layout(tuple(numbers), 0, tuple(sizes))
+    if layout.rank != len(shape) or memory_of(layout, shape) != layout:
+        raise InvalidArgument("memory of these sizes does not hold the shape so", got=f"{layout} in {sizes}",
+                              expected=f"strides and sizes for {tuple(shape)}", help="the text is damaged")
+    return layout
+
+
+def _parse_dimensions(line: Scanner) -> list[int]:
     line.expect("(")
-    order = [line.integer("a dimension")]
+    found = [line.integer("a dimension")]
     while line.accept(","):
-        order.append(line.integer("a dimension"))
+        if line.accept(")"):
+            return found
+        found.append(line.integer("a dimension"))
     line.expect(")")
-    return order
+    return found
 
 
 def parse_dtype(line: Scanner, reader: Reader) -> DType:

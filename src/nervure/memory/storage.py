@@ -29,7 +29,8 @@ def layout_of(kept: BasicTensorDescription) -> Layout | None:
     >>> layout_of(BasicTensorDescription("float32", (2, 3), layout=dense((2, 3), (1, 0)))).strides
     (1, 2)
     """
-    return None if kept.order is None else dense(kept.shape, kept.order)
+    order = kept.order
+    return order if order is None or isinstance(order, Layout) else dense(kept.shape, order)
 
 
 class StorageKind(StrEnum):

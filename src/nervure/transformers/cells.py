@@ -29,7 +29,7 @@ from nervure.ir.identity import Identity
 from nervure.ir.ordered_locks import OrderedLock, holding
 from nervure.ir.variable import Variable
 from nervure.transformers.arguments import as_array
-from nervure.types.ordered_arrays import in_order
+from nervure.types.ordered_arrays import has_own_memory, in_order
 
 
 class Outer(Protocol):
@@ -176,12 +176,13 @@ class Cell:
     def _own(self) -> np.ndarray:
         """The array, where it may be written: that which is lent, or else one that nobody has."""
         if not self.is_lent() and not (self._is_alone() and self.array.flags.writeable):
-            self.array = np.array(self.array, order="K", copy=True)
+            self.array = in_order(self.array, self.order, copy=True)
         return self.array
 
     def _is_alone(self) -> bool:
         """Whether nobody else has the array or its memory."""
-        return self.array.base is None and sys.getrefcount(self.array) <= _ALONE
+        is_own = self.array.base is None or has_own_memory(self.array, self.order)
+        return is_own and sys.getrefcount(self.array) <= _ALONE
 
 
 class Witness:

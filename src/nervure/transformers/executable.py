@@ -39,7 +39,7 @@ from nervure.transformers.cells import Cell, store_together
 from nervure.transformers.memory_estimate import check_fits, numbers
 from nervure.types.description import BasicTensorDescription
 from nervure.types.layout import row_major
-from nervure.types.ordered_arrays import Order, in_order, is_in_order
+from nervure.types.ordered_arrays import Order, has_own_memory, in_order, is_in_order
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -328,8 +328,7 @@ def _in_memory(type: BasicTensorDescription, read_only: bool) -> BasicTensorDesc
 
 def _is_own(array: np.ndarray, order: Order) -> bool:
     """Whether an array is in this order and holds memory that is not another array's."""
-    flags = array.flags
-    return array.base is None and flags.owndata and flags.writeable and is_in_order(array, order)
+    return array.flags.writeable and is_in_order(array, order) and has_own_memory(array, order)
 
 
 def _kind(value: object) -> str:

@@ -21,7 +21,7 @@ from nervure.types.axes import Axes, make_axes
 from nervure.types.dim import DimLike, product, symbols
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.frozen import Frozen, put
-from nervure.types.layout import Layout, order_of
+from nervure.types.layout import Layout, memory_of
 from nervure.types.shape import LIMIT, Shape, check_index, checked_shape
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ class BasicTensorDescription(Frozen):
         return self.size * self.dtype.itemsize
 
     @property
-    def order(self) -> tuple[int, ...] | None:
-        """The dimensions from the one that moves slowest through memory, where a layout says so and has no gaps; None
-        for row-major memory.
+    def order(self) -> tuple[int, ...] | Layout | None:
+        """The dimensions from the one that moves slowest through memory, where a layout says so and has no gaps; the
+        layout itself where it has; None for row-major memory.
         """
         if self.layout is None:
             return None
-        order = order_of(self.layout, self.shape)
+        order = memory_of(self.layout, self.shape)
         return None if order == tuple(range(self.rank)) else order
 
     @property

@@ -14,6 +14,7 @@ counted in elements. ``sizes`` are the lengths that were allocated; past the sha
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import mul
@@ -191,6 +192,41 @@ def order_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | None
     if len(strides) == layout.rank:
         orders.append(sorted(counted, key=lambda d: -strides[d]))
     return next((tuple(order) for order in orders if layout.walks_like(dense(shape, order), shape)), None)
+
+
+def memory_of(layout: Layout, shape: Sequence[DimLike]) -> tuple[int, ...] | Layout | None:
+    """What memory by a layout is: the dimensions from the one that moves slowest, where there are no gaps; the layout
+    with its sizes, where there are; None where some index has no element in memory of its own.
+
+    >>> memory_of(Layout((1, 3)), (3, 2)), memory_of(Layout((1, 4)), (3, 2)).sizes, memory_of(Layout((0,)), (3,))
+    ((1, 0), (4, 2), None)
+    """
+    order = order_of(layout, shape)
+    if order is not None and layout.sizes in (None, tuple(shape)):
+        return order
+    padded = padded_of(layout, shape)
+    return order if padded is None else padded
+
+
+def padded_of(layout: Layout, shape: Sequence[DimLike]) -> Layout | None:
+    """The layout with the sizes that it was allocated with, where memory has an element for each index of these, and
+    they hold the shape: the elements of a row side by side, rows that begin apart. None for other layouts.
+
+    >>> padded_of(Layout((1, 4)), (3, 2)), padded_of(Layout((2,)), (3,))
+    (Layout(strides=(1, 4), offset=0, sizes=(4, 2)), None)
+    """
+    lengths = [length for length in shape if type(length) is int]
+    strides = [stride for stride in layout.strides if type(stride) is int]
+    if not layout.rank == len(lengths) == len(strides) or layout.offset != 0 or 0 in lengths:
+        return None
+    order = sorted(range(layout.rank), key=lambda d: (-strides[d], d))
+    sizes = list(lengths if layout.sizes is None else layout.sizes)
+    for outer, inner in itertools.pairwise(order):
+        if strides[inner] <= 0 or strides[outer] % strides[inner]:
+            return None
+        sizes[inner] = strides[outer] // strides[inner]
+    fits = all([type(size) is int and size >= length for size, length in zip(sizes, lengths, strict=True)])
+    return Layout(layout.strides, 0, tuple(sizes)) if fits and order and strides[order[-1]] == 1 else None
 
 
 def collapse(shape: Sequence[DimLike], *layouts: Layout) -> tuple[tuple[int, ...], ...]:

@@ -24,6 +24,7 @@ from nervure.transformers.cpu import runtime
 from nervure.transformers.cpu.compiled import byte_size
 from nervure.transformers.cpu.loaded import InPlace, LoadedFunction, Panels, plain
 from nervure.transformers.memory_estimate import check_fits
+from nervure.types.layout import Layout
 
 if TYPE_CHECKING:
     from nervure.transformers.call_memory import CallMemory
@@ -87,6 +88,8 @@ class CpuExecutable(Executable):
         self._panels = self._loaded.panels(cells)
         in_place = self._loaded.in_place(bindings)
         program = self._loaded.program(bindings, self._panels, in_place)
+        if any([isinstance(variable.type.order, Layout) for variable in self._variables]):
+            return Specialised(program, in_place)  # the fast way knows memory without gaps alone
         with self._lock:  # one entry, and one thread at a time that adds to it
             if self._fast is None:
                 self._fast = runtime.FastEntry(self._failed_fast, cells, self._gate)

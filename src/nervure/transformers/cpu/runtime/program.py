@@ -28,6 +28,7 @@ import numpy as np
 from nervure.transformers.cpu.runtime import pooled_arrays, records, runtime_library
 from nervure.transformers.cpu.runtime.panels import Panel
 from nervure.transformers.cpu.runtime.records import Kind, Status
+from nervure.types.layout import Layout
 from nervure.types.ordered_arrays import Order, byte_strides, empty
 
 _Record = TypeVar("_Record", bound=ctypes.Structure)
@@ -160,7 +161,8 @@ class Program:
         if not pooled_arrays.is_known():
             return [empty(entry.shape, entry.dtype, entry.order) for entry in self._results]
         first, size = self.record.results or 0, ctypes.sizeof(records.Array)
-        return [pooled_arrays.new_array(first + number * size) for number in range(len(self._results))]
+        return [empty(entry.shape, entry.dtype, entry.order) if isinstance(entry.order, Layout)
+                else pooled_arrays.new_array(first + number * size) for number, entry in enumerate(self._results)]
 
     def run(self, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray] = (),
             variables: Sequence[np.ndarray] = ()) -> Status:
