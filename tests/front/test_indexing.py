@@ -93,7 +93,8 @@ def test_ranges_with_symbols():
     f = nv.computation([x[n // 2:], x[:n // 3], x[np.int64(1):np.int64(3)]], x)
     a = np.arange(7, dtype=np.float32)
     assert [entry.tolist() for entry in f(a)] == [[3, 4, 5, 6], [0, 1], [1, 2]]
-    for wrong in (slice(None, None, 0), slice(dim("m") - n, None)):
+    m = dim("m")
+    for wrong in (slice(None, None, 0), slice(m - n, dim("k") - 2 * m, -2)):
         with pytest.raises(InvalidArgument):
             x[wrong]
     for wrong in (slice(1.5), slice("a", None), slice(None, None, n)):
@@ -576,3 +577,23 @@ def test_flattened_axis_of_an_index():
     flat = FlattenedAxis([H, W])
     x, a = tensor(N, flat)
     check(nv.unflatten(x[1]), a[1].reshape(4, 5), [H, W])
+
+
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_axes_whose_length_is_an_expression(transformer):
+    """A300: they are indexed as others are, on every axis; a negative length is an error of the call."""
+    n = dim("n")
+    x = nv.placeholder((n - 2, 3))
+    with nv.transformers.make_transformer(transformer) as made:
+        f = made.computation([x[:, 1], x[1:-1], x[::-1] - x, x.at[1:, 0].add(5)], x)
+        for length in range(4):
+            a = np.arange(3.0 * length, dtype=np.float32).reshape(length, 3)
+            added = a.copy()
+            added[1:, 0] += 5
+            for found, wanted in zip(f(a), (a[:, 1], a[1:-1], a[::-1] - a, added), strict=True):
+                np.testing.assert_array_equal(found, wanted)
+        y = nv.placeholder((n,))
+        cropped = made.computation(nv.pad(y, [(0, -2)])[:-1], y)
+        assert cropped(np.float32([1, 2, 3, 4])).tolist() == [1.0]
+        with pytest.raises(ShapeMismatch, match="negative"):
+            cropped(np.zeros(1, np.float32))

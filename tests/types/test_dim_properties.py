@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nervure.errors import InvalidArgument
 from nervure.types.dim import (
+    Dim,
     DimLike,
     affine,
     bounds,
@@ -29,6 +30,7 @@ from nervure.types.dim import (
     substitute,
     symbols,
 )
+from nervure.types.dim.lengths import as_length, as_symbol, of_lengths, through_symbol
 
 Tree = object  # an int, a name, or (operator, tree, tree)
 BOUNDS = {"N": (0, None), "P": (1, None), "Z": (None, None), "F": (0, 3), "G": (-2, 1)}
@@ -126,6 +128,37 @@ def test_text_is_inverted_by_parse(tree: Tree, sample: list[dict[str, int]]) -> 
     plain = parse_dim(str(x), {name: dim(name, min=None) for name in BOUNDS})
     for point in sample:
         assert evaluate(plain, point) == value_of(tree, point)
+
+
+@given(trees, trees, samples)
+def test_what_lengths_imply_holds_where_they_are_not_negative(first: Tree, second: Tree,
+                                                              sample: list[dict[str, int]]) -> None:
+    """A300: the bounds of symbols, and what is decided with a symbol in the place of a length."""
+    length, x = dim_of(first), dim_of(second)
+    ranges = of_lengths([length])
+    least, other = through_symbol(length, [x])
+    verdict = less_equal(0, other, of_lengths([least]))
+    symbol = as_symbol(length)
+    back = as_length(symbol - 3, length)
+    for point in sample:
+        assert evaluate(back, point) == value_of(first, point) - 3
+        if value_of(first, point) < 0:
+            continue
+        for name, (low, high) in ranges.items():
+            assert low is None or evaluate(low, point) <= point[name]
+            assert high is None or evaluate(high, point) >= point[name]
+        assert verdict in (None, value_of(second, point) >= 0)
+
+
+def test_what_lengths_imply() -> None:
+    """A300: the least values of the symbols in lengths of one, and one through the others."""
+    n, m = SYMBOLS["N"], SYMBOLS["P"]
+    for length, least in ((n - 2, 2), (2 * n - 3, 2), (n // 2 - 1, 2), ((n - 3) // 2 - 1, 5), (dim_max(n - 3, 0) - 2, 5),
+                          (dim_min(n - 3, n // 4) - 1, 4), (n * n - 5, 3), (n + n // 2 - 4, 3)):
+        assert of_lengths([length]) == {"N": (least, None)}
+    assert of_lengths([3 - n, 7]) == {"N": (None, 3)} and of_lengths([n % 3 - 1]) == {"N": (None, None)}
+    assert of_lengths([n + m - 4]) == {"N": (4 - m, None)} and of_lengths([n - 2, n - 1]) == {"N": (2, None)}
+    assert as_symbol(n) is n and as_symbol(4) == 4 and isinstance(as_symbol(n + 1), Dim)
 
 
 @given(trees, trees, trees, samples)

@@ -289,7 +289,7 @@ def test_slices_with_symbolic_ends():
     low = dim("low", max=-1, min=None)
     assert evaluate(Slice.clipped((N,), [slice(low, None)]).shape[0], {"N": 5, "low": -2}) == 2
     with pytest.raises(InvalidArgument) as caught:
-        clip(slice(M - N, None), N)
+        clip(slice(M - N, dim("K") - 2 * M, -2), N)
     assert caught.value.got == str(M - N)
     assert "nv.dim('M', min=...)" in caught.value.help and "nv.dim_max(M - N, 0)" in caught.value.help
     assert clip(slice(dim_max(M - N, 0), None), N)[0] == dim_min(dim_max(M - N, 0), N)
@@ -316,6 +316,37 @@ def test_ends_whose_sign_depends_on_symbols(end, step):
                                    for part in (item.start, item.stop, start, extent)]
             known = slice(*ends, step)
             assert [first + k * stride for k in range(count)] == list(range(length))[known]
+
+
+LENGTHS = [N - 2, 2 * N - 1, N + M, N * M, N // 2, N + M - 3, dim_max(N - 1, 0), (N - 3) // 2 - 1, 2 * N + 4 * M, N - M]
+
+
+@pytest.mark.parametrize("length", LENGTHS, ids=str)
+@pytest.mark.parametrize("item", [slice(1, -1), slice(1, None), slice(None, -2), slice(None, None, -1), slice(-3, None),
+                                  slice(1, None, 3), slice(None, None, -2), slice(-4, -1, 2)], ids=str)
+def test_lengths_that_are_expressions(length, item):
+    """A300: a dimension is sliced, and sliced again, whatever its length is made of."""
+    view = Slice.clipped((length,), [item])
+    again = Slice.clipped(view.shape, [item])
+    for n in range(7):
+        for m in range(1, 4):
+            if (size := evaluate(length, {"N": n, "M": m})) >= 0:
+                once = view.index_map.take(np.arange(size), {"N": n, "M": m})
+                assert once.tolist() == list(range(size))[item]
+                assert again.index_map.take(once, {"N": n, "M": m}).tolist() == list(range(size))[item][item]
+
+
+def test_lengths_are_not_negative():
+    """A300: what slices an axis knows it, and the parts have the lengths that people expect."""
+    assert clip(slice(None), N - 2) == (0, N - 2, 1) and clip(slice(None, None, -1), N - 2) == (N - 3, N - 2, -1)
+    assert clip(slice(1, -1), N - 2)[1] == clip(slice(2, None), N - 2)[1] == dim_max(N - 4, 0)
+    assert Slice((N,), [(0, N - 2, 1)]).shape == (N - 2,)
+    for wrong in [(0, N + 1, 1), (N, 1, 1), (0, -1, 1), (-1, N, 1)]:
+        with pytest.raises(IndexOutOfRange):
+            Slice((N,), [wrong])
+    for unknown in [(0, M, 1), (M, N - 2, 1), (N - M, 1, 1)]:
+        with pytest.raises(InvalidArgument, match="not known to stay inside"):
+            Slice((N,), [unknown])
 
 
 def test_common_ends_give_the_lengths_that_people_expect():
@@ -363,7 +394,7 @@ def test_negative_padding_cuts_off():
         assert FoldedPad((0,), ((0, 0),), mode).shape == (0,)
         with pytest.raises(InvalidArgument):
             FoldedPad((0,), ((1, 0),), mode)
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(ShapeMismatch):
             FoldedPad((5,), ((-3, -3),), mode)
     with pytest.raises(InvalidArgument) as caught:
         FoldedPad((5,), ((1, 1),), "refelct")
@@ -402,7 +433,7 @@ def test_constant_padding_is_numpys(dimensions, is_symbolic):
 @given(st.integers(0, 5), st.integers(-7, 4), st.integers(-7, 4))
 def test_constant_padding_of_any_sign(length, before, after):
     if length + before + after < 0:
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(ShapeMismatch):
             Pad((length,), ((before, after),), 9)
         return
     view = Pad((length,), ((before, after),), 9)

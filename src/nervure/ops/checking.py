@@ -15,7 +15,8 @@ from nervure.errors import DtypeMismatch, InvalidArgument, Parts, ShapeMismatch
 from nervure.ir.function import Assumption
 from nervure.ir.op import Op
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, bounds, dim_max, equal, less_equal
+from nervure.types.dim import Dim, DimLike, bounds, dim_max, equal, less_equal
+from nervure.types.dim.lengths import of_lengths
 from nervure.types.element_groups import INTEGERS, describe_types
 
 UNKNOWN_HELP = "for some values of the symbols they differ; ops.AssumeShape states that they never do"
@@ -115,6 +116,16 @@ def fitting_windows(op: Op, lengths: Sequence[DimLike], windows: Sequence[DimLik
             if less_equal(least, size) is not True:
                 found.append(Assumption(dim_max(size, least), size, type(op).__name__, op.location))
     return found
+
+
+def lengths_of_results(op: Op) -> list[Assumption]:
+    """What a call must find where lengths are symbols: that those of the results, which the operands' say nothing of,
+    are not negative.
+    """
+    known = of_lengths([length for operand in op.operands for length in operand.type.shape])
+    lengths = [length for value in op.outputs for length in value.type.shape if isinstance(length, Dim)]
+    return [Assumption(dim_max(length, 0), length, type(op).__name__, op.location) for length in lengths
+            if less_equal(0, length, known) is not True]
 
 
 def window_attributes(op: Op, count: int, strides: tuple[int, ...], dilations: tuple[int, ...],

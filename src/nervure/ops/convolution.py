@@ -25,6 +25,7 @@ from nervure.ir.kinds import Access, Composite, Structure, Structured, multiply_
 from nervure.ir.op import Gradients, Op, Operand, Value
 from nervure.ops.checking import (
     fitting_windows,
+    lengths_of_results,
     require_equal,
     require_same_dtype,
     window_attributes,
@@ -270,7 +271,7 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
                             help="with a stride of 1 there is nothing to choose: 0")
         lengths = self._lengths(x.shape, kernel.shape)
         if any([less_equal(length, -1) is True for length in lengths]):
-            raise self.fail(InvalidArgument, "the paddings leave out more than there is", operand="paddings",
+            raise self.fail(ShapeMismatch, "the paddings leave out more than there is", operand="paddings",
                             got=self.paddings, expected="results of lengths of 0 or more, not of "
                             f"{', '.join(map(str, lengths))}", help="use smaller paddings, or larger windows")
         data = x.with_(shape=(x.shape[0], kernel.shape[1] * self.groups, *lengths), layout=None)
@@ -282,6 +283,10 @@ class ConvolutionTranspose(ConvolutionForm, Composite):
         return tuple([stride * (places - 1) - before - after + dilation * (window - 1) + 1 + extra
                       for places, window, (stride, dilation, (before, after), extra)
                       in zip(x[2:], kernel[2:], settings, strict=True)])
+
+    def assumptions(self) -> list[Assumption]:
+        """That windows fit what is not negative, which a call checks for symbols."""
+        return [*lengths_of_results(self), *super().assumptions()]
 
     def decompose(self, x: Value, f: Value) -> Operand:
         return ConvolutionDataGradient(x, f, *self.geometry, self._lengths(x.shape, f.shape))

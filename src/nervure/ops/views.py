@@ -22,7 +22,7 @@ from nervure.ir.function import Assumption
 from nervure.ir.kinds import View
 from nervure.ir.leaves import fit_number
 from nervure.ir.op import Gradients, Value
-from nervure.ops.checking import checked_axes, checked_axis
+from nervure.ops.checking import checked_axes, checked_axis, lengths_of_results
 from nervure.ops.update import IndexView, MappedView, accumulated
 from nervure.types import view as views
 from nervure.types.description import BasicTensorDescription
@@ -49,6 +49,10 @@ class Described(View, abstract=True):
             error.op, error.operand = type(self).__name__, error.operand or self.operand_label(0)
             error.got, error.location = error.got or str(types[0]), self.location
             raise
+
+    def assumptions(self) -> list[Assumption]:
+        """That no length is negative, which a call checks for symbols."""
+        return lengths_of_results(self)
 
 
 class Broadcast(Described):

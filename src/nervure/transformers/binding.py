@@ -36,6 +36,8 @@ from nervure.types.dim import (
 
 Bindings = dict[str, int]
 
+_LONGER = "pass longer arrays; nv.dim(name, min=...) says how long they are at least"
+
 
 class Place(NamedTuple):
     """A symbolic dimension of a parameter."""
@@ -150,11 +152,15 @@ class Binder:
 
     def _check_assumption(self, assumption: Assumption, bindings: Bindings) -> None:
         left, right = evaluate(assumption.left, bindings), evaluate(assumption.right, bindings)
+        if right < 0:
+            raise ShapeMismatch(f"a length would be negative in this call: {assumption.right}", op=assumption.op,
+                                got=f"{assumption.right} is {right}", location=assumption.location,
+                                expected=f"at least {left}, as this op needs", help=_LONGER)
         if left != right and less_equal(assumption.right, assumption.left) is True:
             raise ShapeMismatch(f"{assumption.right} is too small in this call", op=assumption.op,
                                 got=f"{assumption.right} is {right}", location=assumption.location,
                                 expected=f"at least {left}, as this op needs",
-                                help="pass longer arrays; nv.dim(name, min=...) says how long they are at least")
+                                help=_LONGER)
         if left != right:
             raise ShapeMismatch(f"{assumption} does not hold in this call", op=assumption.op,
                                 got=f"{assumption.left} is {left}, {assumption.right} is {right}",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nervure.errors import InvalidArgument, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind, did_you_mean
 from nervure.lazy import lazy
 from nervure.types.dim import DimLike, dim_max, dim_min, less_equal, simplify
 from nervure.types.frozen import frozen_dataclass, put
@@ -29,8 +29,9 @@ Padding = tuple[tuple[DimLike, DimLike], ...]
 
 
 def padded_shape(source: Shape, padding: Iterable[tuple[DimLike, DimLike]], op: str) -> tuple[Padding, Shape]:
-    """The padding as a tuple of pairs, and the shape it gives. InvalidArgument unless there is a pair a dimension and
-    no length becomes negative."""
+    """The padding as a tuple of pairs, and the shape it gives. InvalidArgument unless there is a pair a dimension,
+    ShapeMismatch where a length would be negative.
+    """
     try:
         pairs = tuple([(checked_dim(before, op), checked_dim(after, op)) for before, after in padding])
     except (TypeError, ValueError):
@@ -41,8 +42,13 @@ def padded_shape(source: Shape, padding: Iterable[tuple[DimLike, DimLike]], op: 
         raise InvalidArgument("a padding has one pair a dimension", op=op, operand="padding",
                               got=f"{len(pairs)} pairs", expected=f"{len(source)} pairs",
                               help="(0, 0) leaves a dimension as it is")
-    return pairs, checked_shape([length + before + after for length, (before, after)
-                                 in zip(source, pairs, strict=True)], op=op)
+    shape = [length + before + after for length, (before, after) in zip(source, pairs, strict=True)]
+    for d, length in enumerate(shape):
+        if less_equal(length, -1) is True:
+            raise ShapeMismatch("more is cut off than there is", op=op, operand=f"dimension {d}",
+                                got=f"a length of {length}: {source[d]} with a padding of {pairs[d]}",
+                                expected="a length of 0 or more", help="a slice is clipped: x[1:-1]")
+    return pairs, checked_shape(shape, op=op)
 
 
 def _edge(t: DimLike, n: DimLike, is_near: bool) -> DimLike:

@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nervure.errors import IndexOutOfRange, InvalidArgument, WrongKind
-from nervure.types.dim import Dim, DimLike, dim_max, dim_min, less_equal, symbols
+from nervure.types.dim import Dim, DimLike, bounds, dim_max, dim_min, less_equal, symbols
+from nervure.types.dim.lengths import as_length, as_symbol, of_lengths, through_symbol
+from nervure.types.dim.queries import RangesLike
 from nervure.types.shape import checked_dim
 
 Range = tuple[DimLike, DimLike, DimLike]
@@ -49,25 +51,34 @@ def clip(item: slice, length: DimLike) -> Range:
     if not any(isinstance(part, Dim) for part in (length, start, stop)):
         positions = range(length)[slice(start, stop, step)]  # type: ignore[arg-type]  # an int, as just seen
         return positions.start if positions else 0, len(positions), positions.step
-    low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
-    first, last = (low, high) if step > 0 else (high, low)
-    start = first if start is None else _clipped(start, length, low, high)
-    stop = last if stop is None else _clipped(stop, length, low, high)
-    distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
-    found = start, dim_max(0, (distance + stride - 1) // stride), step
+    known = of_lengths([length])
+    whole = as_symbol(length)  # so that an expression is clipped, and shortened, as a symbol is
+    start, extent = _clipped_range(start, stop, step, whole, known)
+    found = as_length(start, length), as_length(extent, length), step
     for end in (item.start, item.stop):
-        if isinstance(end, Dim) and _is_negative(end) is None and not _is_inside(found, length):
+        if isinstance(end, Dim) and _is_negative(end, known) is None and not _is_inside(found, length):
             raise _unknown_sign(end)
     return found
+
+
+def _clipped_range(start: DimLike | None, stop: DimLike | None, step: int, length: DimLike,
+                   known: RangesLike) -> tuple[DimLike, DimLike]:
+    """The start and the extent of a range, some of it symbolic; ``known`` is what is known of the ends' symbols."""
+    low, high = (0, length) if step > 0 else (-1, length - 1)  # where an end is clipped to
+    first, last = (low, high) if step > 0 else (high, low)
+    start = first if start is None else _clipped(start, length, low, high, known)
+    stop = last if stop is None else _clipped(stop, length, low, high, known)
+    distance, stride = (stop - start, step) if step > 0 else (start - stop, -step)
+    return start, dim_max(0, (distance + stride - 1) // stride)
 
 
 def _end(end: Any) -> DimLike | None:
     return end if end is None or isinstance(end, Dim) else operator.index(end)
 
 
-def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimLike:
+def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike, known: RangesLike) -> DimLike:
     """Where an end is between low and high."""
-    is_negative = _is_negative(end)
+    is_negative = _is_negative(end, known)
     if is_negative is not None:
         return dim_max(end + length, low) if is_negative else dim_min(end, high)
     if less_equal(dim_min(-end, end + length - low), 0) is True:  # where it is negative it lies before the start
@@ -76,11 +87,11 @@ def _clipped(end: DimLike, length: DimLike, low: DimLike, high: DimLike) -> DimL
     return dim_max(low, dim_min(end + length * turn, high))
 
 
-def _is_negative(end: DimLike) -> bool | None:
+def _is_negative(end: DimLike, known: RangesLike) -> bool | None:
     """Whether an end counts from the end; None where that depends on symbols."""
-    if less_equal(0, end) is True:
+    if less_equal(0, end, known) is True:
         return False
-    return True if less_equal(end, -1) is True else None
+    return True if less_equal(end, -1, known) is True else None
 
 
 def _is_inside(found: Range, length: DimLike) -> bool:
@@ -127,10 +138,11 @@ def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: 
     else:
         raise InvalidArgument("the step of a range is never 0 and has a known sign", op=op, operand=operand, got=step,
                               expected="1 or more, or -1 or less", help="broadcast an element to repeat it")
-    if type(extent) is int and extent == 0:
-        return start, extent, step
-    # Where an extent can be 0 the last position is a step before the first: what clipping gives holds there too.
-    verdicts = [less_equal(0, extent), less_equal(0, low), less_equal(high, length - 1)]
+    _, high_extent = bounds(extent, of_lengths([length]))
+    is_possible = high_extent is None or high_extent >= 0
+    if high_extent is not None and high_extent < 1 and is_possible:
+        return start, extent, step  # it is empty: there is nothing to be inside
+    verdicts = [is_possible, *_are_inside(low, high, extent, length)]
     if verdicts == [True] * 3:
         return start, extent, step
     parts = {"op": op, "operand": operand, "got": f"start {start}, extent {extent}, step {step}",
@@ -140,3 +152,25 @@ def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: 
                               help="clip(slice(start, stop, step), length) stays inside")
     raise InvalidArgument("a slice is not known to stay inside of its dimension", **parts,
                           help="clip(slice(start, stop, step), length) gives the range that Python would")
+
+
+def _are_inside(low: DimLike, high: DimLike, extent: DimLike, length: DimLike) -> list[bool | None]:
+    """Whether the lowest position is 0 or more, and whether the highest is less than the length, in calls that take
+    any: in others there is nothing to be inside.
+    """
+    verdicts: list[bool | None] = [None, None]
+    for taken, whole, bottom, top in _forms(extent, length, low, high):
+        known = of_lengths([whole, taken - 1])
+        asked = ((0, bottom), (top, whole - 1))
+        verdicts = [less_equal(*pair, known) if verdict is None else verdict
+                    for pair, verdict in zip(asked, verdicts, strict=True)]
+        if None not in verdicts:
+            break
+    return verdicts
+
+
+def _forms(extent: DimLike, length: DimLike, *xs: DimLike) -> Iterator[list[DimLike]]:
+    """[extent, length, *xs] as they are, and with a symbol for what one of the first two is made of."""
+    yield [extent, length, *xs]
+    yield through_symbol(length, [extent, length, *xs])[1:]
+    yield through_symbol(extent - 1, [extent, length, *xs])[1:]

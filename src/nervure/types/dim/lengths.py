@@ -1,0 +1,201 @@
+"""Lengths of tensors, of which none is negative: what that tells of the symbols in them.
+
+A tensor with an axis of ``n - 2`` elements exists in calls where n is 2 or more: so much may be used wherever something
+about it is decided. A call in which a length would be negative is an error of its own.
+
+>>> from nervure.types.dim import dim, less_equal
+>>> n = dim("N")
+>>> less_equal(0, n - 2), less_equal(0, n - 2, of_lengths([n - 2]))
+(None, True)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+
+from nervure.types.dim.bounds import Ranges, is_nonnegative, lower_bound, upper_bound
+from nervure.types.dim.evaluation import compile_dim
+from nervure.types.dim.expression import Declared, Dim, DimLike, made, merged, parts
+from nervure.types.dim.interval import EVERYTHING
+from nervure.types.dim.normal_form import construct
+from nervure.types.dim.polynomial import (
+    Atom,
+    Kind,
+    Monomial,
+    Polynomial,
+    constant,
+    of_atom,
+    product_of,
+    sum_of,
+    symbol,
+)
+from nervure.types.dim.queries import RangesLike, bounds, substitute
+
+_FAR = 1 << 61
+_NAME = "length~"  # no identifier, so that no symbol of the user's is called so
+
+End = DimLike | None
+
+
+def of_lengths(lengths: Iterable[DimLike]) -> RangesLike:
+    """Ranges of symbols, for the other queries, that follow as none of these dimensions is negative.
+
+    Of a length of several symbols one is bounded through the others.
+
+    >>> from nervure.types.dim import dim
+    >>> n, m = dim("N"), dim("M")
+    >>> of_lengths([n - 2, (n - 3) // 2 - 1, m + n - 4])
+    {'N': (5, None), 'M': (4 - N, None)}
+    """
+    found: dict[str, tuple[End, End]] = {}
+    for length in lengths:
+        if isinstance(length, Dim):
+            for name, low, high in _implied(length):
+                below, above = found.get(name, (None, None))
+                found[name] = _tighter(below, low, max), _tighter(above, high, min)
+    return found
+
+
+def _tighter(known: End, end: End, choose: Callable[[int, int], int]) -> End:
+    """One of two bounds: of numbers the tighter one, else the later."""
+    if isinstance(known, int) and isinstance(end, int):
+        return choose(known, end)
+    return known if end is None else end
+
+
+def _implied(length: Dim) -> Iterator[tuple[str, End, End]]:
+    """A range of a symbol that follows where a length is not negative, if one is seen."""
+    polynomial = length._polynomial
+    if len(polynomial.names) == 1:
+        name, = polynomial.names
+        yield name, *_range_of(polynomial, name, Ranges(length._declared))
+        return
+    for monomial in sorted(term for term in polynomial.terms if term):
+        slope, atom = polynomial.terms[monomial], monomial[0]
+        others = Polynomial({term: factor for term, factor in polynomial.terms.items() if term != monomial})
+        if len(monomial) == 1 and atom.kind is Kind.SYMBOL and abs(slope) == 1 and atom not in others.names:
+            bound = made(others * -slope, length._declared)
+            yield (atom, bound, None) if slope > 0 else (atom, None, bound)
+            return
+
+
+def _range_of(polynomial: Polynomial, name: str, ranges: Ranges) -> tuple[int | None, int | None]:
+    """Where a polynomial of one symbol that rises, or falls, is not negative: found by halving."""
+    low, high = ranges.numeric.get(name, EVERYTHING)
+    first, last = -_FAR if low is None else low, _FAR if high is None else high
+    value = compile_dim(made(polynomial, ranges.numeric))
+
+    def is_length(number: int) -> bool:
+        return value({name: number}) >= 0
+
+    if _rises(polynomial, ranges) and is_length(last):
+        least = first + bisect_left(range(first, last), True, key=is_length)
+        return (None if is_length(first) else least), None
+    if _rises(-polynomial, ranges) and is_length(first):
+        return None, first + bisect_left(range(first, last + 1), True, key=lambda number: not is_length(number)) - 1
+    return None, None
+
+
+def _rises(polynomial: Polynomial, ranges: Ranges) -> bool:
+    """Whether it is known to fall nowhere where its symbols rise."""
+    return all([factor > 0 and all([_atom_rises(atom, ranges) for atom in monomial])
+                and (len(monomial) == 1 or all([is_nonnegative(of_atom(atom), ranges) for atom in monomial]))
+                for monomial, factor in polynomial.terms.items() if monomial])
+
+
+def _atom_rises(atom: Atom, ranges: Ranges) -> bool:
+    if atom.kind in (Kind.REMAINDER, Kind.PRODUCT):
+        return False
+    if atom.kind is Kind.FLOOR_DIVIDE:
+        return (atom.operands[1].constant or 0) > 0 and _rises(atom.operands[0], ranges)
+    return all([_rises(operand, ranges) for operand in atom.operands])
+
+
+def as_symbol(length: DimLike) -> DimLike:
+    """A symbol with the bounds of a length; a number and a symbol are themselves. ``as_length`` is the way back.
+
+    >>> from nervure.types.dim import dim
+    >>> as_length(as_symbol(dim("N") - 2) // 2, dim("N") - 2)
+    N//2 - 1
+    """
+    if not isinstance(length, Dim) or str(length) in length._declared:
+        return length
+    low, high = bounds(length)
+    return made(symbol(_NAME), {_NAME: (max(low or 0, 0), high)})
+
+
+def as_length(x: DimLike, length: DimLike) -> DimLike:
+    """An expression over ``as_symbol(length)`` as one over the symbols of the length."""
+    return substitute(x, {_NAME: length})
+
+
+def through_symbol(length: DimLike, xs: Iterable[DimLike]) -> list[DimLike]:
+    """What is not negative where the length is not, and the xs, with a symbol in the place of what the length is made
+    of: what holds of them for all values holds of the xs. A sum of symbols becomes one, which proofs find easier.
+
+    >>> from nervure.types.dim import dim, dim_max, dim_min
+    >>> n, m = dim("N"), dim("M")
+    >>> through_symbol(2 * n + 2 * m - 3, [dim_min(n + m, 1)])
+    [2*length~ - 3, 1]
+    >>> through_symbol(dim_max(n + m - 2, 0) // 2 - 1, [n + m])
+    [length~ - 4, length~]
+    """
+    declared: Declared = {}
+    polynomials = []
+    for x in (length, *xs):
+        polynomial, known = parts(x)
+        polynomials.append(polynomial)
+        declared = merged(declared, known)
+    ranges = Ranges(declared)
+    polynomials = _at_the_root(polynomials, ranges)
+    whole = polynomials[0]
+    offset = whole.terms.get((), 0)
+    size = abs((whole - offset).content()) or 1
+    base = (whole - offset).exact(size)
+    chosen = next((monomial for monomial in sorted(base.terms) if abs(base.terms[monomial]) == 1
+                   and not any([atom.kind in (Kind.MINIMUM, Kind.MAXIMUM) for atom in monomial])), None)
+    if chosen is not None:
+        least, low = -(offset // size), lower_bound(base, ranges)
+        ends = least if low is None else max(least, low), upper_bound(base, ranges)
+        ranges = Ranges({**declared, _NAME: ends})
+        rest = Polynomial({term: factor for term, factor in base.terms.items() if term != chosen})
+        by = (symbol(_NAME) - rest) * base.terms[chosen]
+        polynomials = [_replaced(each, chosen, by, ranges) for each in polynomials]
+    return [made(each, ranges.numeric) for each in polynomials]
+
+
+def _at_the_root(polynomials: list[Polynomial], ranges: Ranges) -> list[Polynomial]:
+    """The same where the first, which is not negative, is no quotient but what is divided, which is not negative then,
+    and no maximum of which one operand alone can be as large.
+    """
+    while True:
+        terms = [term for term in polynomials[0].terms if term]
+        if len(terms) != 1 or len(terms[0]) != 1 or polynomials[0].terms[terms[0]] < 0:
+            return polynomials
+        atom, = terms[0]
+        least = -(polynomials[0].terms.get((), 0) // polynomials[0].terms[terms[0]])
+        reaching = _reaching(atom, least, ranges) if atom.kind is Kind.MAXIMUM else []
+        if len(reaching) == 1:
+            polynomials = [_replaced(each, terms[0], reaching[0], ranges) for each in polynomials]
+        elif atom.kind is Kind.FLOOR_DIVIDE and (atom.operands[1].constant or 0) > 0:
+            polynomials = [atom.operands[0] - atom.operands[1] * least, *polynomials[1:]]
+        else:
+            return polynomials
+
+
+def _reaching(maximum: Atom, least: int, ranges: Ranges) -> list[Polynomial]:
+    """The operands of a maximum that may be ``least`` or more."""
+    return [operand for operand in maximum.operands
+            if (high := upper_bound(operand, ranges)) is None or high >= least]
+
+
+def _replaced(polynomial: Polynomial, monomial: Monomial, by: Polynomial, ranges: Ranges) -> Polynomial:
+    """The polynomial with another one in the place of a monomial, wherever it stands."""
+    terms = []
+    for own, factor in polynomial.terms.items():
+        atoms = [of_atom(atom) if atom.kind is Kind.SYMBOL else construct(
+            atom.kind, [_replaced(operand, monomial, by, ranges) for operand in atom.operands], ranges)
+            for atom in own]
+        terms.append((by if own == monomial else product_of([constant(1), *atoms])) * factor)
+    return sum_of(terms)
