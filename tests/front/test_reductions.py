@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 import nervure as nv
-from nervure.errors import AxisMismatch, InvalidArgument
+from nervure.errors import AxisMismatch, InvalidArgument, WrongKind
 from nervure.types.axis import axis
 from nervure.types.dim import dim
 
@@ -127,6 +127,84 @@ def test_empty_has_no_extremum(name):
     f(np.zeros(1, np.float32))
     with pytest.raises(ValueError):
         f(np.zeros(0, np.float32))
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_softmax_of_nothing(name, transformer):
+    """A168: an empty axis of symbolic length has no elements, and so does the derivative; what attends to it is 0."""
+    x, v = nv.placeholder((2, dim("n"))), nv.placeholder((dim("n"), 3))
+    y = getattr(nv, name)(x, axis=1)
+    summed = nv.logsumexp(x, axis=1)
+    loss = nv.sum(nv.sin(y)) + nv.sum(summed)
+    with nv.transformers.make_transformer(transformer) as made:
+        f = made.computation([y, nv.deriv(loss, x), y @ v, summed], x, v)
+        y, slopes, seen, summed = f(np.zeros((2, 0), np.float32), np.zeros((0, 3), np.float32))
+        assert y.shape == slopes.shape == (2, 0)
+        assert seen.tolist() == [[0.0] * 3] * 2 and summed.tolist() == [-np.inf] * 2
+        y, slopes, seen, summed = f(np.zeros((2, 4), np.float32), np.ones((4, 3), np.float32))
+        np.testing.assert_allclose(summed, np.log([4.0] * 2), rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [0, dim("n")])
+def test_cross_entropy_of_no_classes(length):
+    """A168: of targets that are probabilities it is 0."""
+    x, t = nv.placeholder((2, length)), nv.placeholder((2, length))
+    loss = nv.nn.losses.cross_entropy(x, t, axis=1)
+    nothing = np.zeros((2, 0), np.float32)
+    value, slopes = nv.computation([loss, nv.deriv(loss, x)], x, t)(nothing, nothing)
+    assert value == 0 and slopes.shape == (2, 0)
+
+
+BEGUN = ["sum", "prod", "max", "min"]
+
+
+@pytest.mark.parametrize("name", BEGUN)
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+def test_a_reduction_begins_with_a_number(name, transformer):
+    """A301: as NumPy's, for any length; of the methods and NumPy's own functions, too."""
+    reduce, reference = getattr(nv, name), getattr(np, name)
+    x = nv.placeholder((2, dim("n")))
+    with nv.transformers.make_transformer(transformer) as made:
+        for initial in (0, 2.5, -np.inf):
+            f = made.computation([reduce(x, axis=1, initial=initial), getattr(x, name)(axis=1, initial=initial),
+                                  reference(x, axis=1, initial=initial)], x)
+            for length in (0, 1, 3):
+                a = np.random.default_rng(length).normal(size=(2, length)).astype(np.float32)
+                for result in f(a):
+                    np.testing.assert_allclose(result, reference(a, axis=1, initial=initial), rtol=1e-6)
+
+
+def test_what_a_reduction_begins_with():
+    """A301: a number of the element type; only an element that counts has a derivative; one rounding in all."""
+    assert nv.max(np.zeros(0, np.int8), initial=-128).item() == -128 and nv.max(np.ones(2, np.int8)).dtype is nv.int8
+    assert nv.min(np.zeros((2, 0)), axis=1, initial=np.inf).tolist() == [np.inf] * 2
+    v = nv.variable((3,), [1.0, 2.0, 3.0])
+    assert nv.deriv(nv.max(v, initial=2.5), v).tolist() == [0, 0, 1]
+    assert nv.deriv(nv.max(v, initial=9), v).tolist() == [0, 0, 0]
+    half = nv.constant([2048.0, 1.0], dtype=nv.float16)
+    assert nv.sum(half, initial=1).item() == 2050
+    assert nv.max(nv.constant([[1, 5]]), axis=1, keepdims=True, initial=7).tolist() == [[7]]
+    for wrong, kind in ((2.5, InvalidArgument), (300, InvalidArgument), ("a", WrongKind), (v, WrongKind)):
+        with pytest.raises(kind) as caught:
+            nv.max(np.ones(2, np.int8), initial=wrong)
+        assert caught.value.op == "max" and caught.value.operand == "initial"
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_lengths_of_0_are_as_symbols_that_are_0(name):
+    """A168: an error where the result would have elements, in the same words, and else none."""
+    reduce = getattr(nv, name)
+    n, m = dim("n"), dim("m")
+    x = nv.placeholder((n, m))
+    f = nv.transformers.make_transformer("interpreter").computation(reduce(x, axis=1), x)
+    assert f(np.zeros((0, 0), np.float32)).shape == reduce(np.zeros((0, 0)), axis=1).shape == (0,)
+    with pytest.raises(InvalidArgument) as known:
+        reduce(np.zeros((2, 0), np.float32), axis=1)
+    with pytest.raises(InvalidArgument) as found:
+        f(np.zeros((2, 0), np.float32))
+    assert found.value.message == known.value.message and found.value.help == known.value.help
+    assert found.value.got == f"{known.value.got}, as n is 2, m is 0"
 
 
 @pytest.mark.parametrize("name", [*REFERENCES, *POSITIONS])

@@ -153,8 +153,9 @@ def test_what_lengths_imply_holds_where_they_are_not_negative(first: Tree, secon
 def test_what_lengths_imply() -> None:
     """A300: the least values of the symbols in lengths of one, and one through the others."""
     n, m = SYMBOLS["N"], SYMBOLS["P"]
-    for length, least in ((n - 2, 2), (2 * n - 3, 2), (n // 2 - 1, 2), ((n - 3) // 2 - 1, 5), (dim_max(n - 3, 0) - 2, 5),
-                          (dim_min(n - 3, n // 4) - 1, 4), (n * n - 5, 3), (n + n // 2 - 4, 3)):
+    for length, least in ((n - 2, 2), (2 * n - 3, 2), (n // 2 - 1, 2), ((n - 3) // 2 - 1, 5),
+                          (dim_max(n - 3, 0) - 2, 5), (dim_min(n - 3, n // 4) - 1, 4),
+                          (n * n - 5, 3), (n + n // 2 - 4, 3)):
         assert of_lengths([length]) == {"N": (least, None)}
     assert of_lengths([3 - n, 7]) == {"N": (None, 3)} and of_lengths([n % 3 - 1]) == {"N": (None, None)}
     assert of_lengths([n + m - 4]) == {"N": (4 - m, None)} and of_lengths([n - 2, n - 1]) == {"N": (2, None)}

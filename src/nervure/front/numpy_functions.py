@@ -115,15 +115,27 @@ def _everywhere(x: Tensor, axis: AxesLike | None) -> AxesLike:
 
 
 def _extremum(name: str) -> Callable[..., Tensor]:
+    def reduction(a: Operand, axis: AxesLike | None = None, *, keepdims: bool = False,
+                  initial: Number | None = None) -> Tensor:
+        return _reduced(name, a, axis, keepdims=keepdims, initial=initial)
+    return reduction
+
+
+def _answer(name: str) -> Callable[..., Tensor]:
     def reduction(a: Operand, axis: AxesLike | None = None, *, keepdims: bool = False) -> Tensor:
         return _reduced(name, a, axis, keepdims=keepdims)
     return reduction
 
 
+def _mean(a: Operand, axis: AxesLike | None = None, dtype: DTypeLike | None = None, *,
+          keepdims: bool = False) -> Tensor:
+    return _reduced("mean", a, axis, dtype, keepdims=keepdims)
+
+
 def _total(name: str) -> Callable[..., Tensor]:
     def reduction(a: Operand, axis: AxesLike | None = None, dtype: DTypeLike | None = None, *,
-                  keepdims: bool = False) -> Tensor:
-        return _reduced(name, a, axis, dtype, keepdims=keepdims)
+                  keepdims: bool = False, initial: Number | None = None) -> Tensor:
+        return _reduced(name, a, axis, dtype, keepdims=keepdims, initial=initial)
     return reduction
 
 
@@ -220,8 +232,10 @@ def _size(a: Operand, axis: AxesLike | None = None) -> object:
 
 
 GRAPH: dict[str, Callable[..., object]] = {
-    **{name: _total(name) for name in ("sum", "prod", "mean")}, "std": _spread("std"), "var": _spread("variance"),
-    **{name: _extremum(name) for name in ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero")},
+    **{name: _total(name) for name in ("sum", "prod")}, "mean": _mean,
+    "std": _spread("std"), "var": _spread("variance"),
+    **{name: _answer(name) for name in ("any", "all", "argmax", "argmin", "count_nonzero")},
+    **{name: _extremum(name) for name in ("max", "min")},
     "amax": _extremum("max"), "amin": _extremum("min"), "linalg.norm": _norm,
     "where": lambda condition, x, y, /: elementwise.where(condition, x, y),
     "clip": _clip,

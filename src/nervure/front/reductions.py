@@ -11,17 +11,23 @@ Without axes everything is reduced but batch (N) and time (REC). Positions do wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+
+import numpy as np
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument
+from nervure.errors import InvalidArgument, NervureError, WrongKind
 from nervure.front.alignment import reordered
 from nervure.front.apply import converted_to, described
 from nervure.front.argument_parsing import either, positions_of, truth
 from nervure.front.creation import as_tensor
 from nervure.front.promotion import accumulating, floating
-from nervure.front.tensor import Tensor, TensorLike
+from nervure.front.tensor import Number, Tensor, TensorLike
+from nervure.ir.leaves import fit_number
 from nervure.ir.op import Op, Value
+from nervure.ops.conversion import converted
+from nervure.ops.reductions import Extremum
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.dim import product
 from nervure.types.dtype import DType, bool_, float32
@@ -51,7 +57,7 @@ def reduce(name: str, core: Callable[..., Op], x: TensorLike, reduction_axes: Ax
     """Applies a core reduction: ``dtype`` maps the element type to the one that is reduced."""
     own = as_tensor(x, name)
     reduced, kept = chosen_axes(own, either(reduction_axes, axis, name, "reduction_axes"), out_axes, name)
-    value = core(converted_to(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).output
+    value = core(converted_to(own.value, dtype(own.dtype)), axes=tuple(sorted(reduced)), **attributes).outputs[0]
     return _arranged(value, own, reduced, kept, keepdims)
 
 
@@ -76,6 +82,36 @@ def _reduction(name: str, core: type[Op], dtype: Callable[[DType], DType], argum
     return described(reduction, name, core.__doc__, arguments, result)
 
 
+def _fold(name: str, core: type[Op], combine: type[Op], dtype: Callable[[DType], DType], arguments: str,
+          result: str) -> Callable[..., Tensor]:
+    """A reduction that may begin with a number: ``combine`` is what it does to two elements."""
+    def reduction(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *,
+                  axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
+        if initial is None:
+            return reduce(name, core, x, reduction_axes, out_axes, axis, keepdims, dtype)
+        begun = partial(_begun, name, core, combine, initial)
+        return reduce(name, begun, x, reduction_axes, out_axes, axis, keepdims, dtype)
+    document = f"{core.__doc__}\n\n    ``initial`` is a number to begin with, and what a reduction over nothing gives."
+    return described(reduction, name, document, arguments, result)
+
+
+def _begun(name: str, core: type[Op], combine: type[Op], initial: Number, value: Value, axes: tuple[int, ...]) -> Op:
+    """The reduction of a value and a number."""
+    if not isinstance(initial, (int, float, complex, np.generic)):
+        raise WrongKind("a reduction begins with a number", op=name, operand="initial", expected="a number",
+                        got=f"{initial!r:.60} ({type(initial).__name__})",
+                        help=f"nv.{combine.__name__.lower()}(nv.{name}(x), y) takes tensors")
+    try:
+        number = fit_number(initial, value.dtype)
+    except NervureError as error:
+        error.operand = "initial"
+        raise error.within(name) from None
+    wide = converted(value, value.dtype.compute)  # one rounding in all
+    reduced = core(wide, axes, of_nothing=True) if issubclass(core, Extremum) else core(wide, axes)
+    begun = combine(reduced.outputs[0], reduced.outputs[0].full(number)).outputs[0]
+    return converted(begun, value.dtype).op
+
+
 def _same(dtype: DType) -> DType:
     return dtype
 
@@ -84,10 +120,10 @@ def _truth(dtype: DType) -> DType:
     return bool_
 
 
-sum = _reduction("sum", ops.Sum, accumulating, "[[1, 2], [3, 4]], axis=0", "[4.0, 6.0]")  # NumPy's name
-prod = _reduction("prod", ops.Prod, accumulating, "[[1, 2], [3, 4]], axis=1", "[2.0, 12.0]")
-max = _reduction("max", ops.Max, _same, "[[1, 5], [4, 2]], axis=1", "[5.0, 4.0]")
-min = _reduction("min", ops.Min, _same, "[[1, 5], [4, 2]], axis=1", "[1.0, 2.0]")
+sum = _fold("sum", ops.Sum, ops.Add, accumulating, "[[1, 2], [3, 4]], axis=0", "[4.0, 6.0]")  # NumPy's name
+prod = _fold("prod", ops.Prod, ops.Multiply, accumulating, "[[1, 2], [3, 4]], axis=1", "[2.0, 12.0]")
+max = _fold("max", ops.Max, ops.Maximum, _same, "[[1, 5], [4, 2]], axis=1", "[5.0, 4.0]")
+min = _fold("min", ops.Min, ops.Minimum, _same, "[[1, 5], [4, 2]], axis=1", "[1.0, 2.0]")
 mean = _reduction("mean", ops.Mean, floating, "[[1, 2], [3, 4]], axis=0", "[2.0, 3.0]")
 any = _reduction("any", ops.Any, _truth, "[[0, 0], [0, 1]], axis=1", "[False, True]")
 all = _reduction("all", ops.All, _truth, "[[1, 0], [1, 1]], axis=1", "[False, True]")

@@ -169,10 +169,11 @@ class Structure:
 
     ``combine`` is None (each place is written once), "set" (the last write in row-major order of the domain wins),
     or "add", "multiply", "maximum", "minimum", "and", "or"; each output starts from the combiner's unit, or from
-    the operand whose number is ``initial``. A *custom* combiner is a function ``(s, left, right) -> tuple`` over
-    tuples of scalars (the body gives the tuple), associative, applied in order, without a unit; then
-    ``finish(s, tuple)`` gives the outputs. The order in which "add" adds is the backend's; the element type it
-    adds in is ``accumulate``.
+    the operand whose number is ``initial``. Over nothing "maximum" and "minimum" are an error, unless ``of_nothing``
+    says that they are their units, the ends of the element type. A *custom* combiner is a function
+    ``(s, left, right) -> tuple`` over tuples of scalars (the body gives the tuple), associative, applied in order,
+    without a unit; then ``finish(s, tuple)`` gives the outputs. The order in which "add" adds is the backend's; the
+    element type it adds in is ``accumulate``.
     """
 
     domain: tuple[DimLike, ...]
@@ -183,6 +184,13 @@ class Structure:
     initial: int | None = None
     accumulate: DType | None = None
     finish: ScalarExpression | None = None
+    of_nothing: bool = False
+
+    @property
+    def needs_elements(self) -> bool:
+        """Whether it is an error to combine nothing."""
+        has_unit = not callable(self.combine) and (self.combine not in ("maximum", "minimum") or self.of_nothing)
+        return self.initial is None and not has_unit
 
     @property
     def written(self) -> tuple[int, ...]:

@@ -6,12 +6,14 @@
 (f32[3] Sum(Parameter), i64[2, 4] ArgMax(Parameter))
 
 ``axes`` may be negative and in any order; no axes reduce nothing. Over no elements Sum is 0, Prod 1, Any false and
-All true; the others refuse an axis that is known to be empty.
+All true; the others refuse an axis that is known to be empty, unless the result is empty, too, and a call one that
+turns out to be. ``Max(x, axes, of_nothing=True)`` has -inf there, or the least number of its type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from nervure.errors import InvalidArgument
@@ -37,11 +39,12 @@ from nervure.types.description import BasicTensorDescription, Labels
 from nervure.types.dim import DimLike, index
 from nervure.types.dtype import DType, int64
 from nervure.types.element_groups import BOOL, NUMBERS, ORDERED, REALS
+from nervure.types.shape import at_least
 
 
 class Reduction(Op, abstract=True):
     """The type rule of reductions. ``admits`` and ``result`` are as for elementwise ops; one that ``needs_elements``
-    refuses axes that are known to be empty.
+    refuses axes that are known to be empty, unless the result has no elements, either.
     """
 
     operand_names = "x"
@@ -49,6 +52,7 @@ class Reduction(Op, abstract=True):
     admits: ClassVar[frozenset[DType]] = NUMBERS
     result: ClassVar[DType | None] = None
     needs_elements: ClassVar[bool] = False
+    help_for_nothing: ClassVar[str] = "pad the axis with what an empty one shall give, or leave it out"
 
     def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
         return {"axes": tuple(sorted(checked_axes(self, self.axes, len(types[0].shape))))}
@@ -56,16 +60,23 @@ class Reduction(Op, abstract=True):
     def infer(self, *types: BasicTensorDescription) -> BasicTensorDescription:
         x = types[0] if len(types) == 1 else same_types(self, types)
         require_admitted(self, x, self.admits)
-        if self.needs_elements and any([x.shape[axis] == 0 for axis in self.axes]):
+        shape = tuple([x.shape[d] for d in self._kept(len(x.shape))])
+        if self._needs_elements() and 0 not in shape and any([x.shape[axis] == 0 for axis in self.axes]):
             raise self.fail(InvalidArgument, "an empty axis has no such element", got=x,
                             operand=self.operand_label(0), expected="at least one element along each reduced axis",
-                            help="pad the axis with what an empty one shall give, or leave it out")
-        shape = tuple([x.shape[d] for d in self._kept(len(x.shape))])
+                            help=self.help_for_nothing)
         return x.with_(dtype=self.result or x.dtype, shape=shape, layout=None)
 
     def infer_labels(self, types: tuple[BasicTensorDescription, ...]) -> tuple[Labels | None, ...]:
         labels = next(operand.labels for operand in self.operands if operand.labels is not None)
         return (tuple([labels[d] for d in self._kept(len(labels))]),)
+
+    def over(self, x: Value, axes: Sequence[int]) -> Op:
+        """The same reduction of another tensor, over axes of that."""
+        return type(self)(x, **{**self.attributes, "axes": axes})
+
+    def _needs_elements(self) -> bool:
+        return self.needs_elements
 
     def _kept(self, rank: int) -> list[int]:
         return [d for d in range(rank) if d not in self.axes]
@@ -114,10 +125,25 @@ class Prod(Fold):
 
 
 class Extremum(Fold, abstract=True):
-    """Max and Min: NaN if there is one. All elements that attain the extremum share the gradient equally."""
+    """Max and Min: NaN if there is one. All elements that attain the extremum share the gradient equally.
 
+    Over no elements they are an error, or with ``of_nothing`` the end of the element type that any element replaces.
+    """
+
+    of_nothing = field.boolean(False)
     admits = ORDERED
     needs_elements = True
+
+    def normalise(self, *types: BasicTensorDescription) -> Mapping[str, object]:
+        shape = types[0].shape
+        has_elements = all([at_least(shape[axis], 1) for axis in checked_axes(self, self.axes, len(shape))])
+        return {**super().normalise(*types), "of_nothing": self.of_nothing and not has_elements}  # no twins
+
+    def structure(self, *types: BasicTensorDescription) -> Structure:
+        return replace(super().structure(*types), of_nothing=self.of_nothing)
+
+    def _needs_elements(self) -> bool:
+        return not self.of_nothing
 
     def vjp(self, gradient: Value, x: Value) -> Gradients:
         attained = Equal(x, spread(self.output, self.axes, x.shape)).output
@@ -131,12 +157,14 @@ class Max(Extremum):
     """The largest element; NaN if there is one. Ties share the gradient equally."""
 
     combine = "maximum"
+    help_for_nothing = "nv.max(x, initial=number) gives the number for an empty axis"
 
 
 class Min(Extremum):
     """The smallest element; NaN if there is one. Ties share the gradient equally."""
 
     combine = "minimum"
+    help_for_nothing = "nv.min(x, initial=number) gives the number for an empty axis"
 
 
 class Any(Fold):

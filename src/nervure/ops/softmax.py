@@ -25,10 +25,8 @@ class Shifted(Normalization, abstract=True):
     """What is made of exponentials, none of which overflows."""
 
     def shifted(self, x: Value) -> Value:
-        """x less its largest element along the axes (if it has elements)."""
-        if 0 in x.shape:
-            return x
-        return x - spread(Max(StopGradient(x), self.axes).output, self.axes, x.shape)
+        """x less its largest element along the axes."""
+        return x - spread(Max(StopGradient(x), self.axes, of_nothing=True).output, self.axes, x.shape)
 
     def total(self, x: Value) -> Value:
         """The sum along the axes, at every element."""

@@ -117,12 +117,12 @@ class CountNonzero(Reduction, Composite):
 
 
 class LogSumExp(ReductionComposite):
-    """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0."""
-
-    needs_elements = True
+    """log(sum(exp(x))), without overflow; of none -inf. Its derivative is the softmax; where all elements are -inf it
+    is 0.
+    """
 
     def formula(self, x: Value) -> Value:
-        largest = Max(StopGradient(x), self.axes).output
+        largest = Max(StopGradient(x), self.axes, of_nothing=True).output
         shift = where(IsFinite(largest), largest, 0)
         total = Sum(Exp(x - spread(shift, self.axes, x.shape)), self.axes).output
         nothing = Equal(total, total.full(0))  # there the logarithm reads 1: times its slope at 0, 0 would be NaN

@@ -108,7 +108,7 @@ def _below_reduction(op: Fold) -> Value | None:
     axes = [order[axis] for axis in op.axes]
     kept = [place for axis, place in enumerate(order) if axis not in op.axes]
     is_in_order = axes == sorted(axes) and kept == sorted(kept)
-    return type(op)(_whole(x), axes).output if is_in_order else None
+    return op.over(_whole(x), axes).outputs[0] if is_in_order else None
 
 
 def _whole(x: Value) -> Value:

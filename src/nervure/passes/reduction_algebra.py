@@ -15,7 +15,7 @@ only one answer.
 from __future__ import annotations
 
 from nervure.ir.op import Op, Value
-from nervure.ops.reductions import All, Max, Min, Prod, Reduction, Sum
+from nervure.ops.reductions import All, Extremum, Max, Min, Prod, Reduction, Sum
 from nervure.ops.reductions import Any as AnyHolds
 from nervure.ops.views import Broadcast
 from nervure.passes.rewrite import Local, Rule
@@ -33,11 +33,12 @@ def _over_nothing(op: Reduction) -> Value | None:
 def _of_reduction(op: Reduction) -> Op | None:
     """Two reductions of one kind, one after the other, are one."""
     inner = op.operands[0].op
-    if type(inner) is not type(op) or not isinstance(inner, Reduction) or not _is_order_free(op):
+    if type(inner) is not type(op) or not isinstance(inner, Reduction) or not _is_order_free(op) or (
+            isinstance(inner, Extremum) and inner.of_nothing is not op.attributes["of_nothing"]):
         return None
     x = inner.operands[0]
     kept = [d for d in range(x.rank) if d not in inner.axes]
-    return type(op)(x, (*inner.axes, *[kept[axis] for axis in op.axes]))
+    return op.over(x, (*inner.axes, *[kept[axis] for axis in op.axes]))
 
 
 def _of_broadcast(op: Reduction) -> Value | None:

@@ -135,8 +135,7 @@ def _chosen_from(op: Op) -> tuple[DimLike, ...] | None:
     if not isinstance(op, Structured):
         return None
     structure = op.structure(*[operand._type for operand in op.operands])
-    needs_one = callable(structure.combine) or structure.combine in ("maximum", "minimum")
-    return structure.domain if needs_one and structure.initial is None else None
+    return structure.domain if structure.needs_elements else None
 
 
 def needed(function: Function, bindings: Mapping[str, int],
@@ -162,6 +161,11 @@ def _impossible(op: Op, bindings: Mapping[str, int]) -> NervureError:
         if min(lengths, default=0) < 0:
             return op.fail(ShapeMismatch, "a dimension of the result would be negative", got=min(lengths),
                            expected=f"{value._type}, each at least 0", help=help)
+    try:  # with numbers in the place of symbols the type rule says it
+        op.infer(*[operand._type.with_(shape=numbers(operand._type.shape, bindings)) for operand in op.operands])
+    except NervureError as error:
+        error.got = f"{error.got}, as {help}"
+        return error.within(type(op).__name__, location=op.location)
     return op.fail(InvalidArgument, "there is no element to choose from", expected="at least one element",
                    got=f"an empty axis: {numbers(_chosen_from(op) or (), bindings)}", help=help)
 

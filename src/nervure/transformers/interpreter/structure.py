@@ -100,7 +100,7 @@ class Plan:
         if structure.initial is not None:
             return (operands[structure.initial],)
         combine = structure.combine
-        if any(math.prod(shape) for shape, _ in self._results) and (callable(combine) or combine in _WITHOUT_UNIT):
+        if structure.needs_elements and any(math.prod(shape) for shape, _ in self._results):
             raise self._fail(InvalidArgument, "there is no element to choose from",
                              got=f"an empty axis: {self._domain}", expected="at least one element",
                              help="the reduced axes must not be empty")
@@ -208,9 +208,6 @@ def _fold(scalars: NumPyScalars, combine: ScalarExpression, rows: tuple[np.ndarr
         rows = pairs if even == count else tuple([
             np.concatenate([pair, row[even:].astype(pair.dtype)]) for pair, row in zip(pairs, rows, strict=True)])
     return tuple([row[0] for row in rows])
-
-
-_WITHOUT_UNIT = ("maximum", "minimum")
 
 
 def _bound(structure: Structure, bindings: Mapping[str, int]) -> Structure:
