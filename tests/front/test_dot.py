@@ -260,6 +260,48 @@ def test_unknown_lengths():
             f(a, b[:3])
 
 
+UNKNOWN = {"matmul": (nv.matmul, ("n", 2, 3), ("m", 3, 2)), "vector": (nv.matmul, (2, "n"), ("m",)),
+           "letters": (lambda x, y: nv.einsum("ij,jk->ik", x, y), (2, "n"), ("m", 3)),
+           "dots": (lambda x, y: nv.einsum("...ij,...jk->...ik", x, y), ("n", 2, 3), ("m", 3, 2)),
+           "where": (lambda x, y: nv.einsum("A[~ i j] B[~ j k] -> C[~ i k]", x, y), ("n", 2, 3), ("m", 3, 2)),
+           "kept": (lambda x, y: nv.einsum("ij,ij->i", x, y), ("n", 2), ("m", 2)),
+           "diagonal": (lambda x, y: nv.einsum("ii,j->ij", x, y), ("n", "n"), ("m",)),
+           "dot": (nv.dot, (2, "n"), (3, "m", 2))}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+@pytest.mark.parametrize("n, m", [(dim("n"), 4), (4, dim("m")), (dim("n"), dim("m"))], ids=str)
+def test_unknown_lengths_of_anonymous_axes(name, n, m):
+    """A68, A117: a symbol against a number, a number against a symbol, and two symbols; a length that differs in a call
+    is an error, even a 1.
+    """
+    product, *shapes = UNKNOWN[name]
+    x, y = [nv.placeholder(tuple([{"n": n, "m": m}.get(one, one) for one in shape])) for shape in shapes]
+    f = nv.computation(product(x, y), x, y)
+
+    def arrays(n, m):
+        return [random(*[{"n": n, "m": m}.get(one, one) for one in shape]).astype(np.float32) for shape in shapes]
+
+    a, b = arrays(4, 4)
+    np.testing.assert_allclose(f(a, b), product(a, b).numpy(), rtol=1e-4, atol=1e-6)
+    if name != "diagonal":
+        for wrong in ((4, 3), (5, 4), (4, 1)):
+            with pytest.raises(ShapeMismatch):
+                f(*arrays(*wrong))
+
+
+def test_a_product_with_a_number_has_a_number():
+    """A117: the number is the length of the result; what cannot be equal, and what is no sum at all, is an error."""
+    x, y = nv.placeholder((dim("n"), 2, 3)), nv.placeholder((5, 3, 2))
+    assert nv.matmul(x, y).shape == nv.matmul(y, x)[:, :2, :2].shape == (5, 2, 2)
+    assert nv.matmul(x, nv.zeros((1, 3, 2))).shape[0] is x.shape[0]
+    for subscripts in ("bij,bkj->bik", "bij,bjkl->bi", "bij,bjk->bz", "bij->b"):
+        with pytest.raises(ValueError):
+            nv.einsum(subscripts, x, y)
+    square = nv.einsum("ii->i", nv.placeholder((dim("n"), 3)))
+    assert square.shape == (3,)
+
+
 def test_outer():
     """A118: nothing is contracted."""
     (x, a), (y, b) = tensor("HW"), tensor("N")

@@ -288,6 +288,12 @@ def test_reverse_and_squeeze():
     check(nv.squeeze(y, "B"), b[..., 0], "A=1, H=4")
     with pytest.raises(ShapeMismatch):
         nv.squeeze(y, "H")
+    z = nv.placeholder("N=n, H=4")
+    assert nv.squeeze(z) is not z and nv.squeeze(z).shape == z.shape
+    f = nv.computation(nv.squeeze(z, "N"), z)
+    np.testing.assert_array_equal(f(np.ones((1, 4), np.float32)), np.ones(4))
+    with pytest.raises(ShapeMismatch):
+        f(np.ones((2, 4), np.float32))
 
 
 def test_axes_are_given_in_three_ways():

@@ -14,7 +14,8 @@ a square matrix can say which of its axes is contracted.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
@@ -28,9 +29,10 @@ from nervure.front.tensor import Operand, Tensor
 from nervure.ir.op import Value
 from nervure.ir.signature import Signature
 from nervure.ir.where_string import is_run
+from nervure.ops.einsum import REPEATED, Notation, Shape, einsum_notation, matmul_notation
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis, match
-from nervure.types.dim import equal
+from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DTypeLike
 
 
@@ -86,8 +88,7 @@ def matmul(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
         if entry.ndim == 0:
             raise ShapeMismatch("a scalar has no matrix product", op="matmul", operand=position + 1,
                                 got=str(entry.type), expected="one axis or more", help="multiply with *")
-    a, b = _inner_assumed(left.value, right.value)
-    return Tensor(ops.MatMul(a, b))
+    return Tensor(ops.MatMul(*_alike([left.value, right.value], matmul_notation, "matmul")))
 
 
 def matmul_operator(x: Operand, y: Operand) -> Tensor:
@@ -118,7 +119,8 @@ def einsum(subscripts: str, *operands: Operand, dtype: DTypeLike | None = None) 
         return _einsum_by_where(subscripts, values)
     if any(entry.is_named for entry in tensors):
         return _einsum_by_names(subscripts, tensors, values)
-    return Tensor(ops.Einsum(*values, subscripts=subscripts))
+    alike = _alike(values, partial(einsum_notation, subscripts), "einsum")
+    return Tensor(ops.Einsum(*alike, subscripts=subscripts))
 
 
 # -- dot by axes -----------------------------------------------------------------------------------
@@ -230,19 +232,29 @@ def _numpy_dot(left: Tensor, right: Tensor) -> Tensor:
     """NumPy's dot: a scalar multiplies; otherwise x's last axis with y's second last (its only one)."""
     if left.ndim == 0 or right.ndim == 0:
         return multiply(left, right)
-    a, b = _inner_assumed(left.value, right.value)
-    return Tensor(ops.Dot(a, b, pairs=[(left.ndim - 1, max(right.ndim - 2, 0))]))
+    inner = (left.ndim - 1, max(right.ndim - 2, 0))
+    terms = [tuple(range(left.ndim)), tuple([inner[0] if at == inner[1] else left.ndim + at
+                                             for at in range(right.ndim)])]
+    return Tensor(ops.Dot(*_alike([left.value, right.value], lambda shapes: (terms, ()), "dot"), pairs=[inner]))
 
 
-def _inner_assumed(left: Value, right: Value) -> tuple[Value, Value]:
-    """The operands of a matrix product with inner lengths that are the same expression, assumed where not known."""
-    at = max(right.rank - 2, 0)
-    mine, theirs = left.type.shape[-1], right.type.shape[at]
-    if mine == theirs or equal(mine, theirs) is not None:
-        return left, right
-    shape = list(right.type.shape)
-    shape[at] = mine
-    return left, alignment.assume_shape(right, tuple(shape), "matmul")
+def _alike(values: Sequence[Value], notation: Callable[[Sequence[Shape]], Notation], op: str) -> list[Value]:
+    """The operands of a sum of products with one length for each index, assumed where it is not known: a number, if
+    an operand has one. What certainly differs, and what is wrong otherwise, is left to the op.
+    """
+    try:
+        terms, _ = notation([value.type.shape for value in values])
+    except NervureError:
+        return list(values)
+    extents: dict[int, DimLike] = {}
+    for term, value in zip(terms, values, strict=True):
+        for index, length in zip(term, value.type.shape, strict=True):
+            if index not in extents or (type(length) is int and equal(extents[index], length) is None):
+                extents[index] = length
+    shapes = [tuple([length if index == REPEATED or equal(extents[index], length) is False else extents[index]
+                     for index, length in zip(term, value.type.shape, strict=True)])
+              for term, value in zip(terms, values, strict=True)]
+    return [alignment.assume_shape(value, shape, op) for value, shape in zip(values, shapes, strict=True)]
 
 
 # -- einsum ----------------------------------------------------------------------------------------
@@ -277,11 +289,6 @@ def _einsum_by_names(subscripts: str, tensors: Sequence[Tensor], values: Sequenc
 def _einsum_by_where(where: str, values: Sequence[Value]) -> Tensor:
     """The terms of a where string: a name is one length wherever it stands, ``~`` the same dimensions."""
     rule = Signature.parse(where)
-    try:
-        rule.infer(None, [value.type for value in values])
-    except NervureError as error:
-        error.op = "einsum"
-        raise
     entries = [entry for pattern in (*rule.operands, *rule.results) for entry in pattern.entries]
     strange = next((entry for entry in entries if isinstance(entry, int) or (is_run(entry) and entry != "~")), None)
     if strange is not None or len(rule.results) > 1 or len(set(entries)) > len(string.ascii_letters):
@@ -290,7 +297,14 @@ def _einsum_by_where(where: str, values: Sequence[Value]) -> Tensor:
                               help="nv.defnode takes any where string")
     letters = {**dict(zip(dict.fromkeys(entries), string.ascii_letters, strict=False)), "~": "..."}
     terms = ["".join([letters[entry] for entry in pattern.entries]) for pattern in (*rule.operands, *rule.results)]
-    return Tensor(ops.Einsum(*values, subscripts=f"{','.join(terms[:-1])}->{terms[-1]}"))
+    subscripts = f"{','.join(terms[:-1])}->{terms[-1]}"
+    alike = _alike(values, partial(einsum_notation, subscripts), "einsum")
+    try:
+        rule.infer(None, [value.type for value in alike])
+    except NervureError as error:
+        error.op = "einsum"
+        raise
+    return Tensor(ops.Einsum(*alike, subscripts=subscripts))
 
 
 def _in_order(term: Sequence[str], tensor: Tensor, value: Value, position: int, axes: dict[str, Axis]) -> Value:

@@ -160,7 +160,8 @@ def expand_dims(x: TensorLike, axis: AxisLike | None = None, dim: object = None)
 
 
 def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
-    """x without its axes of length 1, or without those that are listed, which must have length 1.
+    """x without its axes of length 1, or without those that are listed, which must have length 1: symbolic ones in
+    every call.
 
     >>> nv.squeeze([[[1, 2]]]).tolist()
     [1.0, 2.0]
@@ -169,12 +170,14 @@ def squeeze(x: TensorLike, axes: AxesLike | None = None) -> Tensor:
     ones = [at for at, length in enumerate(own.type.shape) if isinstance(length, int) and length == 1]
     chosen = ones if axes is None else list(positions_of(own, axes, "squeeze"))
     for at in chosen:
-        if at not in ones:
+        if equal(own.type.shape[at], 1) is False:
             raise ShapeMismatch("only an axis of length 1 can be dropped", op="squeeze",
                                 got=str(own.axes[at]), expected=1,
                                 help="x[...] with an integer takes an axis away, nv.sum reduces one")
     kept = [at for at in range(own.ndim) if at not in chosen]
-    return Tensor(ops.Reshape(own.value, tuple([own.type.shape[at] for at in kept])),
+    known = tuple([1 if at in chosen else length for at, length in enumerate(own.type.shape)])
+    value = alignment.assume_shape(own.value, known, "squeeze")
+    return Tensor(ops.Reshape(value, tuple([own.type.shape[at] for at in kept])),
                   Axes([own.axes[at] for at in kept]) if own.is_named else None)
 
 

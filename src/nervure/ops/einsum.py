@@ -32,6 +32,10 @@ from nervure.types.dim import DimLike, index
 from nervure.types.element_groups import ANY
 from nervure.types.index_map import IndexMap
 
+Shape = Sequence[DimLike]
+Notation = tuple[list[Indices], Indices]
+"""The index of each dimension of each operand, and those of the result's dimensions."""
+
 REPEATED = -1
 """In the place of an index: a dimension of 1 that is repeated along whatever the other operands have there."""
 
@@ -39,7 +43,7 @@ REPEATED = -1
 class SumOfProducts(InComputeType, abstract=True):
     """The product of the operands, summed over every index that the result lacks."""
 
-    def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
+    def notation(self, shapes: Sequence[Shape]) -> Notation:
         """The index of each dimension of each operand (``REPEATED`` where it has none), and those of the result."""
         raise NotImplementedError
 
@@ -127,7 +131,7 @@ def _cheapest_pair(pending: Sequence[Factor]) -> tuple[int, int]:
     return min(combinations(range(len(pending)), 2), key=work)
 
 
-def _mark_repeated(terms: list[Indices], shapes: Sequence[Sequence[DimLike]], batch: Sequence[int]) -> list[Indices]:
+def _mark_repeated(terms: list[Indices], shapes: Sequence[Shape], batch: Sequence[int]) -> list[Indices]:
     """``REPEATED`` for each literal 1 under a batch index that is longer elsewhere."""
     longer = {entry for term, shape in zip(terms, shapes, strict=True)
               for entry, length in zip(term, shape, strict=True) if entry in batch and length != 1}
@@ -145,7 +149,7 @@ class Dot(SumOfProducts):
     operand_names = "x y"
     pairs = field.pairs(())
 
-    def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
+    def notation(self, shapes: Sequence[Shape]) -> Notation:
         ranks = [len(shape) for shape in shapes]
         partner: dict[int, int] = {}
         for pair in self.pairs:
@@ -176,16 +180,21 @@ class MatMul(SumOfProducts):
     def spelled(self, entry: int) -> str:
         return "the dimension that is summed over" if entry == 2 else f"batch dimension {2 - entry}"
 
-    def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
+    def notation(self, shapes: Sequence[Shape]) -> Notation:
         for position, operand in enumerate(self.operands):
             require_rank(self, position, operand.type, 1)
-        row, column, inner, first = 0, 1, 2, 3
-        batches = [tuple(range(first + len(shape) - 3, first - 1, -1)) for shape in shapes]
-        x = (*batches[0], row, inner) if len(shapes[0]) > 1 else (inner,)
-        y = (*batches[1], inner, column) if len(shapes[1]) > 1 else (inner,)
-        batch = max(batches, key=len)
-        result = (*batch, *[entry for entry in (row, column) if entry in x or entry in y])
-        return _mark_repeated([x, y], shapes, batch), result
+        return matmul_notation(shapes)
+
+
+def matmul_notation(shapes: Sequence[Shape]) -> Notation:
+    """The indices of a matrix product of two tensors with a dimension or more."""
+    row, column, inner, first = 0, 1, 2, 3
+    batches = [tuple(range(first + len(shape) - 3, first - 1, -1)) for shape in shapes]
+    x = (*batches[0], row, inner) if len(shapes[0]) > 1 else (inner,)
+    y = (*batches[1], inner, column) if len(shapes[1]) > 1 else (inner,)
+    batch = max(batches, key=len)
+    result = (*batch, *[entry for entry in (row, column) if entry in x or entry in y])
+    return _mark_repeated([x, y], shapes, batch), result
 
 
 class Einsum(SumOfProducts):
@@ -200,48 +209,69 @@ class Einsum(SumOfProducts):
     subscripts = field.string()
 
     def spelled(self, entry: int) -> str:
-        return f"index {chr(entry)}" if entry >= 0 else f"dimension {entry + 1} of ..."
+        return _spelled(entry)
 
-    def notation(self, shapes: Sequence[Sequence[DimLike]]) -> tuple[list[Indices], Indices]:
-        text, arrow, result = self.subscripts.replace(" ", "").partition("->")
-        words = text.split(",")
-        if len(words) != len(shapes):
-            raise self._wrong("there must be a term for each operand", expected=f"{len(shapes)} terms",
-                              got=f"{len(words)} terms in {self.subscripts!r}")
-        hidden = [self._hidden(word, len(shape), at) for at, (word, shape) in enumerate(zip(words, shapes))]
-        batch = max(hidden, key=len)
-        terms = [self._indices(word, dots) for word, dots in zip(words, hidden, strict=True)]
-        if not arrow:
-            letters = [entry for term in terms for entry in term if entry >= 0]
-            indices = (*batch, *sorted([entry for entry in set(letters) if letters.count(entry) == 1]))
-        else:
-            indices = self._indices(result, batch)
-            self._check_result(indices, terms)
-        return _mark_repeated(terms, shapes, batch), indices
+    def notation(self, shapes: Sequence[Shape]) -> Notation:
+        try:
+            return einsum_notation(self.subscripts, shapes)
+        except ShapeMismatch as error:  # of one operand, which it numbers
+            position = int(error.operand or 1) - 1
+            error.operand, error.got = self.operand_label(position), str(self.operands[position].type)
+            raise
 
-    def _hidden(self, word: str, rank: int, position: int) -> Indices:
-        """The indices that ``...`` stands for in a term: -2 is the last dimension, -3 the one before."""
-        letters = word.replace("...", "", 1)
-        if not all([letter.isascii() and letter.isalpha() for letter in letters]):
-            raise self._wrong("a term has letters and at most one ...", got=repr(word), expected="a to z, A to Z, ...")
-        count = rank - len(letters)
-        if count < 0 or count and letters == word:
-            raise self.fail(ShapeMismatch, f"the term {word!r} has {len(letters)} letters for {rank} dimensions",
-                            operand=self.operand_label(position), got=self.operands[position].type,
-                            expected=f"rank {len(letters)}", help="write ... for dimensions without a letter")
-        return tuple(range(-1 - count, -1))
 
-    def _indices(self, word: str, hidden: Indices) -> Indices:
-        before, dots, after = word.partition("...")
-        return (*map(ord, before), *(hidden if dots else ()), *map(ord, after))
+def einsum_notation(subscripts: str, shapes: Sequence[Shape]) -> Notation:
+    """The indices of an Einstein sum: letters as their codes; what ``...`` stands for counts from -2 backwards.
 
-    def _check_result(self, indices: Indices, terms: Sequence[Indices]) -> None:
-        known = {entry for term in terms for entry in term}
-        for entry in indices:
-            if entry not in known or indices.count(entry) > 1:
-                raise self._wrong(f"the result's {self.spelled(entry)} must be in a term, and once in the result",
-                                  got=repr(self.subscripts), expected="letters of the terms, each at most once")
+    InvalidArgument where the subscripts make no sense, ShapeMismatch where an operand has another rank.
+    """
+    text, arrow, result = subscripts.replace(" ", "").partition("->")
+    words = text.split(",")
+    if len(words) != len(shapes):
+        raise _wrong("there must be a term for each operand", expected=f"{len(shapes)} terms",
+                     got=f"{len(words)} terms in {subscripts!r}")
+    hidden = [_hidden(word, shape, at) for at, (word, shape) in enumerate(zip(words, shapes))]
+    batch = max(hidden, key=len)
+    terms = [_indices(word, dots) for word, dots in zip(words, hidden, strict=True)]
+    if not arrow:
+        letters = [entry for term in terms for entry in term if entry >= 0]
+        indices = (*batch, *sorted([entry for entry in set(letters) if letters.count(entry) == 1]))
+    else:
+        indices = _indices(result, batch)
+        _check_result(subscripts, indices, terms)
+    return _mark_repeated(terms, shapes, batch), indices
 
-    def _wrong(self, message: str, got: str, expected: str) -> InvalidArgument:
-        return self.fail(InvalidArgument, message, operand="subscripts", got=got, expected=expected,
-                         help='as in "ij, jk -> ik": a letter a dimension, a term an operand')
+
+def _hidden(word: str, shape: Shape, position: int) -> Indices:
+    """The indices that ``...`` stands for in a term: -2 is the last dimension, -3 the one before."""
+    letters = word.replace("...", "", 1)
+    if not all([letter.isascii() and letter.isalpha() for letter in letters]):
+        raise _wrong("a term has letters and at most one ...", got=repr(word), expected="a to z, A to Z, ...")
+    count = len(shape) - len(letters)
+    if count < 0 or count and letters == word:
+        raise ShapeMismatch(f"the term {word!r} has {len(letters)} letters for {len(shape)} dimensions",
+                            operand=position + 1, got=shape, expected=f"rank {len(letters)}",
+                            help="write ... for dimensions without a letter")
+    return tuple(range(-1 - count, -1))
+
+
+def _indices(word: str, hidden: Indices) -> Indices:
+    before, dots, after = word.partition("...")
+    return (*map(ord, before), *(hidden if dots else ()), *map(ord, after))
+
+
+def _check_result(subscripts: str, indices: Indices, terms: Sequence[Indices]) -> None:
+    known = {entry for term in terms for entry in term}
+    for entry in indices:
+        if entry not in known or indices.count(entry) > 1:
+            raise _wrong(f"the result's {_spelled(entry)} must be in a term, and once in the result",
+                         got=repr(subscripts), expected="letters of the terms, each at most once")
+
+
+def _spelled(entry: int) -> str:
+    return f"index {chr(entry)}" if entry >= 0 else f"dimension {entry + 1} of ..."
+
+
+def _wrong(message: str, got: str, expected: str) -> InvalidArgument:
+    return InvalidArgument(message, operand="subscripts", got=got, expected=expected,
+                           help='as in "ij, jk -> ik": a letter a dimension, a term an operand')
