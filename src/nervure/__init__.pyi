@@ -9,6 +9,7 @@
 Names are imported at their first use, so that ``import nervure`` costs little more than NumPy.
 """
 
+from nervure.front.tensor import Number
 from nervure.front.tensor import TensorLike
 from nervure.types.axes import AxesLike
 
@@ -368,14 +369,17 @@ def count_nonzero(x: TensorLike, reduction_axes: AxesLike | None = None, out_axe
     """
 
 def logsumexp(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))), without overflow. Its derivative is the softmax; where all elements are -inf it is 0.
+    """log(sum(exp(x))), without overflow; of none -inf. Its derivative is the softmax; where all elements are -inf it
+    is 0.
 
     >>> round(nv.logsumexp([0.0, 0.0, 0.0]).item(), 4)
     1.0986
     """
 
-def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+def max(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
     """The largest element; NaN if there is one. Ties share the gradient equally.
+
+    ``initial`` is a number to begin with, and what a reduction over nothing gives.
 
     >>> nv.max([[1, 5], [4, 2]], axis=1).tolist()
     [5.0, 4.0]
@@ -388,15 +392,19 @@ def mean(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLi
     [2.0, 3.0]
     """
 
-def min(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+def min(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
     """The smallest element; NaN if there is one. Ties share the gradient equally.
+
+    ``initial`` is a number to begin with, and what a reduction over nothing gives.
 
     >>> nv.min([[1, 5], [4, 2]], axis=1).tolist()
     [1.0, 2.0]
     """
 
-def prod(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+def prod(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
     """The product, in the element type of x; integers wrap. Its derivative is exact with any number of zeros.
+
+    ``initial`` is a number to begin with, and what a reduction over nothing gives.
 
     >>> nv.prod([[1, 2], [3, 4]], axis=1).tolist()
     [2.0, 12.0]
@@ -409,8 +417,10 @@ def squared_L2(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: 
     25.0
     """
 
-def sum(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False) -> Tensor:
+def sum(x: TensorLike, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None) -> Tensor:
     """The sum, in the element type of x; low-precision floats add up in float32, integers wrap.
+
+    ``initial`` is a number to begin with, and what a reduction over nothing gives.
 
     >>> nv.sum([[1, 2], [3, 4]], axis=0).tolist()
     [4.0, 6.0]

@@ -190,16 +190,16 @@ class Interface:
     def _repr_html_(self) -> str:
         """The table of a tensor."""
 
-    def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+    def sum(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.sum`` of this tensor; ``dtype`` converts it first."""
 
-    def prod(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+    def prod(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.prod`` of this tensor; ``dtype`` converts it first."""
 
-    def max(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+    def max(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.max`` of this tensor; ``dtype`` converts it first."""
 
-    def min(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
+    def min(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, initial: Number | None = None, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
         """``nv.min`` of this tensor; ``dtype`` converts it first."""
 
     def mean(self, reduction_axes: AxesLike | None = None, out_axes: AxesLike | None = None, *, axis: AxesLike | None = None, keepdims: bool = False, dtype: DTypeLike | None = None, out: None = None) -> Tensor:
@@ -270,7 +270,8 @@ class Interface:
         """
 
     def squeeze(self, axes: AxesLike | None = None) -> Tensor:
-        """x without its axes of length 1, or without those that are listed, which must have length 1.
+        """x without its axes of length 1, or without those that are listed, which must have length 1: symbolic ones in
+        every call.
 
         >>> nv.squeeze([[[1, 2]]]).tolist()
         [1.0, 2.0]
