@@ -4,6 +4,7 @@
 not find it, the comment would be one too many, and that is an error as well.
 """
 
+from collections.abc import Callable
 from typing import Any, assert_type
 
 import numpy as np
@@ -99,6 +100,48 @@ assert_type(block.parameters(), list[nv.AssignableTensorOp])
 assert_type(nv.nn.LinearLayer(3, 2).weights, nv.AssignableTensorOp)
 assert_type(nv.nn.losses.mean_squared_error(x, [1.0, 2.0]), nv.Tensor)
 
+
+# A call of a module is one of its forward: claim T360.
+class Net(nv.nn.Module):
+    def __post_init__(self) -> None:
+        self.hidden = nv.nn.LinearLayer("F=3", "H=4")
+        self.blocks: list[nv.nn.Module] = [Block(self.hidden)]
+
+    def forward(self, x: nv.Tensor, rate: float = 1.0, *, mask: nv.Tensor | None = None) -> nv.Tensor:
+        for block in self.blocks:
+            x = block(x)
+        assert_type(self.hidden(x), nv.Tensor)
+        return x * rate if mask is None else x * mask
+
+
+class Pair(Net):
+    def forward(self, x: nv.Tensor, rate: float = 1.0, *, mask: nv.Tensor | None = None) -> nv.Tensor:
+        return super().forward(x, rate) + super().__call__(x)
+
+
+class Parts(nv.nn.Module):
+    def forward(self, x: nv.Tensor) -> tuple[nv.Tensor, dict[str, nv.Tensor]]:
+        return x, {"double": x * 2}
+
+
+def applied(module: nv.nn.Module, function: Callable[[nv.Tensor], nv.Tensor]) -> nv.Tensor:
+    assert_type(module(x, 1, name="x"), Any)
+    return function(x)
+
+
+assert_type(Net()(x), nv.Tensor)
+assert_type(Net()(x, 0.5, mask=x), nv.Tensor)
+assert_type(Pair()(x), nv.Tensor)
+assert_type(Parts()(x), tuple[nv.Tensor, dict[str, nv.Tensor]])
+assert_type(applied(Net(), Net()), nv.Tensor)
+assert_type(nv.nn.LinearLayer(3, 2)(x), nv.Tensor)
+assert_type(nv.nn.Conv(3, 8, (3, 3))(x), nv.Tensor)
+assert_type(nv.nn.BatchNorm(3)(x), nv.Tensor)
+assert_type(nv.nn.Embedding(9, 4)([1, 2]), nv.Tensor)
+assert_type(nv.nn.Dropout(0.5)(x), nv.Tensor)
+assert_type(nv.nn.ReLU()(x), nv.Tensor)
+assert_type(nv.nn.Sequential(nv.nn.ReLU(), nv.nn.Tanh())(x), Any)
+
 # Mistakes.
 nv.computation(x, transformer="cpu")  # type: ignore[call-overload]
 nv.sofmax(x)  # type: ignore[attr-defined]
@@ -115,3 +158,10 @@ Block("inner")  # type: ignore[arg-type]
 Block(block, depth=1)  # type: ignore[call-arg]
 nv.nn.Conv2d(3, 8, 3)  # type: ignore[attr-defined]
 nv.optim.Adan(0.1)  # type: ignore[attr-defined]
+Net()("x")  # type: ignore[arg-type]
+Net()(x, 0.5, x)  # type: ignore[call-arg]
+Net()()  # type: ignore[call-arg]
+Net()(x, rates=0.5)  # type: ignore[call-arg]
+nv.nn.LinearLayer(3, 2)("x")  # type: ignore[arg-type]
+nv.nn.ReLU()(x, x)  # type: ignore[call-arg]
+applied(Net(), Parts())  # type: ignore[arg-type]

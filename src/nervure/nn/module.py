@@ -28,8 +28,8 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, dataclass_transform
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, dataclass_transform
 from weakref import WeakKeyDictionary, ref
 
 from nervure import notebook
@@ -49,12 +49,15 @@ from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, DimLike, product
 
 Own = TypeVar("Own", bound="Module")
+Inputs = ParamSpec("Inputs")
+Output = TypeVar("Output", covariant=True)
 
 
-def _no_forward(self: Module, *inputs: object, **named: object) -> object:
-    raise NotSupported(f"{type(self).__name__} has no forward", op=type(self).__name__, operand="forward",
-                       got="a call", expected="def forward(self, x): ...",
-                       help="a module computes what its method forward returns")
+class Forwards(Protocol[Inputs, Output]):
+    """What has a ``forward``: to type checkers it is called with what that takes, and gives what that returns."""
+
+    def forward(self, *inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
+        """What a call computes."""
 
 
 @dataclass_transform()
@@ -71,7 +74,6 @@ class Module:
     """
 
     training = True
-    forward: ClassVar[Callable[..., Any]] = _no_forward
 
     def __init__(self, *values: object, **named: object) -> None:
         for name, value in fields.bound(type(self), values, named).items():
@@ -81,20 +83,17 @@ class Module:
     def __post_init__(self) -> None:
         """What a class does when its fields are set, such as making parameters of their sizes."""
 
-    def __call__(self, *inputs: object, **named: object) -> Any:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """What a call computes; each class has its own, whose types are those of a call."""
+        raise NotSupported(f"{type(self).__name__} has no forward", op=type(self).__name__, operand="forward",
+                           got="a call", expected="def forward(self, x): ...",
+                           help="a module computes what its method forward returns")
+
+    def __call__(self: Forwards[Inputs, Output], *inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
         """``forward``, in a name scope: of the module's name in the one that calls it, else of its class. An error
         gets a note that names the scope.
         """
-        with name_scope(_called(self, caller())) as scope, noted(self, (*inputs, *named.values())) as call:
-            try:
-                call.result = self.forward(*inputs, **named)
-            except NervureError as error:
-                _tell_where(error, scope.path, call)
-                raise
-            except TypeError:
-                _check_inputs(self, inputs, named)
-                raise
-            return call.result
+        return _call(cast(Module, self), inputs, named)
 
     def __init_subclass__(cls) -> None:
         for name, value in vars(cls).items():
@@ -267,6 +266,20 @@ class Module:
                 for path, module in self.named_modules()]
         total = f"{type(self).__name__}: {_size(self.parameters()):,} parameters"
         return notebook.table(("path", "module", "parameters and buffers"), rows, total)
+
+
+def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> Any:
+    """What ``forward`` gives. It is called in a name scope, and what comes of it is noted."""
+    with name_scope(_called(module, caller())) as scope, noted(module, (*inputs, *named.values())) as call:
+        try:
+            call.result = module.forward(*inputs, **named)
+        except NervureError as error:
+            _tell_where(error, scope.path, call)
+            raise
+        except TypeError:
+            _check_inputs(module, inputs, named)
+            raise
+        return call.result
 
 
 # -- the places and modules of a field ---------------------------------------------------------------

@@ -19,7 +19,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from nervure import flags, forks
-from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean
+from nervure.errors import InvalidArgument, NotSupported, WrongKind, did_you_mean, notice
 
 if TYPE_CHECKING:
     from nervure.transformers.base import Transformer
@@ -81,8 +81,13 @@ def _best() -> str:
     with forks.importing():
         from nervure.transformers.cpu.target import Target
     try:
-        Target.host()
+        target = Target.host()
     except NotSupported:
+        return "interpreter"
+    try:
+        target.check_llvm()
+    except NotSupported as error:
+        notice(f"everything runs on the interpreter, which is slow: {error.message}; {error.help}")
         return "interpreter"
     return "cpu"
 

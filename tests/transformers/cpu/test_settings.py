@@ -36,12 +36,23 @@ def test_the_library_is_there_and_its_version_is_llvmlites():
 def test_another_version_or_another_library_is_another_llvm(folder):
     (folder / "binding").mkdir()
     found = set()
-    for version, library in (("1", b"code"), ("2", b"code"), ("2", b"more code")):
+    for version, library in (("0.50.0", b"code"), ("0.50.1", b"code"), ("0.50.1", b"more code")):
         (folder / "_version.py").write_text(f"version_version = '{version}'")
         (folder / "binding" / "libllvmlite.so").write_bytes(library)
         forget()
         found.add(Target.avx512().key)
     assert len(found) == 3
+
+
+@pytest.mark.parametrize("text", ["version_version = '0.49.1'", "version_version = '0.500.0'", ""])
+def test_another_release_is_refused(folder, text):
+    (folder / "binding").mkdir()
+    (folder / "_version.py").write_text(text)
+    (folder / "binding" / "libllvmlite.so").write_bytes(b"code")
+    forget()
+    with pytest.raises(NotSupported, match="of another release") as caught:
+        settings.llvm_version()
+    assert "pip install" in caught.value.help
 
 
 def test_without_llvmlite_the_error_says_what_to_install(folder, monkeypatch):

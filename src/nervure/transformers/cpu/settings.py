@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from functools import cache
 
 from nervure.errors import NotSupported
@@ -33,13 +34,21 @@ def llvm_file() -> str:
 
 @cache
 def llvm_version() -> str:
-    """A text that tells one LLVM from another: llvmlite's own text about its version, and the size of its library."""
+    """A text that tells one LLVM from another: llvmlite's own text about its version, and the size of its library.
+    NotSupported without the release of llvmlite that we know the functions of.
+    """
     try:
         with open(os.path.join(_folder(), "_version.py"), encoding="utf-8") as file:
-            return f"{file.read()} {os.path.getsize(llvm_file())}"
+            text, size = file.read(), os.path.getsize(llvm_file())
     except (OSError, ValueError) as error:
         raise NotSupported("llvmlite is not whole", op="cpu transformer", got=str(error), expected="llvmlite 0.50",
                            help="pip install --force-reinstall 'llvmlite==0.50.*'") from None
+    release = re.search(r"version *= *['\"]([^'\"]+)", text)
+    if not release or not release[1].startswith("0.50."):
+        raise NotSupported("llvmlite is of another release", op="cpu transformer",
+                           got=release[1] if release else "no version", expected="llvmlite 0.50",
+                           help="pip install 'llvmlite==0.50.*'")
+    return f"{text} {size}"
 
 
 @cache

@@ -69,6 +69,11 @@ class Target(NamedTuple):
         """Whether the processor is this machine's, which LLVM finds a name for."""
         return " " in self.processor
 
+    @staticmethod
+    def check_llvm() -> None:
+        """NotSupported where there is no LLVM that can make code."""
+        llvm_version()
+
     @property
     def key(self) -> str:
         """A text that decides, besides that of a kernel, which code is made: equal keys, equal code."""

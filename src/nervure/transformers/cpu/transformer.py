@@ -33,6 +33,7 @@ class CpuTransformer(Transformer):
     def __init__(self) -> None:
         super().__init__()
         self.target = Target.host()
+        self.target.check_llvm()
         self._gate = runtime.Gate()
         _all.add(self)
         self.keep_gate()
