@@ -93,7 +93,7 @@ class Module:
         """``forward``, in a name scope: of the module's name in the one that calls it, else of its class. An error
         gets a note that names the scope.
         """
-        return _call(cast(Module, self), inputs, named)
+        return cast(Output, _call(cast(Module, self), inputs, named))
 
     def __init_subclass__(cls) -> None:
         for name, value in vars(cls).items():
@@ -268,7 +268,7 @@ class Module:
         return notebook.table(("path", "module", "parameters and buffers"), rows, total)
 
 
-def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> Any:
+def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> object:
     """What ``forward`` gives. It is called in a name scope, and what comes of it is noted."""
     with name_scope(_called(module, caller())) as scope, noted(module, (*inputs, *named.values())) as call:
         try:
