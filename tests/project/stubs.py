@@ -128,7 +128,7 @@ def homes(function: Callable[..., Any]) -> Iterator[tuple[str, str]]:
         return
     signature = inspect.signature(function)
     texts = [entry.annotation for entry in signature.parameters.values()] + [signature.return_annotation]
-    known = vars(sys.modules[inspect.unwrap(function).__module__])
+    known = vars(sys.modules[DECLARING[-1]]) | vars(sys.modules[inspect.unwrap(function).__module__])
     for text in texts:
         for node in ast.walk(ast.parse(text)) if isinstance(text, str) else ():
             if isinstance(node, ast.Name) and node.id in known:

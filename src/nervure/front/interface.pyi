@@ -4,6 +4,7 @@ from collections.abc import Callable
 from collections.abc import Sequence
 from nervure.front.creation import AssignableTensorOp
 from nervure.front.indexing import At
+from nervure.front.tensor import Number
 from nervure.front.tensor import Operand
 from nervure.front.tensor import Tensor
 from nervure.front.tensor import TensorLike
