@@ -107,7 +107,7 @@ def fitted(_, inputs):
                          nn.losses.cross_entropy)
     batch = tuple(model.data())
     trainer.prepare(batch)
-    return Prepared(lambda: np.float32(trainer.learn(batch)["loss"]))
+    return Prepared(lambda: np.float32(trainer.learn(batch).means["loss"]))
 
 
 def forward(_, inputs):

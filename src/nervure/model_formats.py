@@ -55,6 +55,7 @@ Load = Callable[[str], StateDict]
 
 TORCH = "torch"
 _STATE = "nervure.state"
+_OF_AN_EPOCH = "epoch:"  # arrays of a checkpoint in mid-epoch, which are no weights
 _TYPES = "nervure.types"
 
 
@@ -232,7 +233,8 @@ def _save_safetensors(path: str, state: StateDict) -> None:
 
 
 def _load_safetensors(path: str) -> StateDict:
-    return _read(*read_tensors(path), path)
+    table, strings = read_tensors(path)
+    return _read({key: array for key, array in table.items() if not key.startswith(_OF_AN_EPOCH)}, strings, path)
 
 
 def _read(table: dict[str, np.ndarray], strings: Mapping[str, str], path: str) -> StateDict:

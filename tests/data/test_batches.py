@@ -6,7 +6,6 @@ import numpy as np
 
 import nervure as nv
 from nervure.data import Batches
-from nervure.data.batches import as_data
 
 
 def test_each_example_once_in_an_order_of_seed_and_epoch():
@@ -29,16 +28,3 @@ def test_without_shuffling_the_order_is_that_of_the_arrays():
     data = Batches(nv.constant([1.0, 2.0, 3.0]), [4, 5, 6], size=2, shuffled=False)
     assert [[array.tolist() for array in batch] for batch in data] == [[[1.0, 2.0], [4, 5]], [[3.0], [6]]]
     assert repr(data) == "Batches(3 examples, size=2, seed=0)"
-
-
-def test_what_has_a_length_and_gives_batches_is_data():
-    """T319: another library's loader, from its start each epoch."""
-    class Loader:
-        def __len__(self):
-            return 3
-
-        def __iter__(self):
-            return iter([([number], [number + 1]) for number in range(3)])
-    data = as_data(Loader(), 1, 0, True, "fit")
-    assert len(data) == 3 and data.kind == {"batches": 3}
-    assert [[array.tolist() for array in batch] for batch in data.epoch(5, start=2)] == [[[2], [3]]]

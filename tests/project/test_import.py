@@ -12,7 +12,7 @@ import tomllib
 
 from tests.project.source import ROOT, parse, python_files
 
-OPTIONAL = ["jax", "llvmlite", "matplotlib", "onnx", "safetensors", "scipy", "sklearn", "torch", "tqdm"]
+OPTIONAL = ["jax", "llvmlite", "matplotlib", "onnx", "safetensors", "scipy", "sklearn", "tensorboardX", "torch", "tqdm"]
 PROGRAM = f"import sys, nervure; print('numpy' in sys.modules, *[name for name in {OPTIONAL} if name in sys.modules])"
 
 

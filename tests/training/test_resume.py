@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,17 @@ import pytest
 import nervure as nv
 from nervure import nn
 from nervure.training import checkpoints as files
-from tests.training.samples import DATA, SETTINGS, STEPS, Interrupting, checkpoints, state, trainer
+from tests.training.samples import (
+    DATA,
+    INPUTS,
+    SETTINGS,
+    STEPS,
+    TARGETS,
+    Interrupting,
+    checkpoints,
+    state,
+    trainer,
+)
 
 EPOCHS = 3
 ROOT = Path(__file__).resolve().parents[2]
@@ -239,3 +250,104 @@ def test_in_another_thread():
     thread.start()
     thread.join(120)
     assert len(found[0]) == 1
+
+
+def measured(seed: int = 1) -> nv.Trainer:
+    """A trainer with all that is kept of an epoch: means, sums and what is gathered; weights; a schedule."""
+    nv.seed(seed)
+    binary = nn.Sequential(nn.LinearLayer(6, 4), nv.tanh, nn.Dropout(0.2), nn.LinearLayer(4, 2))
+    return nv.Trainer(binary, nv.optim.Adam(nv.optim.cosine(0.05, steps=20)), nn.losses.cross_entropy,
+                      [nv.training.accuracy, nv.training.AUC(), nv.training.Confusion(), nv.training.Perplexity()],
+                      weights=2)
+
+
+WEIGHED = (INPUTS, (TARGETS > 0).astype(np.int64), np.linspace(0, 2, 50, dtype=np.float32))
+
+
+@pytest.mark.parametrize("steps", [3, STEPS, STEPS + 5])
+def test_metrics_of_whole_epochs_go_on(steps, tmp_path):
+    """T312, T376: sums and what was gathered are in the checkpoint, which is a file of weights nevertheless."""
+    whole = measured()
+    whole.fit(WEIGHED, 2, WEIGHED, **SETTINGS)
+    assert list(whole.history[0])[2:8] == ["loss", "accuracy", "auc", "confusion", "perplexity", "learning_rate"]
+    measured().fit(WEIGHED, 2, WEIGHED, folder=tmp_path, save_every=1, keep=100, **SETTINGS)
+    path = files.path_in(str(tmp_path), steps)
+    other = measured(seed=7)
+    nv.load_weights(other.module, path)
+    other.fit(WEIGHED, 2, WEIGHED, resume=path, **SETTINGS)
+    assert other.history == whole.history and state(other) == state(whole)
+    json.loads((tmp_path / "history.json").read_text())
+    changed = nv.Trainer(measured().module, nv.optim.Adam(nv.optim.cosine(0.05, steps=20)), nn.losses.cross_entropy,
+                         {"confusion": nv.training.Perplexity()}, weights=2)
+    if steps % STEPS:
+        with pytest.raises(nv.InvalidArgument, match="is of another metric"):
+            changed.fit(WEIGHED, 2, resume=path, **SETTINGS)
+
+
+def endless():
+    """Batches without end, from a generator of their own."""
+    drawn = np.random.default_rng(4)
+    while True:
+        inputs = drawn.standard_normal((8, 6)).astype(np.float32)
+        yield inputs, inputs[:, :3].argmax(axis=1)
+
+
+@pytest.mark.parametrize("after", [2, 5, 7])
+def test_generators_go_on(after, tmp_path):
+    """T312, T378: a new one is read from its start, the same one from where it stands."""
+    class Ends(nv.training.Callback):
+        def step_end(self, trainer, means):
+            if trainer.standing.steps == after:
+                trainer.stop()
+    whole = trainer()
+    whole.fit(endless(), 2, steps=5, shows=False)
+    assert [entry["steps"] for entry in whole.history] == [5, 10]
+    own, batches = trainer(), endless()
+    own.fit(batches, 2, steps=5, folder=tmp_path, callbacks=[Ends()], shows=False)
+    other = trainer(seed=9)
+    other.fit(endless(), 2, steps=5, folder=tmp_path, resume=True, shows=False)
+    own.fit(batches, 2, steps=5, resume=True, shows=False)
+    for again in (own, other):
+        assert again.history == whole.history and state(again) == state(whole)
+
+
+def test_a_step_that_fails_has_not_used_its_batch():
+    """T315, T378: neither is it lost, nor does it count."""
+    good = [np.ones((2, 1), np.float32) * at for at in (1, 2, 3)]
+    own = nv.Trainer(nn.LinearLayer(1, 1, weights=1.0), nv.optim.SGD(0.1), nn.losses.mean_squared_error)
+    bad = np.full((2, 1), np.inf, np.float32)
+    batches = iter([good[0], bad, good[1], good[2]])
+    for _ in range(2):
+        with pytest.raises(nv.NumericError, match="the data are not finite") as caught:
+            own.fit(batches, 1, steps=4, resume=True, shows=False)
+        assert caught.value.help.startswith("epoch 1, batch 2") and own.standing.steps == 1
+
+
+class Drifting:
+    """Data that are another's each time they are made."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+    def epoch(self, number: int, start: int = 0):
+        for i in range(start, 4):
+            drawn = np.random.default_rng([self.made, number, i])
+            yield drawn.standard_normal((8, 6)).astype(np.float32), drawn.integers(3, size=8)
+
+
+def test_other_data_are_found_out(tmp_path):
+    """T320, T377: where they promise the batches of before, that is an error; else a warning, and training goes on."""
+    trainer().fit(Drifting(), 2, folder=tmp_path, save_every=1, keep=9, shows=False)
+    path = files.path_in(str(tmp_path), 6)
+    other = trainer()
+    with pytest.raises(nv.InvalidArgument, match="batch 2 of epoch 2 is another one than before") as caught:
+        other.fit(Drifting(), 2, resume=path, shows=False)
+    assert "nv.data.check(data)" in caught.value.help and other.standing.steps == 6
+    listed = list(Drifting().epoch(1))
+    trainer().fit(listed, 2, folder=tmp_path, save_every=1, keep=9, shows=False)
+    shuffled = trainer()
+    with pytest.warns(UserWarning, match="batch 2 of epoch 2 is another one"):
+        shuffled.fit(listed[::-1], 2, resume=path, shows=False)
+    assert len(shuffled.history) == 2

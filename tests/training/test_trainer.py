@@ -95,6 +95,22 @@ def test_the_same_seeds_give_the_same_training():
     assert one.fit(DATA, 2, **SETTINGS) == other.fit(DATA, 2, **SETTINGS) and state(one) == state(other)
 
 
+def test_learning_rates_are_in_the_history():
+    """T381: that of the last step of an epoch, by rule where the optimiser has several."""
+    schedule = nv.optim.warm_up(nv.optim.exponential(0.1, 0.9), steps=4)
+    own = nv.Trainer(nn.LinearLayer(6, 3), nv.optim.Adam(schedule), nn.losses.cross_entropy)
+    rates = [entry["learning_rate"] for entry in own.fit(DATA, 3, **SETTINGS)]
+    assert rates == [schedule.at(STEPS * epoch - 1).item() for epoch in (1, 2, 3)]
+    constant = plain(nn.LinearLayer(6, 1), rate=0.25)
+    assert constant.fit((INPUTS, TARGETS[:, None]), 1, shows=False)[0]["learning_rate"] == 0.25
+    layer = nn.LinearLayer(6, 1)
+    groups = nv.optim.Groups([([layer.bias], nv.optim.Adam(0.2))], rest=nv.optim.SGD(0.1))
+    entry, = nv.Trainer(layer, groups, squared).fit((INPUTS, TARGETS[:, None]), 1, shows=False)
+    assert (entry["learning_rate_1"], entry["learning_rate_2"]) == (0.2, 0.1)
+    free = nv.Trainer(layer, lambda loss: nv.optim.SGD(0.1)(loss), squared)
+    assert list(free.fit((INPUTS, TARGETS[:, None]), 1, shows=False)[0]) == ["epoch", "steps", "loss"]
+
+
 @pytest.mark.parametrize(("values", "stop", "epochs"), [
     ([3, 2, 2, 1.5, 2, 2, 2], nv.training.EarlyStop(2), 6), ([1, 1, 1], nv.training.EarlyStop(1), 2),
     ([1, 2, 3, 3], nv.training.EarlyStop(1, larger=True), 4), ([3, 2.5, 2.4], nv.training.EarlyStop(1, least=0.2), 3),
@@ -130,7 +146,8 @@ def test_logs(tmp_path, capsys):
     with (tmp_path / "history.csv").open(newline="") as file:
         rows = [{name: float(text) for name, text in row.items()} for row in csv.DictReader(file)]
     assert rows == history
-    assert list(rows[0]) == ["epoch", "steps", "loss", "accuracy", "validation_loss", "validation_accuracy"]
+    assert list(rows[0]) == ["epoch", "steps", "loss", "accuracy", "learning_rate", "validation_loss",
+                             "validation_accuracy"]
     nv.training.plot(history, tmp_path / "history.png", "a title")
     assert (tmp_path / "history.png").read_bytes()[:4] == b"\x89PNG"
     assert capsys.readouterr() == ("", "")

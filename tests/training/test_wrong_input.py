@@ -47,7 +47,11 @@ def test_what_cannot_be_made(make, kind, message):
     ({"stop": 3}, WrongKind, "stop says when to end"), ({"data": 3}, WrongKind, "this is no data"),
     ({"data": []}, InvalidArgument, "nothing to take batches of"), ({"folder": 3}, WrongKind, "a file is named by"),
     ({"validation": 3}, WrongKind, "this is no data"), ({"size": 0}, InvalidArgument, "size is too small"),
-    ({"data": {}}, InvalidArgument, "there are no batches"),
+    ({"data": {}}, InvalidArgument, "nothing to take batches of"), ({"data": iter(())}, InvalidArgument, "no batches"),
+    ({"steps": 0}, InvalidArgument, "steps is too small"), ({"steps": 3}, InvalidArgument, "fewer batches"),
+    ({"data": lambda number: 3}, WrongKind, "gives no batches"), ({"validation": iter([DATA])}, WrongKind, "gone thr"),
+    ({"callbacks": [3]}, WrongKind, "this is no callback"),
+    ({"data": iter([DATA]), "epochs": 2}, InvalidArgument, "gives its batches once"),
     ({"stop": nv.training.EarlyStop(1, on="los")}, InvalidArgument, "the history has no los"),
     ({"resume": None}, WrongKind, "a file is named by")])
 def test_settings_that_make_no_sense(settings, kind, message):
@@ -77,10 +81,16 @@ def test_axes_fit_the_batches(axes, message):
         nv.Trainer(network(), optimizer(), entropy, axes=axes).fit(DATA, 1, shows=False)
 
 
-def test_a_prediction_is_one_tensor():
-    """T320."""
-    with pytest.raises(WrongKind, match="a prediction is one tensor"):
-        nv.Trainer(lambda x: (x, x), optimizer(), entropy).predict(INPUTS)
+def test_a_prediction_is_made_of_tensors():
+    """T320, T375: and of several batches only where each has the examples along one axis."""
+    with pytest.raises(WrongKind, match="a prediction is made of tensors"):
+        nv.Trainer(lambda x: (x, 3.0), optimizer(), entropy).predict(INPUTS)
+    whole = nv.Trainer(lambda x: (x, nv.sum(x, out_axes=())), optimizer(), entropy)
+    assert whole.predict(INPUTS)[1].shape == ()
+    with pytest.raises(WrongKind, match="an element for each example"):
+        whole.predict(INPUTS, size=8)
+    with pytest.raises(InvalidArgument, match="nothing to predict from"):
+        whole.predict()
     with pytest.raises(InvalidArgument, match="there is no training to save"):
         nv.Trainer(network(), optimizer(), entropy).save("nowhere")
 

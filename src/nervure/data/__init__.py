@@ -1,9 +1,11 @@
-"""Readers of real data, and batches of it."""
+"""Readers of real data, batches of it, and a check for data of one's own."""
 
 from __future__ import annotations
 
 from nervure.data.batches import Batches
 from nervure.data.digits import load_digits
 from nervure.data.fashion import load_fashion
+from nervure.data.promises import check
+from nervure.data.sources import Data
 
-__all__ = ["Batches", "load_digits", "load_fashion"]
+__all__ = ["Batches", "Data", "check", "load_digits", "load_fashion"]

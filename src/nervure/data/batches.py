@@ -10,54 +10,40 @@ So any place of any epoch can be gone back to, and nothing has to be kept for th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
-from itertools import islice
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 import numpy as np
 
+from nervure.data.nested import Batch, arrays_of, mapped, read_structure
 from nervure.elsewhere import explains_keywords
-from nervure.errors import InvalidArgument, ShapeMismatch, WrongKind
-from nervure.front.argument_parsing import integer, members, shown, truth
-from nervure.front.given_arrays import check_numbers, numpy_array
-from nervure.front.tensor import Tensor
+from nervure.errors import InvalidArgument, ShapeMismatch
+from nervure.front.argument_parsing import integer, truth
 from nervure.ir.identity import Identity
-
-Batch = tuple[np.ndarray, ...]
-"""Arrays whose first axis is that of the examples: inputs, and last the targets."""
-
-
-@runtime_checkable
-class Data(Protocol):
-    """What gives batches: so many an epoch, from any of them on; ``kind`` tells one set of data from another."""
-
-    @property
-    def kind(self) -> dict[str, int]: ...
-
-    def __len__(self) -> int: ...
-
-    def epoch(self, number: int, start: int = 0) -> Iterable[Batch]: ...
 
 
 class Batches(Identity):
     """Arrays of as many examples each, ``size`` at a time; the last batch of an epoch has what is left.
 
-    The order of epoch ``number`` is drawn from ``(seed, number)``; with ``shuffled=False`` it is that of the arrays.
+    A batch has the form of what is given: a tuple with an entry for each of ``arrays``, or, of a dict alone, a dict.
+    An entry may be a tuple or dict of arrays itself. The order of epoch ``number`` is drawn from ``(seed, number)``;
+    with ``shuffled=False`` it is that of the arrays.
 
     >>> data = nv.data.Batches(np.arange(5), size=2, shuffled=False)
     >>> [batch.tolist() for batch, in data.epoch(0)]
     [[0, 1], [2, 3], [4]]
+    >>> next(nv.data.Batches({"x": np.arange(3), "y": np.ones(3)}, size=1, shuffled=False).epoch(0))
+    {'x': array([0]), 'y': array([1.])}
     """
 
     @explains_keywords
     def __init__(self, *arrays: object, size: int = 32, seed: int = 0, shuffled: bool = True) -> None:
-        self.arrays = tuple([_array(entry) for entry in arrays])
+        alone = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else None
+        self.arrays = cast("Batch", tuple([read_structure(entry, "Batches") for entry in arrays]) if alone is None else
+                           read_structure(alone, "Batches"))
         self.size, self.seed = integer(size, "Batches", "size"), integer(seed, "Batches", "seed")
         self.shuffled = truth(shuffled, "Batches", "shuffled")
-        if not self.arrays:
-            raise InvalidArgument("there is nothing to take batches of", op="Batches", got="no arrays",
-                                  expected="arrays of examples", help="as in Batches(images, labels)")
-        _check_lengths(self.arrays)
+        self._count = _checked_length(self.arrays)
         if self.size < 1 or self.seed < 0:
             name, value, least = ("size", self.size, 1) if self.size < 1 else ("seed", self.seed, 0)
             raise InvalidArgument(f"{name} is too small", op="Batches", operand=name, got=value,
@@ -66,74 +52,32 @@ class Batches(Identity):
     @property
     def kind(self) -> dict[str, int]:
         """What its order follows from: examples, their number in a batch, seed, and whether they are shuffled."""
-        return {"examples": len(self.arrays[0]), "size": self.size, "seed": self.seed, "shuffled": int(self.shuffled)}
+        return {"examples": self._count, "size": self.size, "seed": self.seed, "shuffled": int(self.shuffled)}
 
     def __len__(self) -> int:
-        return (len(self.arrays[0]) + self.size - 1) // self.size
+        return (self._count + self.size - 1) // self.size
 
     def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, from number ``start`` on; both count from 0."""
-        count = len(self.arrays[0])
+        count = self._count
         order = np.random.default_rng([self.seed, number]).permutation(count) if self.shuffled else np.arange(count)
         for first in range(start * self.size, count, self.size):
             chosen = order[first:first + self.size]
-            yield tuple([array[chosen] for array in self.arrays])
+            yield cast("Batch", mapped(lambda array: cast("np.ndarray", array)[chosen], self.arrays))  # noqa: B023
 
     def __iter__(self) -> Iterator[Batch]:
         return self.epoch(0)
 
     def __repr__(self) -> str:
-        return f"Batches({len(self.arrays[0])} examples, size={self.size}, seed={self.seed})"
+        return f"Batches({self._count} examples, size={self.size}, seed={self.seed})"
 
 
-class _Iterated(Identity):
-    """What can be iterated over and has a length, such as another library's loader, from its start each epoch."""
-
-    def __init__(self, batches: Iterable[object]) -> None:
-        self._batches = batches
-
-    @property
-    def kind(self) -> dict[str, int]:
-        return {"batches": len(self)}
-
-    def __len__(self) -> int:
-        assert isinstance(self._batches, Sized)
-        return len(self._batches)
-
-    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
-        for batch in islice(self._batches, start, None):
-            yield tuple([_array(entry) for entry in (batch if isinstance(batch, (tuple, list)) else (batch,))])
-
-
-def as_data(value: object, size: int, seed: int, shuffled: bool, op: str) -> Data:
-    """Data as it is; a tuple of arrays, an array alone, and what gives batches in a loop, as data."""
-    if isinstance(value, Data):
-        return value
-    if isinstance(value, (np.ndarray, Tensor, tuple, list)):
-        arrays = [value] if isinstance(value, (np.ndarray, Tensor)) else members(value, op, "data")
-        return Batches(*arrays, size=size, seed=seed, shuffled=shuffled)
-    if isinstance(value, Iterable) and isinstance(value, Sized):
-        return _Iterated(value)
-    raise WrongKind("this is no data", op=op, operand="data", got=shown(value),
-                    expected="a tuple of arrays, nv.data.Batches, or what gives batches in a loop and has a length",
-                    help="as in (images, labels)")
-
-
-def _array(value: object) -> np.ndarray:
-    """An array as it is, anything else as NumPy reads it; with an axis for the examples."""
-    if not isinstance(value, np.ndarray):
-        array = value.numpy() if isinstance(value, Tensor) else numpy_array(value, "Batches")
-    else:
-        array = value
-        check_numbers(array, "Batches")
-    if array.ndim == 0:
-        raise ShapeMismatch("a number has no axis of examples", op="Batches", got=shown(value),
-                            expected="arrays with an axis for the examples", help="as in Batches(images, labels)")
-    return array
-
-
-def _check_lengths(arrays: tuple[np.ndarray, ...]) -> None:
-    lengths = [len(array) for array in arrays]
+def _checked_length(structure: Batch) -> int:
+    """The number of examples that all arrays of a structure have."""
+    lengths = [len(array) for array in arrays_of(structure)]
+    if not lengths:
+        raise InvalidArgument("there is nothing to take batches of", op="Batches", got="no arrays",
+                              expected="arrays of examples", help="as in Batches(images, labels)")
     if len(set(lengths)) > 1:
         raise ShapeMismatch("the arrays have different numbers of examples", op="Batches",
                             got=", ".join(map(str, lengths)), expected="one number",
@@ -141,6 +85,7 @@ def _check_lengths(arrays: tuple[np.ndarray, ...]) -> None:
     if lengths[0] == 0:
         raise InvalidArgument("there are no examples", op="Batches", got="arrays of length 0", expected="one or more",
                               help="look where the arrays come from")
+    return lengths[0]
 
 
 __all__ = ["Batches"]

@@ -36,9 +36,9 @@ class Functional(Module):
                             expected="a function of tensors", help="give nv.relu, not nv.relu(x)")
         self.function, self.arguments, self.named = function, arguments, named
 
-    def forward(self, *inputs: object) -> Any:
+    def forward(self, *inputs: object, **named: object) -> Any:
         """What the function gives for the inputs, followed by its own arguments."""
-        return self.function(*inputs, *self.arguments, **self.named)
+        return self.function(*inputs, *self.arguments, **{**self.named, **named})
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", repr(self.function))

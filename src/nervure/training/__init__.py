@@ -1,11 +1,15 @@
-"""Training: a trainer, early stop, metrics, and plots of a history."""
+"""Training: a trainer, callbacks, early stop, metrics, and plots of a history."""
 
 from __future__ import annotations
 
+from nervure.training.callbacks import Callback
 from nervure.training.early_stop import EarlyStop
+from nervure.training.epoch_metrics import AUC, Confusion, Perplexity
 from nervure.training.interruption import Interrupted
 from nervure.training.logs import plot
-from nervure.training.metrics import accuracy
+from nervure.training.metrics import Gathered, Metric, accuracy
+from nervure.training.tensorboard import TensorBoard
 from nervure.training.trainer import Trainer
 
-__all__ = ["EarlyStop", "Interrupted", "Trainer", "accuracy", "plot"]
+__all__ = ["AUC", "Callback", "Confusion", "EarlyStop", "Gathered", "Interrupted", "Metric", "Perplexity",
+           "TensorBoard", "Trainer", "accuracy", "plot"]

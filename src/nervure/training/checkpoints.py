@@ -19,13 +19,11 @@ from typing import NamedTuple
 from nervure.errors import FormatError, notice
 from nervure.state_dict import StateDict, paths_text, with_paths
 from nervure.tensor_file import read_tensors, write_tensors
-from nervure.training.standing import Standing, from_text
+from nervure.training.draws import Random
+from nervure.training.standing import ARRAYS, Standing, from_text
 
 _NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
 _STANDING, _RANDOM = "nervure.training", "nervure.random"
-
-Random = tuple[int, int, int]
-"""The seed of random numbers as two words, and their step."""
 
 
 class Checkpoint(NamedTuple):
@@ -52,7 +50,8 @@ def paths(folder: str) -> list[str]:
 
 def write(path: str, state: StateDict, standing: Standing, random: Random) -> None:
     """Writes a checkpoint; until it is complete nothing has its name."""
-    write_tensors(path, state.arrays(), {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)})
+    strings = {_STANDING: standing.text(), _RANDOM: json.dumps(random), **paths_text(state)}
+    write_tensors(path, {**state.arrays(), **standing.arrays()}, strings)
 
 
 def read(path: str) -> Checkpoint:
@@ -62,7 +61,8 @@ def read(path: str) -> Checkpoint:
         raise FormatError("the file holds no training to go on with", op="fit", operand=path,
                           got="a file of arrays alone", expected="a checkpoint that trainer.fit has written",
                           help="nv.load_weights(module, path) loads weights alone")
-    return Checkpoint(path, with_paths(table, strings, path), from_text(strings[_STANDING], path),
+    own = {key: array for key, array in table.items() if not key.startswith(ARRAYS)}
+    return Checkpoint(path, with_paths(own, strings, path), from_text(strings[_STANDING], table, path),
                       _random(strings[_RANDOM], path))
 
 

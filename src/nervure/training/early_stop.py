@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nervure.errors import InvalidArgument, did_you_mean
+from nervure.errors import InvalidArgument, WrongKind, did_you_mean
 from nervure.front.argument_parsing import integer, real, truth
 
 
@@ -63,7 +63,11 @@ class EarlyStop:
         if name not in entry:
             raise InvalidArgument(f"the history has no {name}", op="EarlyStop", operand="on", got=name,
                                   expected=", ".join(entry), help=did_you_mean(name, entry, "fit(validation=...)"))
-        return entry[name]
+        value = entry[name]
+        if not isinstance(value, (int, float)):
+            raise WrongKind(f"{name} is no number", op="EarlyStop", operand="on", got=f"{value!r:.60}",
+                            expected="a number", help="a metric of your own makes one of an array")
+        return value
 
     def __repr__(self) -> str:
         return (f"EarlyStop(patience={self.patience}, on={self.on!r}, larger={self.larger}, least={self.least!r}, "

@@ -2,11 +2,10 @@
 
 >>> import numpy as np
 >>> import nervure as nv
->>> from nervure.data import Batches
->>> from nervure.training.programs import Goal
->>> goal = Goal(nv.nn.LinearLayer(2, 1, weights=0.0), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, {})
->>> data = Batches(np.ones((4, 2)), np.ones((4, 1)), size=2)
->>> history = Fit(Learner(goal, None, nv.transformers.default()), Plan(data, epochs=2, shows=False)).run(Standing({}))
+>>> trainer = nv.Trainer(nv.nn.LinearLayer(2, 1, weights=0.0), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
+>>> from nervure.data.sources import as_source
+>>> data = as_source((np.ones((4, 2)), np.ones((4, 1))), "fit", size=2)
+>>> history = Fit(trainer, Plan(data, epochs=2, shows=False)).run(Standing({}))
 >>> [int(entry["steps"]) for entry in history]
 [2, 4]
 """
@@ -14,111 +13,173 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from nervure.data.batches import Batch, Data
-from nervure.errors import NumericError, notice
+import numpy as np
+
+from nervure.data.nested import Batch, arrays_of
+from nervure.data.sources import Source
+from nervure.errors import InvalidArgument, NumericError, notice, warn_user
+from nervure.training.callbacks import Callbacks
 from nervure.training.checkpoints import Folder
 from nervure.training.early_stop import EarlyStop
 from nervure.training.interruption import Interrupted, deferred
-from nervure.training.learner import Learner
 from nervure.training.logs import write_logs
 from nervure.training.not_finite import origin
 from nervure.training.programs import NOT_FINITE
 from nervure.training.progress import Progress
-from nervure.training.standing import Entry, Standing
+from nervure.training.readings import Entry
+from nervure.training.standing import Standing
+
+if TYPE_CHECKING:
+    from nervure.training.trainer import Trainer
 
 
 class Plan(NamedTuple):
     """How long is trained, on what, and what is kept of it in a folder."""
 
-    data: Data
+    data: Source
     epochs: int
-    validation: Data | None = None
+    validation: Source | None = None
     folder: Folder | None = None
     save_every: int | None = None
     stop: EarlyStop | None = None
     shows: bool = True
+    callbacks: Callbacks = Callbacks()
 
 
 class Fit:
-    """One training of a learner by a plan; ``is_new`` where it does not go on with one before it."""
+    """One training by a plan; ``is_new`` where it does not go on with one before it."""
 
-    def __init__(self, learner: Learner, plan: Plan, is_new: bool = True) -> None:
-        self._learner, self._plan, self._is_new = learner, plan, is_new
+    def __init__(self, trainer: Trainer, plan: Plan, is_new: bool = True) -> None:
+        self._trainer, self._plan, self._is_new = trainer, plan, is_new
         self._is_pressed: Callable[[], bool] = lambda: False
+        self._last: Batch | None = None
 
     def run(self, standing: Standing) -> list[Entry]:
         """Trains from where it stands to the end of the plan; the history. Interrupted by Ctrl-C."""
-        plan = self._plan
-        self._learner.standing = self._standing = standing
+        plan, trainer = self._plan, self._trainer
+        trainer.standing = self._standing = standing
         if plan.folder is not None:
             os.makedirs(plan.folder.path, exist_ok=True)
         if self._is_new:
-            self._learner.best.forget()
-        with deferred() as self._is_pressed, Progress(standing, plan.epochs, len(plan.data), plan.shows) as progress:
+            trainer.best.forget()
+        trainer.begin(not self._is_new)
+        try:
+            self._train()
+            if plan.stop is not None and plan.stop.best:
+                self._end_with_best()
+        finally:
+            for callback in plan.callbacks:
+                callback.fit_end(trainer)
+        return standing.history
+
+    def _train(self) -> None:
+        plan, standing, trainer = self._plan, self._standing, self._trainer
+        length = plan.data.length
+        with deferred() as self._is_pressed, Progress(standing, plan.epochs, length, plan.shows) as progress:
             try:
-                while standing.epoch < plan.epochs and not (standing.has_ended and plan.stop is not None):
+                if not self._is_new:
+                    plan.callbacks.restore(standing.callbacks)
+                for callback in plan.callbacks:
+                    callback.fit_begin(trainer)
+                while not self._is_over():
                     self._epoch(progress)
             finally:
-                self._learner.remember()
-        if plan.stop is not None and plan.stop.best:
-            self._end_with_best()
-        return standing.history
+                trainer.end()
+                standing.callbacks = plan.callbacks.states()
+
+    def _is_over(self) -> bool:
+        standing, plan = self._standing, self._plan
+        return self._trainer.is_stopped or standing.epoch >= plan.epochs or (
+            standing.has_ended and plan.stop is not None)
 
     def _end_with_best(self) -> None:
         """The weights of the best epoch in the place of the last ones, where these are not the best."""
         plan, progressed = self._plan, self._standing.progressed
         if progressed.best is None or progressed.steps == self._standing.steps:
             return
-        if not self._learner.end_with_best(progressed, None if plan.folder is None else plan.folder.path):
+        if not self._trainer.end_with_best(progressed, None if plan.folder is None else plan.folder.path):
             notice(f"the checkpoint with the best weights, after {progressed.steps} steps, is not there: "
                    "training ends with the last ones")
         elif plan.shows:
             print(f"the weights are the best, those after {progressed.steps} steps", flush=True)
 
     def _epoch(self, progress: Progress) -> None:
-        plan, standing = self._plan, self._standing
-        for batch in plan.data.epoch(standing.epoch, standing.batch):
+        plan, standing, trainer = self._plan, self._standing, self._trainer
+        if standing.batch == 0:
+            for callback in plan.callbacks:
+                callback.epoch_begin(trainer)
+        for batch in self._batches():
             self._learn(batch)
             progress.batch()
             if plan.save_every is not None and standing.steps % plan.save_every == 0:
                 self._save()
             self._pause()
-        entry = standing.finish_epoch(self._validated())
+            if trainer.is_stopped:
+                self._save()
+                return
+        entry = standing.finish_epoch(trainer.entry(standing.tally, trainer.wholes), self._validated())
+        for callback in plan.callbacks:
+            callback.epoch_end(trainer, entry)
         standing.has_ended = plan.stop is not None and plan.stop.ends(standing.progressed, entry)
         if plan.stop is not None and plan.stop.best and standing.progressed.steps == standing.steps:
-            self._learner.note_best(standing.steps)
+            trainer.note_best(standing.steps)
         progress.epoch(entry)
         self._save()
         if plan.folder is not None:
             write_logs(plan.folder.path, standing.history)
         self._pause()
 
+    def _batches(self) -> Iterator[Batch]:
+        """The batches from where the training stands; where it goes on from a batch that is known by a number, the data
+        are asked for that batch again, too.
+        """
+        standing, data = self._standing, self._plan.data
+        if standing.seen is None or standing.batch == 0 or not data.can_give(standing.epoch, standing.batch - 1):
+            return data.epoch(standing.epoch, standing.batch)
+        batches = data.epoch(standing.epoch, standing.batch - 1)
+        again = next(batches, None)
+        if again is None or _number_of(again) != standing.seen:
+            _tell_of_other_data(data, standing)
+        return batches
+
     def _learn(self, batch: Batch) -> None:
         """A step, counted; NumericError that names what made the loss not finite."""
-        standing, learner = self._standing, self._learner
+        standing, trainer, callbacks = self._standing, self._trainer, self._plan.callbacks
+        for callback in callbacks:
+            callback.step_begin(trainer, batch)
+        programs = trainer.programs_for(batch)
         try:
-            means = learner.learn(batch)
+            reading = trainer.learn(batch)
         except NumericError as error:
             if error.message != NOT_FINITE:
                 raise
             where = f"epoch {standing.epoch + 1}, batch {standing.batch + 1}"
-            raise origin(learner.programs_for(batch).step.function, batch, learner.transformer, where) from None
-        standing.count(means, len(batch[0]))
+            raise origin(programs.step.function, programs.arguments(batch), trainer.transformer, where) from None
+        standing.count(reading, trainer.wholes)
+        self._plan.data.used()
+        self._last = batch
+        for callback in callbacks:
+            callback.step_end(trainer, {**reading.means, **reading.rates})
 
     def _validated(self) -> Entry:
         """Loss and metrics on the validation data, if there are such."""
         validation = self._plan.validation
-        return {} if validation is None else self._learner.means(validation, self._pause)
+        return {} if validation is None else self._trainer.means(validation, self._pause)
 
     def _save(self) -> str | None:
         """Writes a checkpoint; older ones go, but for the best, and of other trainings all."""
         plan, standing = self._plan, self._standing
+        if standing.batch and self._last is not None:
+            standing.seen = _number_of(self._last)
         if plan.folder is None:
             return None
-        return plan.folder.add(standing.steps, lambda path: self._learner.save_checkpoint(path, standing),
+        standing.callbacks = plan.callbacks.states()
+        standing.tally.settle(self._trainer.wholes)
+        return plan.folder.add(standing.steps, lambda path: self._trainer.save_checkpoint(path, standing),
                                standing.progressed.steps)
 
     def _pause(self) -> None:
@@ -133,3 +194,24 @@ class Fit:
         saved = "nothing was saved; fit(..., resume=True) goes on from here" if path is None else (
             f"saved as {path}; resume=True goes on from there")
         raise Interrupted(f"{place}; {saved}", path)
+
+
+def _number_of(batch: Batch) -> int:
+    """A number that follows from all bits of a batch."""
+    number = 0
+    for array in arrays_of(batch):
+        number = zlib.crc32(np.ascontiguousarray(array).tobytes(), number)
+    return number
+
+
+def _tell_of_other_data(data: Source, standing: Standing) -> None:
+    """InvalidArgument where data promise the batches of before and give others; a warning where they do not."""
+    message = f"batch {standing.batch} of epoch {standing.epoch + 1} is another one than before the interruption"
+    if not data.repeats:
+        warn_user(f"{message}: the training goes on with it, but is not what it would have been")
+        return
+    raise InvalidArgument(message, op="fit", operand="data", got="other elements", expected="those of before",
+                          help="a batch follows from its epoch and number alone: nv.data.check(data) says what differs")
+
+
+__all__ = ["Fit", "Plan"]

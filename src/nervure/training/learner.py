@@ -5,7 +5,7 @@
 >>> goal = Goal(nv.nn.LinearLayer(2, 1, weights=0.0), nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, {})
 >>> learner = Learner(goal, None, nv.transformers.default())
 >>> batch = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
->>> first, second = [learner.learn(batch)["loss"] for _ in range(2)]
+>>> first, second = [learner.learn(batch).means["loss"] for _ in range(2)]
 >>> first > second, list(learner.state_names().values())
 (True, ['linearlayer.0.weights', 'linearlayer.0.bias'])
 """
@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from nervure.computation import Computation
-from nervure.data.batches import Batch, Data
+from nervure.data.nested import Batch, Structure
+from nervure.data.sources import Source
 from nervure.errors import FormatError
 from nervure.front.creation import AssignableTensorOp, handle_of
+from nervure.front.pytrees import Pattern, flatten
 from nervure.front.random import SEED, STEP
 from nervure.front.record import record_of
-from nervure.front.tensor import Tensor
 from nervure.ir.identity import Identity
 from nervure.ir.variable import Variable
 from nervure.nn.module import Module
@@ -34,12 +36,14 @@ from nervure.state_entries import Home, home_around
 from nervure.state_loading import fitting
 from nervure.training import checkpoints
 from nervure.training.best import BestWeights, Values
-from nervure.training.checkpoints import Checkpoint, Random
+from nervure.training.checkpoints import Checkpoint
+from nervure.training.draws import Draws
 from nervure.training.early_stop import Progressed
-from nervure.training.programs import Goal, Programs, places_for
+from nervure.training.parts import Parts
+from nervure.training.programs import Goal, Prediction, Program, Programs, places_for
+from nervure.training.readings import Entry, Reading, Tally, Whole
 from nervure.training.standing import Standing
 from nervure.transformers.base import Transformer
-from nervure.types.axes import AxesLike
 
 
 class Learner(Identity):
@@ -47,26 +51,48 @@ class Learner(Identity):
     ``steps_taken`` counts the steps of this process, ``seconds_computing`` those that calls of its programs took.
     """
 
-    def __init__(self, goal: Goal, axes: Iterable[AxesLike | Tensor] | None, transformer: Transformer) -> None:
+    def __init__(self, goal: Goal, axes: object, transformer: Transformer) -> None:
         self.goal, self.transformer = goal, transformer
         self.standing: Standing | None = None
         self.steps_taken, self.seconds_computing = 0, 0.0
         self.best = BestWeights(transformer)
-        self._random: Random | None = None
+        self._draws = Draws()
         self._origin: str | None = None
         self._axes = axes
         self._programs: Programs | None = None
+        self._predictions = dict[tuple[Pattern, bool], Programs]()
 
     # -- calls -----------------------------------------------------------------------------------------
 
-    def programs_for(self, batch: Batch, has_targets: bool = True) -> Programs:
+    def programs_for(self, batch: Batch) -> Programs:
         """The programs for such batches, made at the first one."""
-        if self._programs is None or (has_targets and self._programs.targets is None):
-            axes = None if self._axes is None else list(self._axes)[:len(batch) if not has_targets else None]
-            places = places_for(batch, axes)
-            inputs = places[:-1] if has_targets and len(places) > 1 else places
-            self._programs = Programs(self.goal, inputs, places[-1] if has_targets else None, self.transformer)
+        if self._programs is None:
+            self._programs = Programs(self.goal, places_for(batch, self._axes), self.transformer, self._draws)
         return self._programs
+
+    def predicting(self, inputs: tuple[Structure, ...], has_names: bool) -> Prediction:
+        """The program for inputs alone, as the module is called with them: those that have names in a dict at the
+        end. Those of a training serve, where they are made up in the same way.
+        """
+        pattern = flatten(inputs)[1]
+        trained = self._programs
+        if trained is not None and bool(trained.parts.named) is has_names and flatten(
+                trained.parts.without_targets())[1] == pattern:
+            return trained.prediction
+        if (pattern, has_names) not in self._predictions:
+            form = cast("tuple[object, ...]", places_for(inputs, self._axes_of(inputs, has_names)))
+            parts = Parts(form[:-1], cast("dict[str, object]", form[-1]), None, None) if has_names else Parts(
+                form, {}, None, None)
+            self._predictions[pattern, has_names] = Programs(self.goal, form, self.transformer, self._draws, parts)
+        return self._predictions[pattern, has_names].prediction
+
+    def _axes_of(self, inputs: tuple[Structure, ...], has_names: bool) -> object:
+        """The axes of inputs, where some are known."""
+        if self._axes is None:
+            return None
+        known = self.goal.roles.parts(self._axes)
+        return (*known.inputs, {name: known.named.get(name) for name in cast("dict[str, object]", inputs[-1])}
+                ) if has_names else known.inputs
 
     def prepare(self, batch: Batch) -> Computation[tuple[np.ndarray, ...]]:
         """The step, compiled by now. What it updates belongs to its optimiser, whatever had updated it before."""
@@ -77,34 +103,41 @@ class Learner(Identity):
                     record_of(handle_of(variable)).optimizer = self.goal.optimizer
         return step
 
-    def learn(self, batch: Batch) -> dict[str, float]:
+    def learn(self, batch: Batch) -> Reading:
         """One step; loss and metrics before it. NumericError, and nothing is changed, where the loss is not finite."""
-        values = self._computed(self.programs_for(batch).step, batch)
+        reading = self._computed(self.programs_for(batch).stepping, batch)
         self.steps_taken += 1
-        return values
+        return reading
 
     @property
     def module(self) -> Module:
         """What is trained."""
         return self.goal.module
 
-    def measure(self, batch: Batch) -> dict[str, float]:
-        """Loss and metrics of a batch."""
-        return self._computed(self.programs_for(batch).evaluation, batch)
-
-    def means(self, data: Data, pause: Callable[[], None] = lambda: None) -> dict[str, float]:
+    def means(self, data: Source, pause: Callable[[], None] = lambda: None) -> Entry:
         """Loss and metrics over all data, each batch by its number of examples; ``pause`` runs after each."""
-        total = Standing({})
+        tally, wholes = Tally(), tuple[Whole, ...]()
         for batch in data.epoch(0):
-            total.count(self.measure(batch), len(batch[0]))
+            program = self.programs_for(batch).evaluating
+            wholes = program.layout.wholes
+            tally.count(self._computed(program, batch), wholes)
             pause()
-        return total.means()
+        return self.entry(tally, wholes)
 
-    def _computed(self, program: Computation[tuple[np.ndarray, ...]], batch: Batch) -> dict[str, float]:
+    def entry(self, tally: Tally, wholes: Sequence[Whole]) -> Entry:
+        """What was read of an epoch, by name and in order."""
+        return tally.entry(wholes, ["loss", *self.goal.metrics])
+
+    @property
+    def wholes(self) -> tuple[Whole, ...]:
+        """The metrics of whole epochs that a step has."""
+        return () if self._programs is None else self._programs.stepping.layout.wholes
+
+    def _computed(self, program: Program, batch: Batch) -> Reading:
         started = time.perf_counter()
-        values = program(*batch)
+        reading = program.read(batch)
         self.seconds_computing += time.perf_counter() - started
-        return dict(zip(["loss", *self.goal.metrics], map(float, values), strict=True))
+        return reading
 
     # -- state -----------------------------------------------------------------------------------------
 
@@ -130,10 +163,11 @@ class Learner(Identity):
 
     def _places_beside(self, own: Iterable[AssignableTensorOp]) -> list[AssignableTensorOp]:
         """What a step reads or writes beside places of its own and slots of optimisers."""
-        if self._programs is None or self._programs.targets is None:
+        if self._programs is None:
             return []
         variables = self._programs.step.function.variables
-        known = {SEED, STEP, *[place.variable for place in own], *self._slots(variables)}
+        known = {SEED, STEP, self._draws.seed, self._draws.step, *[place.variable for place in own],
+                 *self._slots(variables)}
         return [handle_of(variable) for variable in variables if variable not in known]
 
     def _home_beside(self) -> Home:
@@ -151,7 +185,8 @@ class Learner(Identity):
     def save_checkpoint(self, path: str, standing: Standing) -> None:
         """Writes all that a training needs to go on, as it is now."""
         with self.best.away():
-            checkpoints.write(path, make_state_dict(self, optimizers=True), standing, self._drawn())
+            checkpoints.write(path, make_state_dict(self, optimizers=True), standing,
+                              self._draws.get(self.transformer))
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Goes back to a checkpoint, all at one moment; InvalidArgument, and nothing is changed, for another model's.
@@ -162,7 +197,7 @@ class Learner(Identity):
         if found.failed:
             raise found.refusal("the checkpoint is of another model or optimiser", "fit", checkpoint.path,
                                 "build the model and the optimiser as they were, or leave out resume=")
-        self.transformer.restore({**found.values, **_cells(checkpoint.random)})
+        self.transformer.restore({**found.values, **self._draws.cells(checkpoint.random)})
         found.warn()
         self.standing, self._origin = checkpoint.standing, os.path.dirname(checkpoint.path)
         self.best.forget()
@@ -194,21 +229,20 @@ class Learner(Identity):
     def _weights(self) -> list[Variable]:
         return [variable_of(place) for place in self.state_names()]
 
-    def remember(self) -> None:
-        """Keeps in mind where the random numbers stand, which others on the transformer may draw from."""
-        self._random = self._drawn()
+    def begin(self, is_resumed: bool) -> None:
+        """Begins a training: its random numbers stand where it stood, or where those of the transformer do."""
+        if is_resumed:
+            self.transformer.restore(self._draws.cells(self._draws.get(self.transformer)))
+        else:
+            self._draws.begin(self.transformer)
 
     def recall(self) -> None:
-        """Lets weights be the last ones again, and random numbers stand where they stood at the last ``remember``."""
+        """Lets weights be the last ones again, where the best ones took their place."""
         self.best.go_back()
-        if self._random is not None:
-            self.transformer.restore(_cells(self._random))
 
-    def _drawn(self) -> Random:
-        low, high = self.transformer.get(SEED).tolist()
-        return low, high, int(self.transformer.get(STEP))
+    def end(self) -> None:
+        """Ends a training: the random numbers of the transformer go on behind its own."""
+        self._draws.end(self.transformer)
 
 
-def _cells(random: Random) -> dict[Variable, np.ndarray]:
-    """The values of the variables that random numbers follow from."""
-    return {SEED: np.array(random[:2], np.uint32), STEP: np.array(random[2], np.uint64)}
+__all__ = ["Learner"]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from nervure.atomic_file import replace_file
 from nervure.errors import InvalidArgument, NotSupported
 from nervure.saving import file_name
-from nervure.training.standing import Entry
+from nervure.training.readings import Entry
 
 History = Sequence[Entry]
 
@@ -48,9 +48,15 @@ def as_json(history: History) -> str:
       {"epoch": 1, "loss": null}
     ]
     """
-    rows = [json.dumps({name: value if math.isfinite(value) else None for name, value in entry.items()})
-            for entry in history]
+    rows = [json.dumps({name: _finite(value) for name, value in entry.items()}) for entry in history]
     return "[\n  " + ",\n  ".join(rows) + "\n]" if rows else "[]"
+
+
+def _finite(value: object) -> object:
+    """A number, or nested lists of numbers, with None for what is not finite."""
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def plot(history: History, path: str | os.PathLike[str], title: str = "") -> None:
@@ -74,7 +80,7 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
     left.set(title=title, xlabel="epoch", ylabel="loss")
     right = left.twinx()
     for color, kind in enumerate(dict.fromkeys([name.removeprefix("validation_") for entry in history
-                                                for name in entry if name not in ("epoch", "steps")])):
+                                                for name in entry if _is_drawn(name, entry[name])])):
         for column, style in ((kind, "-"), (f"validation_{kind}", "--")):
             points = [(entry["epoch"], entry[column]) for entry in history if column in entry]
             if points:
@@ -82,6 +88,10 @@ def plot(history: History, path: str | os.PathLike[str], title: str = "") -> Non
                                                          label=column.replace("_", " "))
     figure.legend(loc="outside lower center", ncols=4)
     figure.savefig(name, dpi=120)
+
+
+def _is_drawn(name: str, value: object) -> bool:
+    return name not in ("epoch", "steps") and not name.startswith("learning_rate") and isinstance(value, (int, float))
 
 
 __all__ = ["plot"]

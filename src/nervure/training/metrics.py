@@ -1,35 +1,135 @@
-"""Metrics: what is shown beside the loss, as functions of what a model gives and of its targets.
+"""Metrics: what is shown beside the loss.
+
+A function of what a model gives and of its targets is a mean over the examples of each batch, as the loss is:
 
 >>> import nervure as nv
 >>> accuracy(nv.constant([[0.1, 0.9], [0.8, 0.2]], "N=2, Y=2"), nv.constant([1, 1], "N=2")).item()
 0.5
+
+A ``Metric`` is computed once, of a whole epoch: ``update`` gives tensors of each batch, which are summed up (or put one
+after the other, where it ``gathers``), and ``result`` makes a number of them, or an array.
+
+>>> class RootMeanSquare(Metric):
+...     def update(self, outputs, targets):
+...         errors = (outputs - targets) ** 2
+...         return nv.sum(errors, out_axes=()), nv.sum(nv.ones_like(errors), out_axes=())
+...     def result(self, total, count):
+...         return np.sqrt(total / count)
+>>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, [RootMeanSquare()])
+>>> trainer.evaluate((np.array([[3.0], [0.0]]), np.array([[0.0], [4.0]])), size=1)
+{'loss': 12.5, 'rootmeansquare': 3.5355339059327378}
 """
 
 from __future__ import annotations
 
-from nervure.errors import AxisMismatch
+from collections.abc import Callable
+
+import numpy as np
+
+from nervure.errors import AxisMismatch, WrongKind
+from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert
 from nervure.front.op_functions import equal
 from nervure.front.reductions import argmax, mean
 from nervure.front.tensor import Tensor, TensorLike
+from nervure.ir.identity import Identity
+from nervure.training.weighting import weighted_mean
 from nervure.types.dtype import float32
 
 
-def accuracy(outputs: TensorLike, targets: TensorLike) -> Tensor:
-    """The part of examples whose largest output is that of their class number.
+class Metric(Identity):
+    """A number of a whole epoch, which is no mean over its batches.
+
+    ``update(outputs, targets)`` is built into the step, as a loss is; what it gives, a tensor or several in tuples and
+    dicts, is summed up over the batches of an epoch in float64 or int64. With ``gathers`` it is put one after the other
+    along the examples instead. ``result`` gets that as arrays, one argument for each entry of a tuple. An ``update``
+    with a parameter ``weights`` gets those of the examples, None where there are none.
+
+    >>> nv.training.AUC().result(np.array([0.1, 0.9, 0.8]), np.array([0, 1, 0]), None)
+    1.0
+    """
+
+    gathers = False
+
+    @property
+    def name(self) -> str:
+        """The name in the history, where none is given with it."""
+        return type(self).__name__.lower()
+
+    def update(self, outputs: object, targets: object) -> object:
+        """Tensors of one batch."""
+        raise NotImplementedError(f"{type(self).__name__} has no update")
+
+    def result(self, *values: object) -> object:
+        """A number, or an array, of an epoch; by default what was summed up itself."""
+        return values[0] if len(values) == 1 else np.array(values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Gathered(Metric):
+    """A function of all outputs and targets of an epoch, which are arrays as the model and the data give tensors.
+
+    >>> worst = nv.training.Gathered(lambda outputs, targets: np.abs(outputs - targets).max())
+    >>> trainer = nv.Trainer(lambda x: x, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, {"worst": worst})
+    >>> trainer.evaluate((np.array([1.0, 2.0]), np.array([1.0, 5.0])), size=1)["worst"]
+    3.0
+    """
+
+    gathers = True
+
+    def __init__(self, function: Callable[[object, object], object]) -> None:
+        if not callable(function) or isinstance(function, type):
+            raise WrongKind("a metric of all outputs is a function", op="Gathered", got=shown(function),
+                            expected="a function of two arrays", help="Gathered(lambda outputs, targets: ...)")
+        self.function = function
+
+    @property
+    def name(self) -> str:
+        """That of the function."""
+        return getattr(self.function, "__name__", repr(self.function))
+
+    def update(self, outputs: object, targets: object) -> object:
+        """Both, as they are."""
+        return outputs, targets
+
+    def result(self, *values: object) -> object:
+        """What the function gives."""
+        outputs, targets = values
+        return self.function(outputs, targets)
+
+    def __repr__(self) -> str:
+        return f"Gathered({self.name})"
+
+
+def accuracy(outputs: TensorLike, targets: TensorLike, weights: TensorLike | None = None) -> Tensor:
+    """The part of examples whose largest output is that of their class number; ``weights`` say how much each counts.
 
     The classes are the axis of the outputs that the targets lack; without names the last one.
 
     >>> nv.training.accuracy([[0.1, 0.9], [0.8, 0.2]], [1, 1]).item()
     0.5
     """
-    own, goal = as_tensor(outputs, "accuracy"), as_tensor(targets, "accuracy", 2)
-    if own.ndim != goal.ndim + 1:
-        raise AxisMismatch("outputs have one axis more than class numbers", op="accuracy", got=str(own.axes),
-                           expected=f"{goal.axes} and an axis of classes", help="write a metric of your own")
-    lacking = [at for at, axis in enumerate(own.axes) if axis.name not in goal.axes.names] if own.is_named else [-1]
-    return mean(convert(equal(argmax(own, lacking[0]), goal), float32), out_axes=())
+    goal = as_tensor(targets, "accuracy", 2)
+    is_right = convert(equal(predicted(outputs, goal, "accuracy"), goal), float32)
+    return mean(is_right, out_axes=()) if weights is None else weighted_mean(is_right, weights)
 
 
-__all__ = ["accuracy"]
+def predicted(outputs: TensorLike, targets: Tensor, op: str) -> Tensor:
+    """The class of the largest output of each example."""
+    own = as_tensor(outputs, op)
+    return argmax(own, class_axis(own, targets, op))
+
+
+def class_axis(own: Tensor, targets: Tensor, op: str) -> int:
+    """The axis of the outputs that class numbers lack; without names the last one."""
+    if own.ndim != targets.ndim + 1:
+        raise AxisMismatch("outputs have one axis more than class numbers", op=op, got=str(own.axes),
+                           expected=f"{targets.axes} and an axis of classes", help="write a metric of your own")
+    lacking = [at for at, axis in enumerate(own.axes) if axis.name not in targets.axes.names] if own.is_named else [-1]
+    return lacking[0]
+
+
+__all__ = ["Gathered", "Metric", "accuracy"]

@@ -5,16 +5,15 @@
 >>> model = nv.nn.LinearLayer(2, 1, weights=0.0)
 >>> goal = Goal(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, {})
 >>> batch = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
->>> inputs, targets = places_for(batch, None)
->>> programs = Programs(goal, [inputs], targets, nv.transformers.default())
->>> first, second = [float(programs.step(*batch)[0]) for _ in range(2)]
->>> bool(first > second)
+>>> programs = Programs(goal, places_for(batch, None), nv.transformers.default(), Draws())
+>>> first, second = [programs.stepping.read(batch).means["loss"] for _ in range(2)]
+>>> first > second
 True
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -22,21 +21,30 @@ import numpy as np
 
 from nervure import ops
 from nervure.computation import Computation, Results, build_function
-from nervure.data.batches import Batch
+from nervure.data.nested import Batch, arrays_of, leaves, leaves_like, mapped
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
-from nervure.front.creation import AssignableTensorOp, placeholder
+from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
 from nervure.front.effects import Effect
+from nervure.front.elementwise import convert
 from nervure.front.gradients import checked_update
+from nervure.front.pytrees import Pattern, flatten, unflatten
+from nervure.front.reductions import sum as sum_over
 from nervure.front.tensor import Tensor
 from nervure.ir.function import Function
 from nervure.ir.identity import Identity
 from nervure.ir.provenance import fresh_scope
 from nervure.lazy import once
 from nervure.nn.module import Module
+from nervure.optim.optimizer import Optimizer
+from nervure.training.draws import Draws
+from nervure.training.metrics import Metric
+from nervure.training.parts import Parts, Roles
+from nervure.training.readings import Layout, Reading, Whole
+from nervure.training.weighting import measured, takes, takes_weights
 from nervure.transformers.base import Transformer
 from nervure.types.axes import AxesLike
-from nervure.types.dim import Dim, dim
+from nervure.types.dim import Dim, dim, symbols
 from nervure.types.dtype import as_dtype, float32, float64
 
 Measure = Callable[..., Tensor]
@@ -46,88 +54,211 @@ NOT_FINITE = "the loss is not finite"
 
 
 class Goal(NamedTuple):
-    """What is trained, by what, to make which loss small; metrics are shown beside it."""
+    """What is trained, by what, to make which loss small; metrics are shown beside it; roles say what of a batch is
+    what.
+    """
 
     module: Module
     optimizer: Callable[[Tensor], Effect]
     loss: Measure
-    metrics: Mapping[str, Measure]
+    metrics: Mapping[str, Measure | Metric]
+    roles: Roles = Roles()
+
+
+class Program(NamedTuple):
+    """A computation of a batch, in the order of its form, and what its results are."""
+
+    run: Computation[tuple[np.ndarray, ...]]
+    layout: Layout
+    form: object
+
+    def read(self, batch: Batch) -> Reading:
+        """What it gives of one batch."""
+        return self.layout.read(self.run(*_arguments(self.form, batch)), len(arrays_of(batch)[0]))
+
+
+class Prediction(NamedTuple):
+    """A computation of inputs, how what it gives is made up, and the axis of the examples of each array, None where
+    it has none.
+    """
+
+    run: Computation[tuple[np.ndarray, ...]]
+    pattern: Pattern
+    axes: tuple[int | None, ...]
+    form: object
+
+    def joined(self, batches: Sequence[Batch]) -> object:
+        """What the module gives, for batch after batch, put together."""
+        found = [self.run(*_arguments(self.form, batch)) for batch in batches]
+        if len(found) == 1:
+            return unflatten(self.pattern, found[0])
+        for at, axis in enumerate(self.axes):
+            if axis is None:
+                raise WrongKind("a prediction has an element for each example", op="predict", operand=f"output {at}",
+                                got=f"shape {found[0][at].shape}, whatever the number of examples",
+                                expected="one axis of the examples",
+                                help="size=, as large as the number of examples, computes all of them at once")
+        return unflatten(self.pattern, [np.concatenate(parts, cast("int", axis))
+                                        for parts, axis in zip(zip(*found, strict=True), self.axes, strict=True)])
 
 
 class Programs(Identity):
-    """A goal as computations over placeholders. Without ``targets`` there is but a prediction."""
+    """A goal as computations over placeholders, which are made up as batches are (``form``). Without targets there is
+    but a prediction, of ``parts`` that are inputs alone.
+    """
 
-    def __init__(self, goal: Goal, inputs: Sequence[AssignableTensorOp], targets: AssignableTensorOp | None,
-                 transformer: Transformer) -> None:
-        self.goal, self.inputs, self.targets, self.transformer = goal, tuple(inputs), targets, transformer
+    def __init__(self, goal: Goal, form: object, transformer: Transformer, draws: Draws,
+                 parts: Parts | None = None) -> None:
+        self.goal, self.form, self.transformer, self._draws = goal, form, transformer, draws
+        self.parts = goal.roles.parts(form) if parts is None else parts
+        self.places = tuple(cast("list[AssignableTensorOp]", flatten(form)[0]))
+
+    def arguments(self, batch: Batch) -> list[object]:
+        """The arrays of a batch in the order in which programs take them."""
+        return _arguments(self.form, batch)
 
     @property
-    def places(self) -> tuple[AssignableTensorOp, ...]:
-        """What a step takes: inputs and targets, which may be the input itself."""
-        return tuple(dict.fromkeys([*self.inputs, *([] if self.targets is None else [self.targets])]))
-
-    @once
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
         """Loss and metrics, and the update of all that is learnt; where the loss is not finite, nothing is changed."""
-        with _switched(self.goal.module, True):
-            loss, *metrics = self._measures()
-            function = build_function([loss, *metrics, self._update(loss)], self.places, name="step")
-        guard = ops.Guard(ops.IsFinite(function.results[0]).output, message=NOT_FINITE, kind="numeric")
-        guarded = Function(function.results, function.parameters, function.updates, [*function.effects, guard],
-                           function.assumptions, function.name)
-        shape = Results("tuple", (), (True,) * len(function.results))
-        return Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
+        return self.stepping.run
 
     @once
-    def evaluation(self) -> Computation[tuple[np.ndarray, ...]]:
+    def stepping(self) -> Program:
+        """The step, with what its results are."""
+        with _switched(self.goal.module, True):
+            results, layout = self._measures(self._rates())
+            function = build_function([*results, self._update(results[0])], self.places, name="step")
+        guard = ops.Guard(ops.IsFinite(function.results[0]).output, message=NOT_FINITE, kind="numeric")
+        guarded = self._draws.of(Function(function.results, function.parameters, function.updates,
+                                          [*function.effects, guard], function.assumptions, function.name))
+        shape = Results("tuple", (), (True,) * len(function.results))
+        run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
+        return Program(run, layout, self.form)
+
+    @once
+    def evaluating(self) -> Program:
         """Loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
-            return self.transformer.computation(tuple(self._measures()), *self.places)
+            results, layout = self._measures({})
+            return Program(self.transformer.computation(tuple(results), *self.places), layout, self.form)
 
     @once
-    def prediction(self) -> Computation[np.ndarray]:
+    def prediction(self) -> Prediction:
         """What the module gives."""
+        inputs = self.parts.without_targets()
+        places = cast("list[AssignableTensorOp]", flatten(inputs)[0])
         with _switched(self.goal.module, False):
-            outputs = self.goal.module(*self.inputs)
-        if not isinstance(outputs, Tensor):
-            raise WrongKind("a prediction is one tensor", op="predict", operand="module", got=shown(outputs),
-                            expected="a module that gives one tensor", help="nv.computation gives several")
-        return self.transformer.computation(outputs, *self.inputs)
+            found, pattern = flatten(self._outputs())
+        outputs = [entry for entry in found if isinstance(entry, Tensor)]
+        if len(outputs) < len(found) or not found:
+            other = next((entry for entry in found if not isinstance(entry, Tensor)), ())
+            raise WrongKind("a prediction is made of tensors", op="predict", operand="module", got=shown(other),
+                            expected="a tensor, or tensors in tuples and dicts", help="return what is a tensor alone")
+        axes = tuple([examples_axis(entry, places) for entry in outputs])
+        return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, inputs)
 
-    def _measures(self) -> list[Tensor]:
-        outputs = self.goal.module(*self.inputs)
+    def _outputs(self) -> object:
+        return self.goal.module(*self.parts.inputs, **self.parts.named)
+
+    def _measures(self, rates: Mapping[str, Tensor]) -> tuple[list[Tensor], Layout]:
+        """Loss, metrics and rates, and what is which."""
+        outputs, parts = self._outputs(), self.parts
         named = {"loss": self.goal.loss, **self.goal.metrics}
-        return [_scalar(measure(outputs, self.targets), name) for name, measure in named.items()]
+        wholes = [(name, metric) for name, metric in named.items() if isinstance(metric, Metric)]
+        means = [(name, measure) for name, measure in named.items() if not isinstance(measure, Metric)]
+        results = [_scalar(self._measured(measure, outputs), name) for name, measure in means] + list(rates.values())
+        weighted = () if parts.weights is None else tuple([name for name, measure in means if takes_weights(measure)])
+        if parts.weights is not None:
+            results.append(sum_over(convert(_tensor(parts.weights, "weights"), float64), out_axes=()))
+        read = []
+        for name, metric in wholes:
+            tensors, whole = self._whole(name, metric, outputs)
+            results += tensors
+            read.append(whole)
+        return results, Layout(tuple([name for name, _ in means]), weighted, tuple(rates), parts.weights is not None,
+                               tuple(read))
+
+    def _measured(self, measure: Measure, outputs: object) -> object:
+        if self.parts.weights is not None and takes_weights(measure):
+            return measured(measure, outputs, self.parts.targets, _tensor(self.parts.weights, "weights"))
+        return measure(outputs, self.parts.targets)
+
+    def _whole(self, name: str, metric: Metric, outputs: object) -> tuple[list[Tensor], Whole]:
+        """The tensors of a metric of whole epochs, and how they are put together."""
+        weights = {"weights": self.parts.weights} if takes(metric.update, "weights") else {}
+        found, pattern = flatten(metric.update(outputs, self.parts.targets, **weights))
+        tensors = [None if entry is None else _tensor(entry, name) for entry in found]
+        if metric.gathers:
+            axes = [None if entry is None else examples_axis(entry, self.places) for entry in tensors]
+            for entry, axis in zip(tensors, axes):
+                if entry is not None and axis is None:
+                    raise WrongKind(f"{name} gathers tensors with an element for each example", op="Trainer",
+                                    operand=name, got=str(entry.type), expected="one axis of the examples",
+                                    help="gathers = False adds up what update gives")
+        else:
+            axes = [None if entry is None else 0 for entry in tensors]
+        return [entry for entry in tensors if entry is not None], Whole(name, metric, pattern, tuple(axes))
+
+    def _rates(self) -> dict[str, Tensor]:
+        """The learning rates of a step, one for each rule of the optimiser."""
+        rules = self.goal.optimizer.rules() if isinstance(self.goal.optimizer, Optimizer) else []
+        rates = [rule.learning_rate if rule.schedule is None else rule.schedule.at(rule.n) for rule in rules]
+        names = ["learning_rate"] if len(rates) == 1 else [f"learning_rate_{at}" for at in range(1, len(rates) + 1)]
+        return {name: convert(as_tensor(rate), float64) for name, rate in zip(names, rates) if rate.ndim == 0}
 
     def _update(self, loss: Tensor) -> Effect:
         return checked_update(self.goal.optimizer(loss), "Trainer")
 
 
-def places_for(batch: Batch, axes: Iterable[AxesLike | Tensor] | None) -> list[AssignableTensorOp]:
-    """A placeholder for each array of a batch: over the axes that are given for it, else of its shape with any number
-    of examples. Numbers in float64 are read as float32, as everywhere; a placeholder among the axes stands for itself.
+def places_for(batch: Batch, axes: object) -> object:
+    """A placeholder for each array of a batch, made up as the batch: over the axes that are given for it, else of its
+    shape with any number of examples. Numbers in float64 are read as float32, as everywhere; a placeholder among the
+    axes stands for itself.
     """
+    paths = iter([path for path, _ in leaves(batch)])
     if axes is None:
-        count = dim("n", min=1)
-        return [_place(array, (count, *array.shape[1:]), number) for number, array in enumerate(batch)]
-    listed = cast("list[AxesLike | Tensor]", members(axes, "Trainer", "axes", "axes for each array of a batch"))
-    if len(listed) != len(batch):
+        return mapped(lambda array: _place(array, None, next(paths)), batch)
+    listed = axes if isinstance(axes, Mapping) else members(axes, "Trainer", "axes", "axes for each array of a batch")
+    if len(listed) != len(batch) or isinstance(listed, Mapping) is not isinstance(batch, Mapping):
         raise InvalidArgument("each array of a batch has axes", op="Trainer", operand="axes",
                               got=f"{len(batch)} arrays, axes for {len(listed)}", expected="as many",
                               help='as in axes=("N=n, H=8, W=8", "N=n")')
-    return [_place(array, own, number) for number, (array, own) in enumerate(zip(batch, listed, strict=True))]
+    own = iter(leaves_like(batch, listed, "Trainer"))
+    return mapped(lambda array: _place(array, cast("AxesLike | Tensor | None", next(own)), next(paths)), batch)
 
 
-def _place(array: np.ndarray, axes: AxesLike | Tensor, number: int) -> AssignableTensorOp:
+def _place(array: object, axes: AxesLike | Tensor | None, path: str) -> AssignableTensorOp:
     if isinstance(axes, AssignableTensorOp) and axes.is_input:
         return axes
+    assert isinstance(array, np.ndarray)
     dtype = as_dtype(array.dtype)
-    made = placeholder(axes, float32 if dtype is float64 else dtype).named(f"batch_{number}")
+    name = (f"batch{path}" if path.startswith("[") else path).replace("[", "_").replace("]", "").replace(".", "_")
+    own = (dim("n", min=1), *array.shape[1:]) if axes is None else axes
+    made = placeholder(own, float32 if dtype is float64 else dtype).named(name)
     if not made.ndim or not isinstance(made.shape[0], Dim):
         raise InvalidArgument("the first axis is that of the examples, of any number", op="Trainer", operand="axes",
                               got=made._described(), expected="a symbol as first length",
                               help='as in "N=n, F=784", where n is any number')
     return made
+
+
+def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int | None:
+    """The axis of a tensor whose length follows from the number of examples in places; None where not one does."""
+    known = frozenset().union(*[symbols(place.shape[0]) for place in places if isinstance(place.shape[0], Dim)])
+    found = [at for at, length in enumerate(tensor.shape) if isinstance(length, Dim) and symbols(length) & known]
+    return found[0] if len(found) == 1 else None
+
+
+def _arguments(form: object, batch: object) -> list[object]:
+    """The arrays of a batch in the order of a form."""
+    return leaves_like(form, batch, "fit")
+
+
+def _tensor(value: object, name: str) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise WrongKind(f"{name} is a tensor", op="Trainer", operand=name, got=shown(value), expected="a tensor",
+                        help="one array of a batch, or what is computed from outputs and targets")
+    return value
 
 
 def _scalar(value: object, name: str) -> Tensor:

@@ -11,7 +11,8 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from nervure.training.standing import Entry, Standing
+from nervure.training.readings import Entry
+from nervure.training.standing import Standing
 
 OFTEN = 0.1
 """Seconds between two numbers that people can read."""
@@ -23,9 +24,10 @@ def line(entry: Entry, epochs: int, seconds: float) -> str:
 
 
 def numbers(entry: Mapping[str, float]) -> str:
-    """The means of an entry."""
+    """The numbers of an entry that are to become better or worse."""
     return ", ".join([f"{name.replace('_', ' ')} {value:.4f}" for name, value in entry.items()
-                      if name not in ("epoch", "steps")])
+                      if name not in ("epoch", "steps") and not name.startswith("learning_rate")
+                      and isinstance(value, (int, float))])
 
 
 def clock(seconds: float) -> str:
@@ -40,11 +42,12 @@ def clock(seconds: float) -> str:
 
 
 class Progress(AbstractContextManager["Progress"]):
-    """Shows a training of so many epochs, each of so many batches, from where it stands."""
+    """Shows a training of so many epochs, each of so many batches (None: nobody knows), from where it stands."""
 
-    def __init__(self, standing: Standing, epochs: int, batches: int, shows: bool) -> None:
+    def __init__(self, standing: Standing, epochs: int, batches: int | None, shows: bool) -> None:
         from tqdm import tqdm
-        self._standing, self._epochs, self._total, self._shows = standing, epochs, epochs * batches, shows
+        self._standing, self._epochs, self._shows = standing, epochs, shows
+        self._total = None if batches is None else epochs * batches
         self._first, self._started, self._shown = standing.steps, time.perf_counter(), 0.0
         self._bar = tqdm(total=self._total, initial=standing.steps, unit="step", leave=False,
                          mininterval=OFTEN, disable=not (shows and sys.stderr.isatty()))
@@ -57,7 +60,7 @@ class Progress(AbstractContextManager["Progress"]):
         if now - self._shown > OFTEN:
             self._shown = now
             self._bar.set_description(f"epoch {self._standing.epoch + 1}/{self._epochs}", refresh=False)
-            self._bar.set_postfix_str(numbers(self._standing.means()), refresh=False)
+            self._bar.set_postfix_str(numbers(self._standing.tally.means()), refresh=False)
         self._bar.update()
 
     def epoch(self, entry: Entry) -> None:
@@ -70,7 +73,9 @@ class Progress(AbstractContextManager["Progress"]):
     def _left(self) -> float:
         """The seconds that the rest takes at the speed so far."""
         done = self._standing.steps - self._first
-        rest = max(self._total - self._standing.steps, 0)
+        steps, epoch = self._standing.steps, max(self._standing.epoch, 1)
+        total = self._epochs * (steps / epoch) if self._total is None else self._total
+        rest = max(total - steps, 0)
         return rest * (time.perf_counter() - self._started) / max(done, 1)
 
     def __exit__(self, *exception: object) -> None:

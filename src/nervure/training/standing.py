@@ -1,75 +1,88 @@
-"""Where a training stands: all that is no tensor, as text and back.
+"""Where a training stands: all that is no tensor of the model, as text and arrays, and back.
 
+>>> from nervure.training.readings import Reading
 >>> standing = Standing({"examples": 4})
->>> standing.count({"loss": 0.5}, 3)
->>> standing.count({"loss": 1.5}, 1)
->>> standing.means()
+>>> for loss, count in ((0.5, 3), (1.5, 1)):
+...     standing.count(Reading({"loss": loss}, {"loss": count}, {}, {}), ())
+>>> standing.tally.means()
 {'loss': 0.75}
->>> from_text(standing.text(), "a file") == standing
+>>> from_text(standing.text(), standing.arrays(), "a file").text() == standing.text()
 True
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+
+import numpy as np
 
 from nervure.errors import FormatError
 from nervure.training.early_stop import Progressed
+from nervure.training.readings import Entry, Parts, Reading, Tally, Whole
 
-Entry = dict[str, float]
-"""What is known of an epoch: its number from 1, the steps so far, and means by name."""
+ARRAYS = "epoch:"
+"""How the names of arrays begin that are no state of a model, but of an epoch."""
 
 
 @dataclass
 class Standing:
     """``epoch`` epochs are complete, and ``batch`` batches of the next one; ``steps`` counts all batches.
 
-    ``sums`` are those of this epoch, over its ``examples`` so far; ``data`` is the kind of the data.
+    ``tally`` is what was read of this epoch, ``data`` the kind of the data, ``seen`` a number that follows from the
+    last batch, where a checkpoint was written after it, and ``callbacks`` the states of callbacks by name.
     """
 
     data: dict[str, int]
     epoch: int = 0
     batch: int = 0
     steps: int = 0
-    examples: int = 0
     has_ended: bool = False
-    sums: dict[str, float] = field(default_factory=dict)
+    seen: int | None = None
     history: list[Entry] = field(default_factory=list)
     progressed: Progressed = field(default_factory=Progressed)
+    callbacks: dict[str, dict[str, object]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
 
-    def count(self, means: Mapping[str, float], examples: int) -> None:
-        """One more batch of so many examples, with the means over them."""
-        for name, value in means.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value * examples
-        self.examples += examples
+    def count(self, reading: Reading, wholes: Sequence[Whole]) -> None:
+        """One more batch."""
+        self.tally.count(reading, wholes)
         self.batch += 1
         self.steps += 1
+        self.seen = None
 
-    def means(self) -> Entry:
-        """The means over this epoch so far."""
-        return {name: total / max(self.examples, 1) for name, total in self.sums.items()}
-
-    def finish_epoch(self, validation: Mapping[str, float]) -> Entry:
+    def finish_epoch(self, own: Mapping[str, float], validation: Mapping[str, float]) -> Entry:
         """Ends the epoch; returns its entry of the history."""
         self.epoch += 1
-        entry = {"epoch": self.epoch, "steps": self.steps, **self.means(),
+        entry = {"epoch": self.epoch, "steps": self.steps, **own,
                  **{f"validation_{name}": value for name, value in validation.items()}}
         self.history.append(entry)
-        self.batch, self.examples, self.sums = 0, 0, {}
+        self.batch, self.seen, self.tally = 0, None, Tally()
         return entry
 
     def text(self) -> str:
-        """All of it as JSON, every number to its last bit."""
-        return json.dumps(asdict(self))
+        """All of it but for arrays as JSON, every number to its last bit."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "tally"}
+        tally = self.tally
+        counts = {name: [None if pieces is None else len(pieces) for pieces in parts]
+                  for name, parts in tally.parts.items()}
+        return json.dumps({**own, "progressed": asdict(self.progressed), "sums": tally.sums, "amounts": tally.amounts,
+                           "rates": tally.rates, "parts": counts})
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What metrics of whole epochs have put together, by names that begin as no key of a state dict does."""
+        return {f"{ARRAYS}{name}.{at}.{number}": piece for name, parts in self.tally.parts.items()
+                for at, pieces in enumerate(parts) for number, piece in enumerate(pieces or ())}
 
 
-def from_text(text: str, name: str) -> Standing:
-    """The inverse of ``text``; FormatError, naming the file, for anything else."""
+def from_text(text: str, arrays: Mapping[str, np.ndarray], name: str) -> Standing:
+    """The inverse of ``text`` and ``arrays``; FormatError, naming the file, for anything else."""
     try:
         found = json.loads(text)
-        standing = Standing(**{**found, "progressed": Progressed(**found["progressed"])})
+        parts = {metric: _parts(metric, counts, arrays) for metric, counts in found.pop("parts").items()}
+        tally = Tally(found.pop("sums"), found.pop("amounts"), found.pop("rates"), parts)
+        standing = Standing(**{**found, "progressed": Progressed(**found["progressed"]), "tally": tally})
         is_sound = _is_sound(standing)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         is_sound = False
@@ -79,12 +92,31 @@ def from_text(text: str, name: str) -> Standing:
     return standing
 
 
+def _parts(metric: str, counts: Sequence[int | None], arrays: Mapping[str, np.ndarray]) -> Parts:
+    """The pieces of a metric, of which there are so many of each array."""
+    return [None if count is None else [arrays[f"{ARRAYS}{metric}.{at}.{number}"] for number in range(count)]
+            for at, count in enumerate(counts)]
+
+
 def _is_sound(standing: Standing) -> bool:
-    number = (int, float)
-    counts = [standing.epoch, standing.batch, standing.steps, standing.examples, standing.progressed.waited]
-    best, steps = standing.progressed.best, standing.progressed.steps
+    best, steps, tally = standing.progressed.best, standing.progressed.steps, standing.tally
+    counts = [standing.epoch, standing.batch, standing.steps, standing.progressed.waited]
     counts += [] if steps is None else [steps]
     return (all([type(count) is int and count >= 0 for count in counts]) and type(standing.has_ended) is bool
             and isinstance(standing.history, list) and (best is None or type(best) is float)
-            and all([isinstance(table, dict) and all([isinstance(value, number) for value in table.values()])
-                     for table in (standing.data, standing.sums, *standing.history)]))
+            and (standing.seen is None or type(standing.seen) is int)
+            and isinstance(standing.callbacks, dict)
+            and all([isinstance(state, dict) for state in standing.callbacks.values()])
+            and all([isinstance(table, dict) and all([_is_number(value) for value in table.values()])
+                     for table in (standing.data, tally.sums, tally.amounts, tally.rates)])
+            and all([isinstance(entry, dict) and all([_is_value(value) for value in entry.values()])
+                     for entry in standing.history]))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _is_value(value: object) -> bool:
+    """Whether a value may stand in a history: a number, or nested lists of such."""
+    return all([_is_value(entry) for entry in value]) if isinstance(value, list) else _is_number(value)

@@ -19,7 +19,9 @@ from typing import cast
 import numpy as np
 
 from nervure import transformers
-from nervure.data.batches import Batch, Batches, Data, as_data
+from nervure.data.batches import Batches
+from nervure.data.nested import Structure
+from nervure.data.sources import Source, Stream, as_source
 from nervure.elsewhere import explains_keywords
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import integer, members, shown, truth
@@ -28,26 +30,36 @@ from nervure.front.tensor import Tensor
 from nervure.nn.composites import as_module
 from nervure.saving import file_name
 from nervure.training import checkpoints
+from nervure.training.callbacks import Callback, read_callbacks
 from nervure.training.early_stop import EarlyStop
 from nervure.training.fit import Fit, Plan
 from nervure.training.learner import Learner
+from nervure.training.metrics import Metric
+from nervure.training.parts import read_roles
 from nervure.training.programs import Goal, Measure
-from nervure.training.standing import Entry, Standing
+from nervure.training.readings import Entry
+from nervure.training.standing import Standing
+from nervure.training.weighting import loss_with_weights
 from nervure.transformers.base import Transformer
-from nervure.types.axes import AxesLike
 
 MEASURED = 256
 """Examples at a time where nothing is learnt."""
 
-_TAKEN = ("loss", "epoch", "steps")
+_BEGUN = ("validation_", "learning_rate_")
+_TAKEN = ("loss", "epoch", "steps", "learning_rate")
 
 
 class Trainer(Learner):
     """Trains a module, or a function of tensors: ``loss`` and ``metrics`` are functions of what it gives and targets.
 
-    A metric is a mean over the examples of a batch, by its name, or by that of its function. ``axes`` are those of
-    each array of a batch, inputs first; absent: of plain shapes, with any number of examples. State is on
-    ``transformer`` (absent: the default one).
+    A metric that is a function is a mean over the examples of a batch; a ``Metric`` is one number of a whole epoch. It
+    has the name that is given with it, or its own. ``axes`` are those of each array of a batch, made up as a batch is;
+    absent: of plain shapes, with any number of examples. State is on ``transformer`` (absent: the default one).
+
+    A batch is a tuple, inputs first and targets last, or one array that is both, or a dict, of which ``targets`` names
+    the entries that are targets, one or a list; the others are inputs by name. An entry may be a tuple or dict of
+    arrays. ``weights`` names the entry, or its place in a tuple, that says how much each example counts: a loss with
+    ``reduction=`` becomes the weighted mean, one with ``weights=`` gets them.
 
     >>> model = nv.nn.Sequential(nv.nn.LinearLayer("F=2", "Y=1"))
     >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error, axes=("N=n, F=2", "N=n, Y=1"))
@@ -58,18 +70,24 @@ class Trainer(Learner):
 
     @explains_keywords
     def __init__(self, module: object, optimizer: Callable[[Tensor], Effect], loss: Measure,
-                 metrics: Mapping[str, Measure] | Iterable[Measure] = (),
-                 axes: Iterable[AxesLike | Tensor] | None = None, transformer: Transformer | None = None) -> None:
+                 metrics: Mapping[str, Measure | Metric] | Iterable[Measure | Metric] = (),
+                 axes: object = None, transformer: Transformer | None = None, *,
+                 targets: int | str | Iterable[int | str] | None = None, weights: int | str | None = None) -> None:
         named = _named(metrics)
         for name, thing, example in [("optimizer", optimizer, "nv.optim.Adam(1e-3)"),
                                      ("loss", loss, "nv.nn.losses.cross_entropy"),
-                                     *[(name, metric, "nv.training.accuracy") for name, metric in named.items()]]:
+                                     *[(name, metric, "nv.training.accuracy") for name, metric in named.items()
+                                       if not isinstance(metric, Metric)]]:
             if not callable(thing) or isinstance(thing, type):
                 raise WrongKind(f"{name} is called to train", op="Trainer", operand=name, got=shown(thing),
                                 expected="an optimiser" if name == "optimizer" else "a function of outputs and targets",
                                 help=f"as in {example}")
-        goal = Goal(as_module(module, "Trainer"), optimizer, loss, named)
-        super().__init__(goal, None if axes is None else list(axes), transformers.chosen(transformer))
+        if weights is not None:
+            loss_with_weights(loss)
+        goal = Goal(as_module(module, "Trainer"), optimizer, loss, named, read_roles(targets, weights))
+        super().__init__(goal, _listed(axes), transformers.chosen(transformer))
+        self.is_stopped = False
+        self._source: Source | None = None
 
     @property
     def history(self) -> list[Entry]:
@@ -78,18 +96,24 @@ class Trainer(Learner):
 
     @explains_keywords
     def fit(self, data: object, epochs: int, validation: object = None, *, size: int = 32, seed: int = 0,
-            folder: str | os.PathLike[str] | None = None, resume: bool | str | os.PathLike[str] = False,
-            save_every: int | None = None, keep: int = 2, stop: EarlyStop | None = None,
-            shows: bool = True) -> list[Entry]:
-        """Trains for so many epochs, and returns the history: of each its number, the steps so far, and the means of
-        loss and metrics over its batches as they were learnt from, and over the validation data.
+            steps: int | None = None, folder: str | os.PathLike[str] | None = None,
+            resume: bool | str | os.PathLike[str] = False, save_every: int | None = None, keep: int = 2,
+            stop: EarlyStop | None = None, callbacks: Iterable[Callback] = (), shows: bool = True) -> list[Entry]:
+        """Trains for so many epochs, and returns the history: of each its number, the steps so far, loss and metrics
+        over its batches as they were learnt from, the learning rate of its last step, and loss and metrics over the
+        validation data.
 
-        Data are a tuple of arrays, inputs first, of which batches of ``size`` are taken in an order drawn from
-        ``seed``; or ``nv.data.Batches``; or what gives batches in a loop and has a length. ``folder`` gets a checkpoint
-        after each epoch and every ``save_every`` steps, of which the newest ``keep`` stay, and with ``stop`` the best,
-        and the history as CSV and JSON. ``resume`` goes on from the newest of them (where there is none, from the
-        start), from a checkpoint that is given, or, without a folder, from where this trainer stands: to the bit as if
-        it had not been interrupted. With ``stop`` training ends with the weights of its best epoch.
+        Data are a tuple or a dict of arrays, of which batches of ``size`` are taken in an order drawn from ``seed``; or
+        ``nv.data.Batches``; or an object with ``epoch(number, start)``, as ``nv.data.Data`` describes it; or a function
+        of an epoch's number that returns batches, such as a generator function; or what gives batches in a loop; or a
+        generator, whose next ``steps`` batches are an epoch. ``steps`` are the batches of an epoch, absent all. Each
+        of ``callbacks`` is called at steps and epochs.
+
+        ``folder`` gets a checkpoint after each epoch and every ``save_every`` steps, of which the newest ``keep`` stay,
+        and with ``stop`` the best, and the history as CSV and JSON. ``resume`` goes on from the newest of them (where
+        there is none, from the start), from a checkpoint that is given, or, without a folder, from where this trainer
+        stands: to the bit as if it had not been interrupted. With ``stop`` training ends with the weights of its best
+        epoch.
 
         Ctrl-C ends it after the step that runs: Interrupted, a KeyboardInterrupt, when a checkpoint is written. A loss
         that is not finite is a NumericError that names what made it so; that step has changed nothing.
@@ -100,17 +124,31 @@ class Trainer(Learner):
         >>> [int(entry["epoch"]) for entry in trainer.fit(data, epochs=3, folder="run", resume=True, shows=False)]
         [1, 2, 3]
         """
-        own = as_data(data, size, seed, True, "fit")
-        other = None if validation is None else as_data(validation, MEASURED, 0, False, "fit")
+        count = _count(epochs, "epochs")
+        own = as_source(data, "fit", None if steps is None else _count(steps, "steps"), self._source, size, seed)
+        if isinstance(own, Stream) and own.steps is None and count > 1:
+            raise InvalidArgument("a generator gives its batches once", op="fit", operand="data", got=f"{count} epochs",
+                                  expected="one epoch, or the number of batches that make one",
+                                  help="steps=100 takes the next hundred in each epoch; a function of the number of an "
+                                       "epoch makes a new generator for each")
+        other = None if validation is None else _again(validation)
         kept = _count(keep, "keep")
         place = None if folder is None else checkpoints.Folder(file_name(folder, "fit"), kept)
-        plan = Plan(own, _count(epochs, "epochs"), other, place,
-                    None if save_every is None else _count(save_every, "save_every"),
-                    _checked_stop(stop), truth(shows, "fit", "shows"))
-        self.prepare(_first(own))
+        plan = Plan(own, count, other, place, None if save_every is None else _count(save_every, "save_every"),
+                    _checked_stop(stop), truth(shows, "fit", "shows"), read_callbacks(callbacks))
+        self.prepare(own.first())
         is_resumed = self._go_back(resume, plan)
         standing = self.standing if is_resumed and self.standing is not None else Standing(own.kind)
+        if not is_resumed:
+            own.begin()
+        self._source, self.is_stopped = own, False
         return Fit(self, plan, not is_resumed).run(standing)
+
+    def stop(self) -> None:
+        """Ends the training that runs after this step, or this epoch at its end: ``fit`` writes a checkpoint and
+        returns. ``resume=True`` goes on from there.
+        """
+        self.is_stopped = True
 
     def _go_back(self, resume: bool | str | os.PathLike[str], plan: Plan) -> bool:
         """Whether there is something to resume; all is as it was there then."""
@@ -142,21 +180,32 @@ class Trainer(Learner):
         >>> trainer.evaluate((np.ones((8, 2)), np.ones((8, 1))))
         {'loss': 1.0}
         """
-        own = as_data(data, size, 0, False, "evaluate")
-        _first(own)
+        own = as_source(data, "evaluate", None, None, size, 0, False)
+        own.first()
         return self.means(own)
 
-    def predict(self, *inputs: object, size: int = MEASURED) -> np.ndarray:
-        """What the module gives for inputs, in evaluation, ``size`` examples at a time.
+    def predict(self, *inputs: object, size: int = MEASURED, **named: object) -> np.ndarray:
+        """What the module gives for inputs, in order and by name, in evaluation, ``size`` examples at a time: an array,
+        or arrays in tuples and dicts as the module gives tensors.
 
         >>> model = nv.nn.LinearLayer(2, 1, weights=2.0, bias=False)
         >>> trainer = nv.Trainer(model, nv.optim.SGD(0.1), nv.nn.losses.mean_squared_error)
         >>> trainer.predict(np.ones((3, 2))).tolist()
         [[4.0], [4.0], [4.0]]
         """
-        parts = [self.programs_for(batch, has_targets=False).prediction(*batch)
-                 for batch in Batches(*inputs, size=size, shuffled=False).epoch(0)]
-        return np.concatenate(parts)
+        roles = self.goal.roles
+        if roles.names_entries and len(inputs) == 1 and isinstance(inputs[0], Mapping) and not named:
+            apart = {*(roles.targets or ()), roles.weights}
+            named, inputs = {name: entry for name, entry in inputs[0].items() if name not in apart}, ()
+        if not inputs and not named:
+            raise InvalidArgument("there is nothing to predict from", op="predict", got="no inputs",
+                                  expected="what the module takes", help="as in trainer.predict(images)")
+        given = (*inputs, named) if named else inputs
+        is_one = len(given) == 1 and isinstance(given[0], Mapping)
+        batches = [(batch,) if is_one else cast("tuple[Structure, ...]", batch)
+                   for batch in Batches(*given, size=size, shuffled=False).epoch(0)]
+        found = self.predicting(batches[0], has_names=bool(named)).joined(batches)
+        return cast("np.ndarray", found)  # or whatever the module gives tensors in
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, from which ``fit(..., resume=path)`` goes on. InvalidArgument before any training."""
@@ -172,18 +221,19 @@ class Trainer(Learner):
                 f"metrics={list(self.goal.metrics)}, on {self.transformer.name})")
 
 
-def _named(metrics: object) -> dict[str, Measure]:
+def _named(metrics: object) -> dict[str, Measure | Metric]:
     """Metrics by name, in their order."""
-    found: dict[str, Measure] = {}
+    found: dict[str, Measure | Metric] = {}
     listed: list[tuple[object, object]] = list(metrics.items()) if isinstance(metrics, Mapping) else [
-        (getattr(entry, "__name__", repr(entry)), entry) for entry in members(metrics, "Trainer", "metrics")]
+        (entry.name if isinstance(entry, Metric) else getattr(entry, "__name__", repr(entry)), entry)
+        for entry in members(metrics, "Trainer", "metrics")]
     for name, metric in listed:
-        if not isinstance(name, str) or name in _TAKEN or name.startswith("validation_") or name in found:
+        if not isinstance(name, str) or name in _TAKEN or name.startswith(_BEGUN) or name in found:
             raise InvalidArgument(f"no metric can be named {name}", op="Trainer", operand="metrics", got=shown(name),
                                   expected=f"names beside {', '.join(_TAKEN)}, each once, that do not start with "
                                            "validation_",
                                   help='metrics={"name": function}')
-        found[name] = cast("Measure", metric)
+        found[name] = cast("Measure | Metric", metric)
     return found
 
 
@@ -204,12 +254,19 @@ def _checked_stop(stop: object) -> EarlyStop | None:
     return stop
 
 
-def _first(data: Data) -> Batch:
-    """The first batch; InvalidArgument where there is none."""
-    for batch in data.epoch(0):
-        return batch
-    raise InvalidArgument("there are no batches", op="fit", operand="data", got="no batches", expected="one or more",
-                          help="look where the data come from")
+def _again(validation: object) -> Source:
+    """Validation data, which are gone through after each epoch."""
+    source = as_source(validation, "fit", None, None, MEASURED, 0, False)
+    if isinstance(source, Stream):
+        raise WrongKind("validation data are gone through after each epoch", op="fit", operand="validation",
+                        got="a generator, which gives its batches once", expected="arrays, or what can be read again",
+                        help="a list of its batches, or a function of the number of an epoch that makes a generator")
+    return source
+
+
+def _listed(axes: object) -> object:
+    """Axes as they are; those in an iterator, which gives them once, as a list."""
+    return axes if axes is None or isinstance(axes, (Mapping, tuple, list, str)) else members(axes, "Trainer", "axes")
 
 
 def _check_kind(standing: Standing | None, plan: Plan, path: str | None) -> None:

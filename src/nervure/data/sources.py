@@ -1,0 +1,228 @@
+"""Sources: whatever gives batches, as data whose epochs can be read from any batch on.
+
+A source of one's own is an object with ``epoch(number, start)``, which gives the batches of an epoch from ``start`` on.
+What batch ``i`` is follows from ``[seed, number, i]`` alone, so that training goes on from any place:
+
+>>> class Noise:
+...     def epoch(self, number, start=0):
+...         for i in range(start, 3):
+...             drawn = np.random.default_rng([7, number, i])
+...             yield drawn.standard_normal((4, 2)), drawn.integers(2, size=4)
+>>> data = as_source(Noise(), "fit")
+>>> whole = [inputs for inputs, _ in data.epoch(1)]
+>>> all(np.array_equal(mine, inputs) for mine, (inputs, _) in zip(whole[1:], data.epoch(1, start=1)))
+True
+
+``nv.data.check`` checks that.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from itertools import islice
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from nervure.data.batches import Batches
+from nervure.data.nested import Batch, arrays_of, has_arrays, read_batch
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.argument_parsing import members, shown
+from nervure.front.tensor import Tensor
+from nervure.ir.identity import Identity
+
+
+@runtime_checkable
+class Data(Protocol):
+    """What has epochs: ``epoch(number, start)`` gives the batches of one from ``start`` on, both counting from 0.
+
+    A batch follows from the numbers of its epoch and its own, and a seed, alone. ``__len__``, the batches of an epoch,
+    and ``kind``, a dict of integers that tells one set of data from another, may be there beside it.
+    """
+
+    def epoch(self, number: int, start: int = 0) -> Iterable[object]:
+        """The batches of epoch ``number`` from batch ``start`` on."""
+
+
+Read = Callable[[int, int], Iterable[object]]
+
+
+class Source(Identity):
+    """Batches by epoch, each read and checked. ``length`` is the number of batches of an epoch, None where that is not
+    known; ``repeats`` says whether a batch that was given once can be expected again.
+    """
+
+    def __init__(self, read: Read, length: int | None, kind: Mapping[str, int], op: str, steps: int | None = None,
+                 repeats: bool = True) -> None:
+        self._read, self.op, self.steps, self.repeats = read, op, steps, repeats
+        self.length = length if steps is None else steps
+        self.kind = {**kind, **({} if steps is None else {"steps": steps})}
+        if steps is not None and length is not None and steps > length:
+            raise _too_short(length, steps, op)
+
+    def epoch(self, number: int, start: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch, from number ``start`` on; InvalidArgument where there are fewer than ``steps``."""
+        at = start
+        for value in islice(self._read(number, start), None if self.steps is None else self.steps - start):
+            batch = read_batch(value, self.op)
+            if not arrays_of(batch):
+                raise InvalidArgument("a batch has arrays", op=self.op, operand="data", got="a batch of nothing",
+                                      expected="one or more", help=f"look at batch {at} of epoch {number}")
+            yield batch
+            self.used()
+            at += 1
+        if self.steps is not None and at < self.steps:
+            raise _too_short(at, self.steps, self.op)
+
+    def can_give(self, number: int, start: int) -> bool:
+        """Whether an epoch can be read from this batch on."""
+        return True
+
+    def first(self) -> Batch:
+        """The first batch of all, which is given again; InvalidArgument where there is none."""
+        for batch in self.epoch(0):
+            return batch
+        raise InvalidArgument("there are no batches", op=self.op, operand="data", got="no batches",
+                              expected="one or more", help="look where the data come from")
+
+    def used(self) -> None:
+        """The batch that was given last has done what it is for."""
+
+    def begin(self) -> None:
+        """Begins a training that does not go on with one before."""
+
+
+class Stream(Source):
+    """An iterator, such as a generator, whose batches come once: an epoch is the next ``steps`` of them, or all.
+
+    ``taken`` counts those that it has given. A training that goes on in another process is given a new one, of which
+    the batches before are passed over; in the same process it may be given the same one, which stands further on.
+    """
+
+    repeats = False
+
+    def __init__(self, iterator: Iterator[object], op: str, steps: int | None = None) -> None:
+        super().__init__(self._batches, None, {}, op, steps, repeats=False)
+        self.iterator, self.taken = iterator, 0
+        self._begun, self._last = 0, list[object]()
+
+    def used(self) -> None:
+        """It is not given again."""
+        self._last = []
+
+    def begin(self) -> None:
+        """What follows is the first epoch, of what there is left."""
+        self._begun = self.taken - len(self._last)
+
+    def can_give(self, number: int, start: int) -> bool:
+        """Whether these batches are still to come."""
+        return self._wanted(number, start) >= self.taken - len(self._last)
+
+    def _wanted(self, number: int, start: int) -> int:
+        return self._begun + number * (self.steps or 0) + start
+
+    def first(self) -> Batch:
+        """The next batch, which is given again."""
+        self._pull()
+        if not self._last:
+            return super().first()
+        return read_batch(self._last[0], self.op)
+
+    def _pull(self) -> None:
+        """Holds the next batch, if there is one and none is held that was not used."""
+        if not self._last:
+            self._last = list(islice(self.iterator, 1))
+            self.taken += len(self._last)
+
+    def _batches(self, number: int, start: int) -> Iterator[object]:
+        wanted = self._wanted(number, start)
+        if self.steps is None and number > 0:
+            raise InvalidArgument("a generator gives its batches once", op=self.op, operand="data",
+                                  got=f"epoch {number + 1}", expected="one epoch, or the batches that make one",
+                                  help="steps=100 takes the next hundred in each epoch")
+        if not self.can_give(number, start):
+            raise InvalidArgument("the generator has given these batches before", op=self.op, operand="data",
+                                  got=f"one that stands after batch {self.taken}", expected=f"batch {wanted}",
+                                  help="give a new one, which is read from its start")
+        while True:
+            self._pull()
+            if not self._last:
+                return
+            at, (batch,) = self.taken - 1, self._last
+            if at >= wanted:
+                yield batch  # held until it was used: after a step that fails it comes again
+            self.used()
+
+
+def as_source(value: object, op: str, steps: int | None = None, known: Source | None = None, size: int = 32,
+              seed: int = 0, shuffled: bool = True) -> Source:
+    """Data as a source: ``Batches``, what has an ``epoch``, arrays in a tuple or dict or alone, a list of batches or
+    what else gives them in a loop, a function from the number of an epoch to that, and an iterator; ``known`` is one
+    that is given again.
+    """
+    if isinstance(known, Stream) and known.iterator is value and known.steps == steps:
+        return known
+    if isinstance(value, (np.ndarray, Tensor, tuple, list, Mapping)) and not _is_list_of_batches(value):
+        arrays = [value] if isinstance(value, (np.ndarray, Tensor, Mapping)) else members(value, op, "data")
+        value = Batches(*arrays, size=size, seed=seed, shuffled=shuffled)
+    length = len(value) if isinstance(value, Sized) else None
+    if isinstance(value, Data) and not isinstance(value, type):
+        _check_epoch(value, op)
+        kind = _checked_kind(getattr(value, "kind", {} if length is None else {"batches": length}), op)
+        return Source(value.epoch, length, kind, op, steps)
+    if isinstance(value, Iterator):
+        return Stream(value, op, steps)
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        looped = value
+        return Source(lambda number, start: islice(looped, start, None), length,
+                      {} if length is None else {"batches": length}, op, steps, repeats=False)
+    if callable(value) and not isinstance(value, type):
+        made = value
+        return Source(lambda number, start: islice(_iterated(made(number), op), start, None), None, {}, op, steps)
+    raise WrongKind("this is no data", op=op, operand="data", got=shown(value),
+                    expected="arrays in a tuple or a dict, nv.data.Batches, an object with epoch(number, start), what "
+                             "gives batches in a loop, or a function of an epoch's number that returns that",
+                    help="as in (images, labels)")
+
+
+def _is_list_of_batches(value: object) -> bool:
+    """Whether a list has batches, tuples or dicts of arrays, and not arrays."""
+    return isinstance(value, list) and bool(value) and all([isinstance(entry, (tuple, Mapping)) and has_arrays(entry)
+                                                            for entry in value])
+
+
+def _iterated(value: object, op: str) -> Iterable[object]:
+    if not isinstance(value, Iterable):
+        raise WrongKind("the function of an epoch's number gives no batches", op=op, operand="data", got=shown(value),
+                        expected="an iterator or a list", help="def batches(number): ... yield images, labels")
+    return value
+
+
+def _check_epoch(value: Data, op: str) -> None:
+    """WrongKind where ``epoch`` cannot be read from a batch on."""
+    try:
+        inspect.signature(value.epoch).bind(0, 0)
+    except TypeError as error:
+        raise WrongKind(f"epoch takes the number of an epoch, and that of a batch to start at: {error}", op=op,
+                        operand="data", got=f"epoch{inspect.signature(value.epoch)}", expected="epoch(number, start)",
+                        help="training goes on from any batch of any epoch") from None
+    except ValueError:
+        pass  # a function of C says nothing of what it takes
+
+
+def _checked_kind(kind: object, op: str) -> dict[str, int]:
+    if not isinstance(kind, Mapping) or not all([isinstance(name, str) and isinstance(number, (int, np.integer))
+                                                 for name, number in kind.items()]):
+        raise WrongKind("kind tells one set of data from another", op=op, operand="kind", got=shown(kind),
+                        expected="a dict of integers by names", help='as in {"examples": 1000, "seed": 1}')
+    return {name: int(number) for name, number in kind.items()}
+
+
+def _too_short(found: int, steps: int, op: str) -> InvalidArgument:
+    return InvalidArgument("the data have fewer batches than an epoch", op=op, operand="steps",
+                           got=f"{found} batches", expected=f"steps={steps}",
+                           help="leave out steps= where an epoch is all of the data")
+
+
+__all__ = ["Data", "Source", "Stream", "as_source"]

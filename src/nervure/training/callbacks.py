@@ -1,0 +1,138 @@
+"""Callbacks: what a program of one's own does while a training runs.
+
+>>> import nervure as nv
+>>> class Halving(Callback):
+...     '''Halves the learning rate after an epoch that is no better than the one before.'''
+...     def epoch_end(self, trainer, entry):
+...         if len(trainer.history) > 1 and entry["loss"] >= trainer.history[-2]["loss"]:
+...             rate = trainer.goal.optimizer.learning_rate
+...             trainer.transformer.set(rate, trainer.transformer.get(rate) / 2)
+>>> trainer = nv.Trainer(lambda x: x, lambda loss: nv.doall([]), nv.nn.losses.mean_squared_error)
+>>> class Counting(Callback):
+...     steps = 0
+...     def step_end(self, trainer, means):
+...         self.steps += 1
+>>> counting = Counting()
+>>> _ = trainer.fit((np.ones(8), np.ones(8)), 2, size=4, callbacks=[counting], shows=False)
+>>> counting.steps
+4
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nervure.errors import WrongKind
+from nervure.front.argument_parsing import members, shown
+from nervure.training.readings import Entry
+
+if TYPE_CHECKING:
+    from nervure.training.trainer import Trainer
+
+
+class Callback:
+    """What is called while a training runs; a subclass has those of the methods that it needs.
+
+    A callback may read and set what the trainer has, put numbers into an ``entry`` of the history, and end the training
+    with ``trainer.stop()``. ``trainer.standing`` says how many epochs, batches of the next one, and steps are done.
+    ``state`` is what a training that goes on needs of it; a checkpoint keeps that, and ``restore`` gets it back.
+
+    >>> class Lowest(nv.training.Callback):
+    ...     loss = float("inf")
+    ...     def step_end(self, trainer, means):
+    ...         self.loss = min(self.loss, means["loss"])
+    ...     def state(self):
+    ...         return {"loss": self.loss}
+    ...     def restore(self, state):
+    ...         self.loss = state["loss"]
+    """
+
+    def fit_begin(self, trainer: Trainer) -> None:
+        """A training begins, or goes on; ``restore`` was called before where it does."""
+
+    def epoch_begin(self, trainer: Trainer) -> None:
+        """An epoch begins; not where a training goes on in the midst of one."""
+
+    def step_begin(self, trainer: Trainer, batch: object) -> None:
+        """A step on this batch begins."""
+
+    def step_end(self, trainer: Trainer, means: Mapping[str, float]) -> None:
+        """A step is done and counted; loss, metrics and learning rates of its batch."""
+
+    def epoch_end(self, trainer: Trainer, entry: Entry) -> None:
+        """An epoch is done and validated, with this entry of the history, which is not written yet."""
+
+    def fit_end(self, trainer: Trainer) -> None:
+        """The training ends, however it does."""
+
+    def state(self) -> Mapping[str, object]:
+        """What JSON can hold of what it keeps."""
+        return {}
+
+    def restore(self, state: Mapping[str, object]) -> None:
+        """Takes back what ``state`` gave."""
+
+
+class Callbacks:
+    """Callbacks in their order, with names under which their states are kept."""
+
+    def __init__(self, listed: Sequence[Callback] = ()) -> None:
+        numbers = Counter[str]()
+        self._named = dict[str, Callback]()
+        for entry in listed:
+            kind = type(entry).__name__
+            numbers[kind] += 1
+            self._named[kind if numbers[kind] == 1 else f"{kind}.{numbers[kind]}"] = entry
+
+    def __iter__(self) -> Iterator[Callback]:
+        return iter(self._named.values())
+
+    def states(self) -> dict[str, dict[str, object]]:
+        """The states of all, as JSON gives them back; WrongKind for what it cannot hold."""
+        return {name: _checked_state(entry, name) for name, entry in self._named.items()}
+
+    def restore(self, states: Mapping[str, Mapping[str, object]]) -> None:
+        """Gives each its state, if it has one there."""
+        for name, entry in self._named.items():
+            if name in states:
+                entry.restore(states[name])
+
+
+def read_callbacks(value: object) -> Callbacks:
+    """Callbacks as users list them; WrongKind for what is none."""
+    listed = [] if value is None else members(value, "fit", "callbacks", "a list of callbacks")
+    found = [entry for entry in listed if isinstance(entry, Callback)]
+    if len(found) < len(listed):
+        other = next(entry for entry in listed if not isinstance(entry, Callback))
+        raise WrongKind("this is no callback", op="fit", operand="callbacks", got=shown(other),
+                        expected="objects of a class that derives from nv.training.Callback",
+                        help=f"write {other.__name__}(...)" if isinstance(other, type) else
+                        "a function becomes one as the method step_end or epoch_end of such a class")
+    return Callbacks(found)
+
+
+def _checked_state(callback: Callback, name: str) -> dict[str, object]:
+    state = callback.state()
+    try:
+        found = json.loads(json.dumps(dict(state), default=_plain))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WrongKind(f"the state of a callback is what JSON can hold: {error}", op="fit", operand=name,
+                        got=shown(state), expected="numbers, texts and lists by name",
+                        help="array.tolist() makes lists of an array") from None
+    assert isinstance(found, dict)
+    return found
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is none of its types")
+
+
+__all__ = ["Callback", "Callbacks", "read_callbacks"]

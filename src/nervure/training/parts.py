@@ -1,0 +1,125 @@
+"""The parts of a batch: what goes into the module, what the loss compares its outputs with, and how much each example
+counts.
+
+>>> Roles().parts(("image", "label"))
+Parts(inputs=('image',), named={}, targets='label', weights=None)
+>>> roles = Roles(targets=("label",), weights="weight")
+>>> roles.parts({"image": 1, "mask": 2, "label": 3, "weight": 4})
+Parts(inputs=(), named={'image': 1, 'mask': 2}, targets=3, weights=4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from nervure.errors import InvalidArgument, WrongKind
+from nervure.front.argument_parsing import shown
+
+Key = int | str
+"""An entry of a batch: its place in a tuple, or its name in a dict."""
+
+
+class Parts(NamedTuple):
+    """What a module is called with, in order and by name; the targets, and the weights, None where there are none."""
+
+    inputs: tuple[object, ...]
+    named: dict[str, object]
+    targets: object
+    weights: object
+
+    def without_targets(self) -> tuple[object, ...]:
+        """The inputs alone, as a structure."""
+        return (*self.inputs, self.named) if self.named else self.inputs
+
+
+class Roles(NamedTuple):
+    """Which entries of a batch are targets, and which one has weights. Absent targets are the last entry of a tuple,
+    beside the weights; a batch of one entry is input and target at once.
+    """
+
+    targets: tuple[Key, ...] | None = None
+    weights: Key | None = None
+    is_one: bool = True
+
+    @property
+    def names_entries(self) -> bool:
+        """Whether batches are dicts."""
+        return isinstance(self.weights if self.targets is None else self.targets[0], str)
+
+    def parts(self, batch: object) -> Parts:
+        """The parts of a batch, or of what is made up as one; InvalidArgument where it lacks an entry."""
+        if isinstance(batch, Mapping):
+            return self._of_names(batch)
+        assert isinstance(batch, Sequence)
+        return self._of_places(batch)
+
+    def _of_names(self, batch: Mapping[str, object]) -> Parts:
+        if self.targets is None:
+            raise InvalidArgument("the targets of a batch that is a dict have names", op="Trainer", operand="targets",
+                                  got=f"a dict of {', '.join(batch)}", expected="the name of an entry, or several",
+                                  help=f"targets={list(batch)[-1]!r}" if batch else None)
+        apart = [*self.targets, *([] if self.weights is None else [self.weights])]
+        for key in apart:
+            if key not in batch:
+                raise _lacks(key, f"a dict of {', '.join(batch)}")
+        named = {name: entry for name, entry in batch.items() if name not in apart}
+        return Parts((), named, self._chosen([batch[str(key)] for key in self.targets]),
+                     None if self.weights is None else batch[str(self.weights)])
+
+    def _of_places(self, batch: Sequence[object]) -> Parts:
+        places = range(len(batch))
+        weights = None if self.weights is None else _place(self.weights, places)
+        others = [at for at in places if at != weights]
+        if self.targets is None:
+            if not others:
+                raise _lacks(0, "an entry of weights alone")
+            targets, inputs = others[-1:], others[:-1] or others
+        else:
+            targets = [_place(key, places) for key in self.targets]
+            inputs = [at for at in others if at not in targets]
+        return Parts(tuple([batch[at] for at in inputs]), {}, self._chosen([batch[at] for at in targets]),
+                     None if weights is None else batch[weights])
+
+    def _chosen(self, entries: list[object]) -> object:
+        """One target alone, or several as a tuple, or a dict by their names."""
+        if self.is_one:
+            return entries[0]
+        return dict(zip(map(str, self.targets or ()), entries)) if self.names_entries else tuple(entries)
+
+
+def read_roles(targets: object, weights: object) -> Roles:
+    """Roles as users write them: a name or place, or several targets in a list or tuple."""
+    is_one = not isinstance(targets, (list, tuple))
+    listed = () if targets is None else _listed(targets)
+    keys = [*listed, *([] if weights is None else [weights])]
+    for key in keys:
+        if not isinstance(key, (int, str)) or isinstance(key, bool):
+            raise WrongKind("an entry of a batch has a name or a place", op="Trainer",
+                            operand="weights" if key is weights else "targets", got=shown(key),
+                            expected="a name of a dict, or a place in a tuple", help='targets="labels", or targets=-1')
+    if len({isinstance(key, str) for key in keys}) > 1 or len(set(keys)) < len(keys) or listed == ():
+        if targets is not None:
+            raise InvalidArgument("targets and weights are entries of one batch", op="Trainer", operand="targets",
+                                  got=", ".join(map(repr, keys)) or "none", expected="names, or places, each once",
+                                  help='targets="labels", weights="weights"')
+    return Roles(None if targets is None else tuple([key for key in listed if isinstance(key, (int, str))]),
+                 weights if isinstance(weights, (int, str)) else None, is_one)
+
+
+def _listed(targets: object) -> tuple[object, ...]:
+    return tuple(targets) if isinstance(targets, (list, tuple)) else (targets,)
+
+
+def _place(key: Key, places: range) -> int:
+    if not isinstance(key, int) or not -len(places) <= key < len(places):
+        raise _lacks(key, f"a tuple of {len(places)}")
+    return places[key]
+
+
+def _lacks(key: Key, got: str) -> InvalidArgument:
+    return InvalidArgument("a batch lacks an entry", op="Trainer", operand="targets", got=got,
+                           expected=f"one that has {key!r}", help="targets= and weights= name entries of each batch")
+
+
+__all__ = ["Key", "Parts", "Roles", "read_roles"]

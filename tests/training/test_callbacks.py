@@ -1,0 +1,170 @@
+"""Callbacks: when they are called, what they may do, and what of them a checkpoint keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import nn
+from nervure.training import Callback
+from tests.training.samples import DATA, SETTINGS, STEPS, checkpoints, state, trainer
+
+
+class Notes(Callback):
+    """Writes down what is called, and where the training stands then."""
+
+    def __init__(self):
+        self.notes = []
+
+    def note(self, name, trainer):
+        self.notes.append((name, trainer.standing.epoch, trainer.standing.batch))
+
+    def fit_begin(self, trainer):
+        self.note("fit_begin", trainer)
+
+    def epoch_begin(self, trainer):
+        self.note("epoch_begin", trainer)
+
+    def step_begin(self, trainer, batch):
+        assert len(batch) == 2
+        self.note("step_begin", trainer)
+
+    def step_end(self, trainer, means):
+        assert list(means) == ["loss", "accuracy", "learning_rate"]
+        self.note("step_end", trainer)
+
+    def epoch_end(self, trainer, entry):
+        assert trainer.history[-1] is entry
+        self.note("epoch_end", trainer)
+
+    def fit_end(self, trainer):
+        self.note("fit_end", trainer)
+
+
+def test_when_they_are_called():
+    """T374: at the beginnings and ends of the training, its epochs and its steps, in the order of the list."""
+    own, notes = trainer(), Notes()
+    own.fit(DATA, 2, size=25, callbacks=[notes], shows=False)
+    steps = [[("step_begin", epoch, at), ("step_end", epoch, at + 1)] for epoch in range(2) for at in range(2)]
+    epochs = [[("epoch_begin", epoch, 0), *steps[2 * epoch], *steps[2 * epoch + 1], ("epoch_end", epoch + 1, 0)]
+              for epoch in range(2)]
+    assert notes.notes == [("fit_begin", 0, 0), *epochs[0], *epochs[1], ("fit_end", 2, 0)]
+
+
+class Ends(Callback):
+    """Ends the training after so many steps or epochs, and notes that it ended."""
+
+    def __init__(self, steps: int = 0, epochs: int = 0):
+        self.steps, self.epochs, self.ends = steps, epochs, 0
+
+    def step_end(self, trainer, means):
+        if trainer.standing.steps == self.steps:
+            trainer.stop()
+
+    def epoch_end(self, trainer, entry):
+        if entry["epoch"] == self.epochs:
+            trainer.stop()
+
+    def fit_end(self, trainer):
+        self.ends += 1
+
+
+@pytest.mark.parametrize("settings", [{"steps": 3}, {"steps": STEPS}, {"steps": STEPS + 1}, {"epochs": 1}])
+def test_a_callback_ends_the_training_which_goes_on(settings, tmp_path):
+    """T312, T374: a checkpoint is written; the rest is that of a training that was never ended."""
+    whole = trainer()
+    whole.fit(DATA, 2, DATA, **SETTINGS)
+    own, ends = trainer(), Ends(**settings)
+    assert len(own.fit(DATA, 2, folder=tmp_path, callbacks=[ends], **SETTINGS)) == own.standing.epoch < 2
+    assert own.standing.steps == settings.get("steps", STEPS) and checkpoints(tmp_path) and ends.ends == 1
+    other = trainer(seed=9)
+    assert other.fit(DATA, 2, DATA, folder=tmp_path, resume=True, **SETTINGS)[-1] == whole.history[-1]
+    assert state(other) == state(whole)
+    own.fit(DATA, 2, DATA, resume=True, **SETTINGS)
+    assert state(own) == state(whole)
+
+
+class Plateau(Callback):
+    """Makes the learning rate smaller where the loss has not become smaller; the rate and its own numbers are state."""
+
+    def __init__(self, fails_at: int = 0):
+        self.best, self.seen, self.fails_at = np.float32(np.inf), [], fails_at
+
+    def step_end(self, trainer, means):
+        self.seen.append(means["loss"])
+        if means["loss"] >= self.best:
+            rate = trainer.goal.optimizer.learning_rate
+            trainer.transformer.set(rate, trainer.transformer.get(rate) * 0.9)
+        self.best = np.float32(min(self.best, means["loss"]))
+        if len(self.seen) == self.fails_at:
+            raise RuntimeError("a disk is full")
+
+    def epoch_end(self, trainer, entry):
+        entry["best"] = float(self.best)
+
+    def state(self):
+        return {"best": self.best, "seen": self.seen}
+
+    def restore(self, state):
+        self.best, self.seen = np.float32(state["best"]), state["seen"]
+
+
+def small() -> nv.Trainer:
+    nv.seed(1)
+    layer = nn.Sequential(nn.LinearLayer(6, 3), nn.Dropout(0.2))
+    return nv.Trainer(layer, nv.optim.Adam(0.05), nn.losses.cross_entropy)
+
+
+@pytest.mark.parametrize("stop", [3, STEPS, STEPS + 2])
+def test_their_state_is_kept(stop, tmp_path):
+    """T312, T374: in checkpoints, and by the trainer; what they put into an entry is in the history and its files."""
+    whole, plateau = small(), Plateau()
+    whole.fit(DATA, 3, callbacks=[plateau], **SETTINGS)
+    assert whole.history[-1]["learning_rate"] < 0.05 and whole.history[1]["best"] <= whole.history[0]["best"]
+    own = small()
+    own.fit(DATA, 3, folder=tmp_path, callbacks=[Plateau(), Ends(stop)], **SETTINGS)
+    for again in (small(), own):
+        fresh = Plateau()
+        again.fit(DATA, 3, folder=tmp_path if again is not own else None, resume=True, callbacks=[fresh], **SETTINGS)
+        assert again.history == whole.history and fresh.seen == plateau.seen and fresh.best == plateau.best
+        assert state(again)["optimizer:linearlayer.0.weights.adam.float.lr"] == state(whole)[
+            "optimizer:linearlayer.0.weights.adam.float.lr"]
+    assert "best" in (tmp_path / "history.csv").read_text().partition("\n")[0].split(",")
+
+
+def test_several_of_one_class_have_states_of_their_own(tmp_path):
+    """T374: by their order."""
+    first, second = Plateau(), Plateau()
+    second.seen = [3.0]
+    own = small()
+    own.fit(DATA, 1, folder=tmp_path, callbacks=[first, second], **SETTINGS)
+    assert list(own.standing.callbacks) == ["Plateau", "Plateau.2"]
+    third, fourth = Plateau(), Plateau()
+    small().fit(DATA, 1, folder=tmp_path, resume=True, callbacks=[third, fourth], **SETTINGS)
+    assert (third.seen, fourth.seen) == (first.seen, second.seen) and len(fourth.seen) == STEPS + 1
+
+
+def test_what_a_callback_raises_ends_the_training_between_steps():
+    """T374: the step is counted; fit_end is called; the training goes on from there as if nothing had been."""
+    whole = small()
+    whole.fit(DATA, 2, callbacks=[Plateau()], **SETTINGS)
+    own, ends = small(), Ends()
+    with pytest.raises(RuntimeError, match="a disk is full"):
+        own.fit(DATA, 2, callbacks=[Plateau(fails_at=4), ends], **SETTINGS)
+    assert own.standing.steps == 4 and ends.ends == 1
+    own.fit(DATA, 2, resume=True, callbacks=[Plateau(), ends], **SETTINGS)
+    assert own.history == whole.history and ends.ends == 2
+
+
+def test_a_state_is_what_json_holds():
+    """T320, T374."""
+    class Keeps(Callback):
+        def state(self):
+            return {"array": np.zeros(2)}
+    with pytest.raises(nv.WrongKind, match="what JSON can hold") as caught:
+        small().fit(DATA, 1, callbacks=[Keeps()], **SETTINGS)
+    assert caught.value.operand == "Keeps"
+    with pytest.raises(nv.WrongKind, match="this is no callback") as caught:
+        small().fit(DATA, 1, callbacks=[Keeps], **SETTINGS)
+    assert caught.value.help == "write Keeps(...)"
