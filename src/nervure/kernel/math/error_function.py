@@ -23,7 +23,14 @@ import math
 from nervure.kernel.math.exponential import expm1_of_small, reduce
 from nervure.kernel.math.logarithm import log
 from nervure.kernel.math.minimax import Coefficients, horner, polynomial
-from nervure.kernel.math.namespace import Namespace, V, at_least, low_bits_as_power, with_sign_of
+from nervure.kernel.math.namespace import (
+    Namespace,
+    V,
+    at_least,
+    low_bits_as_power,
+    square_beside_1,
+    with_sign_of,
+)
 
 # Minimax in relative error of erf by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # erf(x) / x - 1 in powers of x**2, on [0, 0.875]: 2**-26.1; on [0, 1]: 2**-55.9.
@@ -88,8 +95,7 @@ _TAIL_CENTER = {"float": 3.0, "double": 4.0}
 def erf(s: Namespace[V], x: V) -> V:
     """Error function; +-1 at infinities; -0.0 stays."""
     name, distance = s.format.name, s.absolute(x)
-    felt = at_least(s, distance, s.format.tiny)  # whose square is nothing beside the first coefficient, and normal
-    near = s.fma(distance, polynomial(s, felt * felt, _NEAR), distance)
+    near = s.fma(distance, polynomial(s, square_beside_1(s, distance), _NEAR), distance)
     bounded = s.where(distance < _FAR_END[name], distance, _FAR_END[name])  # one instruction, which need not keep NaN
     root = polynomial(s, bounded - _FAR_CENTER[name], _FAR)
     for _ in range(_SQUARINGS[name] - 1):

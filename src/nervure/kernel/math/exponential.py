@@ -27,6 +27,7 @@ from nervure.kernel.math.namespace import (
     at_most,
     low_bits_as_power,
     split_constant,
+    square_beside_1,
 )
 
 LOG_2 = (math.log(2), 2.3190468138462996e-17)  # and what the first lacks
@@ -113,8 +114,8 @@ def split_exponent(s: Namespace[V], x: V) -> Reduced[V]:
 
 
 def expm1_of_small(s: Namespace[V], r: V) -> V:
-    """e ** r - 1 of a reduced argument."""
-    return s.fma(r * r, polynomial(s, r, EXP), r)
+    """e ** r - 1 of a reduced argument, to be added to 1: near 0 it is only right beside that."""
+    return s.fma(square_beside_1(s, r), polynomial(s, r, EXP), r)
 
 
 def within_exponents(s: Namespace[V], x: V, vanishes: V, unit: float = 1.0) -> V:

@@ -18,8 +18,16 @@ from typing import Generic, NamedTuple
 from nervure.kernel.math.coefficients import COSH, SINH, TANH
 from nervure.kernel.math.exponential import expm1_of_small, reduce
 from nervure.kernel.math.logarithm import log1p, log1p_doubled
-from nervure.kernel.math.minimax import polynomial
-from nervure.kernel.math.namespace import Namespace, V, at_least, at_most, low_bits_as_power, with_sign_of
+from nervure.kernel.math.minimax import odd_polynomial, polynomial
+from nervure.kernel.math.namespace import (
+    Namespace,
+    V,
+    at_least,
+    at_most,
+    low_bits_as_power,
+    square_beside_1,
+    with_sign_of,
+)
 
 _NEAR = 0.55  # tanh(0.55) is a little more than 1/2
 _LARGE = 2.0 ** 60  # the square is finite, and 1 is nothing beside it, in float and double
@@ -28,10 +36,8 @@ _LARGE = 2.0 ** 60  # the square is finite, and 1 is nothing beside it, in float
 def tanh(s: Namespace[V], x: V) -> V:
     """Hyperbolic tangent; +-1 at infinities."""
     format, size = s.format, s.absolute(x)
-    felt = s.where(size < format.tiny, 0.0, size)  # of less, tanh is x; its cube would be denormal
-    square = felt * felt
-    near = s.fma(size * square, polynomial(s, square, TANH), size)
-    bounded = at_most(s, felt, 0.4 * format.mantissa)  # tanh rounds to 1 well before
+    near = odd_polynomial(s, size, square_beside_1(s, size), TANH)
+    bounded = at_most(s, size, 0.4 * format.mantissa)  # tanh rounds to 1 well before
     reduced = reduce(s, bounded + bounded, format.bias)
     power = low_bits_as_power(s, reduced.counter)
     far = 1.0 - 2.0 / s.fma(power, expm1_of_small(s, reduced.r), power + 1.0)
@@ -56,9 +62,9 @@ def cosh(s: Namespace[V], x: V) -> V:
 def asinh(s: Namespace[V], x: V) -> V:
     """Inverse of sinh."""
     size = s.absolute(x)
-    square = size * size
+    square = square_beside_1(s, size)
     near = size + square / (s.sqrt(square + 1.0) + 1.0)
-    return with_sign_of(s, _log1p_or_doubled(s, size, near), x)
+    return with_sign_of(s, s.where(size < s.format.tiny, size, _log1p_or_doubled(s, size, near)), x)
 
 
 def acosh(s: Namespace[V], x: V) -> V:
@@ -90,9 +96,9 @@ def _hyperbolic_parts(s: Namespace[V], x: V) -> _Parts[V]:
     reduced = reduce(s, at_most(s, x, (format.bias + 2.1) * math.log(2)), bias)
     rising = low_bits_as_power(s, reduced.counter)
     falling = low_bits_as_power(s, at_least(s, (format.rounder + bias) - reduced.n, format.rounder))
-    square = reduced.r * reduced.r
+    square = square_beside_1(s, reduced.r)
     return _Parts(rising + falling, rising - falling, square * polynomial(s, square, COSH),
-                  s.fma(reduced.r * square, polynomial(s, square, SINH), reduced.r))
+                  odd_polynomial(s, reduced.r, square, SINH))
 
 
 def _log1p_or_doubled(s: Namespace[V], x: V, near: V) -> V:

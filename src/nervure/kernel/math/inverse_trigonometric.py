@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
-from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import Namespace, V, at_most, with_sign_of
+from nervure.kernel.math.minimax import Coefficients, odd_polynomial
+from nervure.kernel.math.namespace import Namespace, V, at_most, square_beside_1, with_sign_of
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
 # (asin(z) - z) / z**3 in powers of z**2, on [0, 1/2]: 2**-27.6 and 2**-55.9.
@@ -79,11 +79,10 @@ def atan2(s: Namespace[V], y: V, x: V) -> V:
 def _folded_asin(s: Namespace[V], size: V) -> tuple[V, V]:
     """(whether ``size`` is above 1/2, asin(size) or, if so, asin(sqrt((1 - size) / 2)))."""
     is_large = size > 0.5
-    square = s.where(is_large, s.fma(size, -0.5, 0.5), size * size)
+    square = s.where(is_large, s.fma(size, -0.5, 0.5), square_beside_1(s, size))
     root = s.where(is_large, s.sqrt(square), size)
-    return is_large, s.fma(root * square, polynomial(s, square, _ASIN), root)
+    return is_large, odd_polynomial(s, root, square, _ASIN)
 
 
 def _atan_polynomial(s: Namespace[V], slope: V) -> V:
-    square = slope * slope
-    return s.fma(slope * square, polynomial(s, square, _ATAN), slope)
+    return odd_polynomial(s, slope, square_beside_1(s, slope), _ATAN)

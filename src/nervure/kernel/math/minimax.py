@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nervure.kernel.math.namespace import Format, Namespace, V
+from nervure.kernel.math.namespace import Format, Namespace, V, square_beside_1
 
 Numbers = tuple[float, ...]
 
@@ -38,8 +38,20 @@ def polynomial(s: Namespace[V], x: V, coefficients: Coefficients | Sequence[floa
     numbers = coefficients.of(s.format) if isinstance(coefficients, Coefficients) else coefficients
     if len(numbers) <= _UNDIVIDED:
         return horner(s, x, numbers)
-    square = x * x
+    square = square_beside_1(s, x)  # the lowest coefficients are not small beside the others
     return s.fma(polynomial(s, square, numbers[1::2]), x, polynomial(s, square, numbers[0::2]))
+
+
+_LIFT = {"float": 100, "double": 220}  # places by which the least normal number, times the least square, is normal
+
+
+def odd_polynomial(s: Namespace[V], x: V, square: V, coefficients: Coefficients) -> V:
+    """x + x (c0 square + c1 square**2 + ...), where ``square`` is that of x as :func:`square_beside_1` has it.
+
+    The cube of a small x would be denormal: it is computed larger, with coefficients that are as much smaller.
+    """
+    lift = 2.0 ** _LIFT[s.format.name]
+    return s.fma(x * lift * square, polynomial(s, square, [c / lift for c in coefficients.of(s.format)]), x)
 
 
 def horner(s: Namespace[V], x: V, coefficients: Coefficients | Sequence[float]) -> V:

@@ -23,8 +23,8 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import Function, Namespace, V
+from nervure.kernel.math.minimax import Coefficients, odd_polynomial, polynomial
+from nervure.kernel.math.namespace import Function, Namespace, V, square_beside_1
 
 # Each rounded, of what the former leave of pi.
 _PI = Coefficients(
@@ -210,20 +210,19 @@ def _product(d: Namespace[V], x: V, y: V) -> tuple[V, V]:
 
 def sine_polynomial(s: Namespace[V], r: V) -> V:
     """sin(r) of |r| <= pi/2."""
-    square = r * r
-    return s.fma(r * square, polynomial(s, square, _SINE), r)
+    return odd_polynomial(s, r, square_beside_1(s, r), _SINE)
 
 
 def sine_over_angle(s: Namespace[V], r: V) -> V:
     """sin(r) / r of |r| <= pi/2."""
-    square = r * r
+    square = square_beside_1(s, r)
     return s.fma(square, polynomial(s, square, _SINE), 1.0)
 
 
 def _tangent(s: Namespace[V], r: V, odd: V, sign: V) -> V:
     """tan(r) or, if the top bit of ``odd`` is set, tan(r + pi/2) = -1 / tan(r); of |r| <= pi/4."""
-    square = r * r
-    numerator = s.fma(r * square, polynomial(s, square, _TANGENT_ABOVE), r)
+    square = square_beside_1(s, r)
+    numerator = odd_polynomial(s, r, square, _TANGENT_ABOVE)
     denominator = s.fma(square, polynomial(s, square, _TANGENT_BELOW), 1.0)
     is_odd = s.sign_bit(odd)
     return _flip(s, s.where(is_odd, denominator, numerator) / s.where(is_odd, numerator, denominator), odd ^ sign)
