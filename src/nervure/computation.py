@@ -134,6 +134,19 @@ class Computation(Identity, Generic[Result]):
         return tuple([_over(_axes_of(value), description) for value, description in zip(
             self.function.results, self.executable.result_descriptions, strict=True)])
 
+    @property
+    def value_descriptions(self) -> dict[Value, TensorDescription]:
+        """What became of each value of ``optimised``: its layout, and as ``storage`` the memory that was chosen for it
+        (a kind, a number, and an offset into the block of a call where that is known); None for both where it is never
+        stored. Of a view ``base_tensor`` describes what it shows.
+
+        >>> x = nv.placeholder((4, 3))
+        >>> found = nv.computation(nv.exp(x.T) * 2.0, x).value_descriptions
+        >>> [(type(value.op).__name__, str(described.storage)) for value, described in found.items()][::3]
+        [('Parameter', 'argument 0'), ('Full', 'None')]
+        """
+        return self.executable.value_descriptions
+
     def __call__(self, *arguments: object, feed_dict: Mapping[Any, object] | None = None, **named: object) -> Result:
         if named or feed_dict is not None:
             return self._finish(self.executable(self.read_arguments(arguments, feed_dict, named)))

@@ -136,6 +136,7 @@ class Plan(NamedTuple):
     ``in_place`` are the roots that lie in the memory of the variable whose new value they are; ``constants`` are the
     arrays of constant storages by their numbers; ``held`` is the value of each storage that a call makes for itself
     (which has partial totals of it, if the types differ); ``inside`` are the values that lie in the memory of others.
+    ``places`` is the memory of each value that has some.
     """
 
     function: Function
@@ -146,6 +147,7 @@ class Plan(NamedTuple):
     constants: tuple[np.ndarray, ...]
     held: dict[Storage, Value]
     inside: Mapping[Value, Place]
+    places: Mapping[Value, Storage]
 
     @property
     def stored(self) -> set[Value]:
@@ -173,7 +175,7 @@ def make_plan(function: Function, machine: Machine = GENERIC,
     ordered, in_place = updates_in_place(function, relieved(steps), roots)
     check_order(ordered)
     return Plan(function, tuple(ordered), tuple(roots), in_place, tuple(clusters), constants, memory.held,
-                memory.inside)
+                memory.inside, memory.places)
 
 
 def _made(clusters: Iterable[Step], sharing: KernelSharing, begin: Callable[[KernelStep], None]) -> Iterator[PlanStep]:

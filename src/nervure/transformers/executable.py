@@ -42,9 +42,11 @@ from nervure.types.layout import row_major
 from nervure.types.ordered_arrays import Order, has_own_memory, in_order, is_in_order
 
 if TYPE_CHECKING:
+    from nervure.ir.op import Value
     from nervure.transformers.base import Transformer
     from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.report import CompilationReport, Times
+    from nervure.types.description import TensorDescription
 
 _Answer = TypeVar("_Answer")
 
@@ -106,6 +108,17 @@ class Executable(Identity, ABC):
     def result_descriptions(self) -> tuple[BasicTensorDescription, ...]:
         """What calls return: new arrays of the caller's own."""
         return tuple([_in_memory(value.type, False) for value in self.function.results])
+
+    @property
+    def value_descriptions(self) -> dict[Value, TensorDescription]:
+        """What became of each value of ``optimised``, in its order: the layout and the ``storage`` that were chosen for
+        it, a ``Home``; neither where it is never stored. Views name their ``base_tensor``.
+        """
+        from nervure.transformers.descriptions import (  # loaded for people alone
+            described_values,
+            each_by_itself,
+        )
+        return described_values(self.optimised, each_by_itself(self.optimised))
 
     def check_fits(self, bindings: Bindings) -> None:
         """InvalidArgument if a call needs more memory than there is."""

@@ -27,10 +27,12 @@ from nervure.transformers.memory_estimate import check_fits
 from nervure.types.layout import Layout
 
 if TYPE_CHECKING:
+    from nervure.ir.op import Value
     from nervure.transformers.call_memory import CallMemory
     from nervure.transformers.cpu.compile.compilation import Compilation
     from nervure.transformers.cpu.transformer import CpuTransformer
     from nervure.transformers.report import CompilationReport, Times
+    from nervure.types.description import TensorDescription
 
 _Answer = TypeVar("_Answer")
 
@@ -76,6 +78,13 @@ class CpuExecutable(Executable):
     @property
     def optimised(self) -> Function:
         return self.compilation.plan.function
+
+    @property
+    def value_descriptions(self) -> dict[Value, TensorDescription]:
+        from nervure.transformers.cpu.inspect.homes import homes_of
+        from nervure.transformers.descriptions import described_values
+
+        return described_values(self.optimised, homes_of(self.compilation.plan, self._loaded.compiled))
 
     def check_fits(self, bindings: Bindings) -> None:
         if flags.check_nan:  # the reference stores every value

@@ -40,6 +40,7 @@ from nervure.transformers.devices.python_program import Program
 if TYPE_CHECKING:
     from nervure.transformers.devices.transformer import DeviceTransformer
     from nervure.transformers.report import CompilationReport, Step, Times
+    from nervure.types.description import TensorDescription
 
 Stored = np.ndarray | Elements
 """A value while a call runs: an array where a transformer made it, else a tensor of a device."""
@@ -129,6 +130,17 @@ class DeviceExecutable(Executable):
     def _device_of(self, op: Op) -> type[Device]:
         """Where the value of an op is made; what comes from outside is at home."""
         return self._devices.get(op) or self.transformer.placing.home
+
+    @property
+    def value_descriptions(self) -> dict[Value, TensorDescription]:
+        """Those of the parts, each with values of its own."""
+        from nervure.transformers.descriptions import described_values, each_by_itself
+        found: dict[Value, TensorDescription] = {}
+        for stage in self._stages:
+            function = stage.part.function
+            found |= stage.work.value_descriptions if isinstance(stage.work, Executable) else described_values(
+                function, each_by_itself(function))
+        return found
 
     def specialise(self, bindings: Bindings) -> Bindings:
         return bindings
