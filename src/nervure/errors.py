@@ -197,9 +197,9 @@ def notice(text: str) -> None:
         print(f"nervure: {text}", file=sys.stderr)
 
 
-def warn_user(text: str) -> None:
-    """Warns of something that the user's own line may not have meant."""
-    location = user_location()
+def warn_user(text: str, location: Location | None = None) -> None:
+    """Warns of something that the user's own line (absent: the one that runs) may not have meant."""
+    location = location or user_location()
     warnings.warn_explicit(text, UserWarning, location.file if location else "<unknown>",
                            location.line if location else 1)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -11,6 +13,8 @@ import nervure as nv
 from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.types.axis import axis, match
 from nervure.types.dim import dim
+
+pytestmark = pytest.mark.filterwarnings("ignore:dot. every axis")
 
 LENGTHS = {"N": 2, "C": 3, "H": 4, "W": 5, "K": 6, "M": 7}
 H, W, N = axis("H", 4), axis("W", 5), axis("N", 2)
@@ -34,6 +38,31 @@ def labels(x):
 def check(product, expected, axes):
     assert labels(product) == axes
     np.testing.assert_allclose(product.numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("left", "right"), [("HW", "WH"), ("HW", "HW"), ("NHW", "WNH")])
+def test_a_product_of_which_nothing_is_left_warns(left, right):
+    """A283: it names what keeps an axis; ``out_axes=()`` says that a number is meant, and is as quiet as all others."""
+    (x, a), (y, _) = tensor(left), tensor(right)
+    with pytest.warns(UserWarning, match="nv.map_roles") as caught:
+        product = x @ y
+    assert caught[0].filename == __file__ and product.axes == nv.make_axes(())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert nv.dot(x, y, out_axes=()).item() == product.item()
+        kept = nv.map_roles(y, {left[0]: "K"})
+        assert labels(nv.dot(x, kept)) == [left[0], "K"]
+        assert nv.dot(x.T, x).item() == nv.dot(nv.flatten(x), nv.flatten(x)).item() == pytest.approx((a * a).sum())
+        assert labels(nv.dot(x, y, batch=left[0])) == [left[0]] and nv.dot(nv.ones("H=3"), nv.ones("H=3")).item() == 3
+
+
+def test_out_axes_are_those_of_the_result():
+    """A282: in another order."""
+    (x, a), (y, b) = tensor("HW"), tensor("WN")
+    check(nv.dot(x, y, out_axes=["N", "H"]), (a @ b).T, ["N", "H"])
+    for wrong in ((), "H", ["H", "K"], ["H", "W"]):
+        with pytest.raises(nv.NervureError):
+            nv.dot(x, y, out_axes=wrong)
 
 
 @pytest.mark.parametrize(("left", "right", "result"), [

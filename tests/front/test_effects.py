@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -263,6 +264,30 @@ def test_print_op_prints_in_order_at_each_run(capsys):
         step()
     lines = capsys.readouterr().out.split("\n")
     assert [line.split()[0] for line in lines if line] == ["before", "after", "before", "after"]
+
+
+def test_a_print_that_nothing_reads_warns():
+    """A284: at its line, also in a function that is traced; one that is read, in whatever way, does not."""
+    x = nv.constant([1.0, 2.0])
+
+    @nv.jit
+    def traced(x):
+        nv.print_op(x)
+        return x
+
+    for lost in (lambda: nv.print_op(x), lambda: nv.print_op(x).named("x").shape, lambda: traced(np.ones(2))):
+        with pytest.warns(UserWarning, match="nothing is printed") as caught:
+            lost()
+        assert [entry.filename for entry in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        below = nv.print_op(x) + 1
+        nv.sequential([nv.print_op(x), below])
+        nv.computation([nv.print_op(x)])
+        assert nv.evaluate(nv.print_op(x)).tolist() == nv.print_op(x).tolist() == [1.0, 2.0]
+        kept = nv.print_op(x)
+    with pytest.warns(UserWarning, match="returns of a computation"):
+        del kept
 
 
 def test_nesting_needs_no_recursion():

@@ -19,13 +19,14 @@ from functools import partial
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
-from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch
+from nervure.errors import AxisMismatch, InvalidArgument, NervureError, ShapeMismatch, warn_user
 from nervure.front import alignment
 from nervure.front.apply import converted_to, product_dtype, promoted_pair
 from nervure.front.argument_parsing import positions_of
 from nervure.front.creation import as_tensor
 from nervure.front.op_functions import multiply
 from nervure.front.tensor import Operand, Tensor
+from nervure.front.views import permuted
 from nervure.ir.op import Value
 from nervure.ir.signature import Signature
 from nervure.ir.where_string import is_run
@@ -36,11 +37,14 @@ from nervure.types.dim import DimLike, equal
 from nervure.types.dtype import DTypeLike
 
 
-def dot(x: Operand, y: Operand, batch: AxesLike = (), *, dtype: DTypeLike | None = None) -> Tensor:
+def dot(x: Operand, y: Operand, batch: AxesLike = (), *, out_axes: AxesLike | None = None,
+        dtype: DTypeLike | None = None) -> Tensor:
     """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
-    The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
-    that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
+    The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` are
+    the same in another order. No axis that matches: the outer product. Where two or more match and none is left it
+    warns, as that is seldom the product of matrices that was meant, unless ``out_axes=()`` says so. Anonymous tensors
+    follow NumPy's ``dot``.
 
     ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
 
@@ -52,12 +56,15 @@ def dot(x: Operand, y: Operand, batch: AxesLike = (), *, dtype: DTypeLike | None
     """
     left, right = promoted_pair(x, y, "dot", dtype)
     if not left.is_named and not right.is_named:
-        return _numpy_dot(left, right)
+        return _ordered(_numpy_dot(left, right), out_axes)
     mine, theirs = alignment.both_named(left, right, "dot")
     shared = _batch_axes(mine, theirs, batch)
     if not shared:
         _check_one_reading(left, right)
-    return _contract(mine, theirs, _contracted(mine, theirs, shared), shared)
+    pairs = _contracted(mine, theirs, shared)
+    if out_axes is None:
+        _warn_of_nothing_left(mine, theirs, pairs)
+    return _ordered(_contract(mine, theirs, pairs, shared), out_axes)
 
 
 def outer(x: Operand, y: Operand, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -139,6 +146,27 @@ def _check_one_reading(left: Tensor, right: Tensor) -> None:
         raise AxisMismatch(f"operand {place} has no axis names, and there are two ways to read it", op="dot",
                            operand=place, got=str(own.axes), expected=f"names: those of {named.axes}, or others",
                            help='nv.cast_axes(y, axes) gives it names: dot contracts those that both operands have')
+
+
+def _warn_of_nothing_left(left: Tensor, right: Tensor, pairs: Sequence[Pair]) -> None:
+    """A warning where all axes of both operands meet, two or more, without offsets."""
+    is_whole = len(pairs) > 1 and len(pairs) == left.ndim == right.ndim
+    if is_whole and not any([axis.level for axis in (*left.axes, *right.axes)]):
+        warn_user(f"dot: every axis of {left.axes} and {right.axes} is contracted, and a single number is left. Where "
+                  "that is meant, out_axes=() says so; else rename an axis that shall stay, as in "
+                  f'nv.map_roles(y, {{"{left.axes[0].label}": "K"}})')
+
+
+def _ordered(result: Tensor, out_axes: AxesLike | None) -> Tensor:
+    """A product with its axes in the order that was asked for."""
+    if out_axes is None:
+        return result
+    order = positions_of(result, out_axes, "dot")
+    if len(order) != result.ndim:
+        raise InvalidArgument("out_axes must have every axis of the result once", op="dot", operand="out_axes",
+                              got=str(out_axes), expected=str(result.axes),
+                              help="nv.map_roles(y, {old: new}) renames an axis that shall stay")
+    return permuted(result, order)
 
 
 def _batch_axes(left: Tensor, right: Tensor, batch: AxesLike) -> list[Pair]:

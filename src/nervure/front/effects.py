@@ -11,12 +11,13 @@ What is built here says only what shall happen; :mod:`nervure.front.placement` d
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from nervure import ops
 from nervure.elsewhere import explain_keywords
-from nervure.errors import InvalidArgument, WrongKind
+from nervure.errors import InvalidArgument, WrongKind, warn_user
 from nervure.front import alignment, argument_parsing
 from nervure.front.apply import converted_to
 from nervure.front.creation import AssignableTensorOp, as_tensor, received
@@ -29,6 +30,8 @@ from nervure.ir.leaves import ReadVariable
 from nervure.ir.op import Op, Value
 from nervure.ir.variable import Variable
 from nervure.ops.order import Assign, DoAll, Sequential, kept
+from nervure.types.axes import Axes
+from nervure.types.frozen import put
 from nervure.types.index_map import IndexMap
 
 
@@ -154,15 +157,38 @@ def value_of(x: Tensor) -> Tensor:
     return Tensor(own.value, own._axes)
 
 
+class Printed(Tensor, is_device=False):
+    """What ``print_op`` gives; it warns when it is gone and nothing has been made of it."""
+
+    __slots__ = ("_is_read",)
+
+    def __new__(cls, value: Value | Op, axes: Axes | None = None) -> Printed:
+        made = super().__new__(cls, value, axes)
+        put(made, "_is_read", False)
+        return cast("Printed", made)
+
+    @property
+    def value(self) -> Value:
+        """The core value; an expression, or a computation, that asks for it reads the tensor."""
+        put(self, "_is_read", True)
+        return self._value
+
+    def __del__(self) -> None:
+        if not (getattr(self, "_is_read", True) or sys.is_finalizing()):
+            warn_user("print_op: nothing reads the result, so nothing is printed: go on with it, as in "
+                      "x = nv.print_op(x), or put it among the returns of a computation", self._value.op.location)
+
+
 def print_op(x: TensorLike, prefix: str | None = None) -> Tensor:
-    """Prints x to standard output at each run, and passes it on.
+    """Prints x to standard output at each run, and passes it on. A result that nothing reads is never printed: that is
+    a warning.
 
     >>> nv.print_op(nv.constant([1, 2]), "x").tolist()
     x: [1. 2.]
     [1.0, 2.0]
     """
     own = as_tensor(x, "print_op")
-    return Tensor(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
+    return Printed(ops.PrintOp(own.value, prefix="" if prefix is None else str(prefix)), own._axes)
 
 
 @overload

@@ -234,11 +234,13 @@ class Interface:
         [1, 255]
         """
 
-    def dot(self, y: Operand, batch: AxesLike = (), *, dtype: DTypeLike | None = None) -> Tensor:
+    def dot(self, y: Operand, batch: AxesLike = (), *, out_axes: AxesLike | None = None, dtype: DTypeLike | None = None) -> Tensor:
         """The sum of products over the axes that match; ``batch`` axes, which both must have, stay where x has them.
 
-        The result has x's axes without the contracted ones, then y's without contracted and batch ones. No axis
-        that matches: the outer product. Anonymous tensors follow NumPy's ``dot``.
+        The result has x's axes without the contracted ones, then y's without contracted and batch ones; ``out_axes`` are
+        the same in another order. No axis that matches: the outer product. Where two or more match and none is left it
+        warns, as that is seldom the product of matrices that was meant, unless ``out_axes=()`` says so. Anonymous tensors
+        follow NumPy's ``dot``.
 
         ``dtype`` is what both are converted to first, and the element type of the sum: one that holds the values of both.
 
