@@ -26,6 +26,16 @@ class Machine(NamedTuple):
     byte_from_memory: float = 0.04      # nanoseconds, in order
     byte_from_cache: float = 0.01
     element_apart: float = 5.0          # nanoseconds of an element whose line holds nothing else that is read
+    own_cache: int = 1 << 20            # bytes of the caches that a core has for itself
+    started: float = 230.0              # nanoseconds that any kernel takes; the next ones are those of the time model
+    addition: float = 0.25              # of a vector
+    vector_moved: float = 0.3           # a load or a store along memory
+    element_moved: float = 0.45         # one of a single element
+    byte_outside: float = 0.017         # of what does not fit in the core's own caches
+    entry: float = 1.0                  # a loop that is entered
+    sum_ended: float = 5.0              # what a reduction leaves in lanes becomes one number
+    entry_of_transpose: float = 17.0
+    element_transposed: float = 0.2
 
     @property
     def vector_bytes(self) -> int:

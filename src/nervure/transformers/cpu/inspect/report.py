@@ -20,10 +20,12 @@ from nervure.kernel.cluster import Copy
 from nervure.kernel.cluster import Step as Cluster
 from nervure.kernel.cluster.reasons import Reason, reasons, root_name
 from nervure.kernel.cost_model import work
+from nervure.kernel.machine import GENERIC, Machine
 from nervure.kernel.plan import KernelStep
 from nervure.kernel.printer import print_kernel
 from nervure.kernel.producers import dense_base
 from nervure.kernel.schedule.products.notes import described_products
+from nervure.kernel.time_model import nanoseconds
 from nervure.memory.storage import Storage, StorageKind
 from nervure.passes import channels_last
 from nervure.transformers.binding import Bindings
@@ -45,7 +47,6 @@ from nervure.transformers.report import (
     total,
 )
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import evaluate
 
 
 def report_of(compilation: Compilation, target: Target, bindings: Bindings | None,
@@ -63,7 +64,7 @@ class _Reporting:
         packed = self._compiled.packs.values()
         self._runs = dict.fromkeys(packed, 0) if panels is None else {each: panels[each].runs for each in panels}
         self._kept = {self._compiled.storages[number] for number in self._runs}
-        self._target, self._bindings = target, bindings
+        self._target, self._bindings, self._machine = target, bindings, machine_of(target)
         self._plan = plan = compilation.plan
         self._function = plan.function
         self._stored = {value for cluster in plan.clusters for value in cluster.stored}
@@ -101,9 +102,8 @@ class _Reporting:
 
     def _kernel(self, number: int, step: KernelStep, code: Code) -> Step:
         kernel, bindings = step.lowered.kernel, self._bindings
-        launch = self._compiled.kernels[number].launch
         done = None if bindings is None else work(kernel, bindings)
-        estimate = None if bindings is None else max(evaluate(launch.points, bindings), 0) * launch.nanoseconds * 1e-9
+        estimate = None if bindings is None else nanoseconds(step.kernel, bindings, self._machine) * 1e-9
         texts: Mapping[str, Callable[[], str]] = {
             "loops": lambda: print_kernel(kernel), "llvm": lambda: code.text,
             "assembly": lambda: assembly(code.text, self._target)}
@@ -195,6 +195,12 @@ class _Reporting:
     def _panel(self, storage: Storage, runs: int) -> Panel:
         source = None if storage.variable is None else self._variable(storage.variable)
         return Panel(self._name(storage), _type_of(storage, None), source, self._bytes(storage), runs)
+
+
+def machine_of(target: Target) -> Machine:
+    """The machine by which times are estimated: vectors of the target's width multiply as many elements at once."""
+    lanes = target.vector_bytes // 4
+    return GENERIC._replace(lanes=lanes, multiply_add=GENERIC.multiply_add * GENERIC.lanes / lanes)
 
 
 def _type_of(storage: Storage, value: Value | None) -> str:
