@@ -94,6 +94,23 @@ def test_no_arithmetic_is_assisted(name, function, data, backward):
     assert loops.scalars.assisted == []
 
 
+@pytest.mark.parametrize("optimizer", [nv.optim.Adam, nv.optim.Lion, lambda: nv.optim.RMSProp(centered=True),
+                                       lambda: nv.optim.SGD(momentum=0.9)], ids=["adam", "lion", "rmsprop", "momentum"])
+def test_moments_that_have_decayed_cost_one_step(optimizer):
+    """O86: from then on they are 0, and nothing is assisted."""
+    loops, w, gradient = WatchedLoops(), nv.variable((3,), 1.0), nv.placeholder((3,))
+    rule = optimizer()
+    step = loops.computation(rule.update(w, gradient), gradient)
+    for name, place in rule.slots(w).items():
+        if name in ("m", "v", "mean"):
+            loops.set(place, np.float32([1e-40, 3e-39, 0.0]))
+    step(np.zeros(3, np.float32))
+    assert loops.scalars.assisted
+    loops.scalars.assisted.clear()
+    step(np.zeros(3, np.float32))
+    assert loops.scalars.assisted == []
+
+
 def test_what_is_denormal_is_told():
     loops, x = WatchedLoops(), nv.placeholder((2,))
     loops.computation(nv.exp(x) * 1e-30, x)(np.float32([-30.0, 0.0]))

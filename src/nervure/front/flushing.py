@@ -3,12 +3,11 @@
 A running mean whose input is 0 shrinks by a factor a call. Rounded to nearest, 0.9 times the least denormal is itself,
 so it never gets to 0, and each call computes with denormals, which costs some processors a hundred cycles each.
 
->>> import numpy as np
 >>> import nervure as nv
->>> mean = nv.persistent_tensor((2,), [1e-37, 1.0])
->>> decay = nv.computation(nv.assign(mean, without_denormals(0.1 * mean)))
+>>> mean = nv.persistent_tensor((2,), [2e-38, 1.0])
+>>> decay = nv.computation(nv.assign(mean, without_denormals(0.5 * mean)))
 >>> decay(), decay(), mean.tolist()
-(None, None, [0.0, 0.009999999776482582])
+(None, None, [0.0, 0.25])
 """
 
 from __future__ import annotations
