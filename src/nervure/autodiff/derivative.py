@@ -27,6 +27,7 @@ from nervure.ir.op import Value
 from nervure.ir.traverse import postorder
 from nervure.ir.variable import Variable
 from nervure.ops.order import Together
+from nervure.types.dim import equal
 
 
 @overload
@@ -106,10 +107,11 @@ def _seed(error: TensorLike, f: Tensor) -> Value:
     given = as_tensor(error, "deriv", 3, f.dtype)
     target = Tensor(ops.Full(0, f.dtype, f.type.shape), f._axes)
     values, axes, shape = alignment.aligned([target, given], "deriv")
-    if shape != f.type.shape:
+    own = f.type.shape
+    if len(shape) != len(own) or any([equal(mine, theirs) is False for mine, theirs in zip(shape, own, strict=True)]):
         raise InvalidArgument("the error must have f's axes", op="deriv", operand="error", got=str(given.type),
                               expected=str(f.type), help="an error has the axes of f, or fewer")
-    return converted_to(values[1], f.dtype)
+    return converted_to(alignment.assume_shape(values[1], own, "deriv"), f.dtype)
 
 
 explain_keywords(globals(), ["deriv"])

@@ -154,7 +154,7 @@ def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: ob
                            got=f"{data.axes} and {kernel.axes}", help="give both axes=(...)",
                            expected="names on both, or on none")
     if not data.is_named:
-        return _roles_by_position(op, data, kernel, spatial, settings)
+        return _assumed(op, _roles_by_position(op, data, kernel, spatial, settings), divisor)
     if spatial is None:
         raise InvalidArgument("the spatial axes are missing", op=op, operand="spatial", expected=f"some of {data.axes}",
                               help="spatial=[H, W]")
@@ -164,7 +164,7 @@ def _roles(op: str, x: Operand, f: Operand, spatial: AxesLike | None, groups: ob
     used = {*windows, *[pair[1] for pair in contracted]}
     out = tuple([at for at in range(kernel.ndim) if at not in used])
     roles = Roles(data, kernel, tuple(zip(places, windows, strict=True)), tuple(contracted), out, settings)
-    return roles._replace(f=_assumed(op, roles, divisor))
+    return _assumed(op, roles, divisor)
 
 
 def _roles_by_position(op: str, x: Tensor, f: Tensor, spatial: AxesLike | None,
@@ -252,13 +252,21 @@ def _of_length(op: str, f: Tensor, same: Sequence[int], axis: Axis, groups: int)
     return None
 
 
-def _assumed(op: str, roles: Roles, groups: int) -> Tensor:
-    """The filter with the lengths of its contracted axes assumed to be x's where that is not known."""
-    shape = list(roles.f.type.shape)
+def _assumed(op: str, roles: Roles, groups: int) -> Roles:
+    """The roles with lengths of contracted axes assumed to be equal where that is not known: x's to be a number where
+    the filter has one. ``groups`` divide the first of the filter's.
+    """
+    shapes = {0: list(roles.x.type.shape), 1: list(roles.f.type.shape)}
     for k, (at, other) in enumerate(roles.contracted):
-        if groups == 1 or k:
-            shape[other] = roles.x.type.shape[at]
-    return Tensor(alignment.assume_shape(roles.f.value, tuple(shape), op), roles.f._axes)
+        times = 1 if k else groups
+        mine, theirs = shapes[0][at], shapes[1][other] * times
+        if equal(mine, theirs) is None and (isinstance(theirs, int) or times > 1):
+            shapes[0][at] = theirs
+        elif equal(mine, theirs) is None:
+            shapes[1][other] = mine
+    x, f = [Tensor(alignment.assume_shape(each.value, tuple(shapes[k]), op), each._axes)
+            for k, each in enumerate((roles.x, roles.f))]
+    return roles._replace(x=x, f=f)
 
 
 def _grouped(value: Value, groups: Sequence[Sequence[int]], spatial: Sequence[int]) -> Value:

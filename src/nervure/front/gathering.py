@@ -35,6 +35,7 @@ from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxesLike, AxisLike, make_axes
 from nervure.types.axis import Axis
 from nervure.types.axis import axis as named_axis
+from nervure.types.dim import equal
 from nervure.types.dtype import DTypeLike, as_dtype, float32, int64
 
 MODES = {"set": "set", "add": "add", "multiply": "multiply", "mul": "multiply", "minimum": "minimum", "min": "minimum",
@@ -100,7 +101,10 @@ def gather_elements(x: TensorLike, index: TensorLike, axis: AxisLike) -> Tensor:
                                help="nv.gather(x, index, axis) takes an index of other axes")
         there = {there: here for here, there in shared.items() if there != at}
         positions = permuted(positions, [there.get(d, others[0] if others else d) for d in range(own.ndim)])
-    op = ops.GatherElements(own.value, positions.value, axis=at)
+    alike = [length if d == at or positions.ndim != own.ndim or equal(length, own.type.shape[d]) is not None
+             else own.type.shape[d] for d, length in enumerate(positions.type.shape)]
+    chosen = alignment.assume_shape(positions.value, tuple(alike), "gather_elements")
+    op = ops.GatherElements(own.value, chosen, axis=at)
     if not own.is_named:
         return Tensor(op)
     return Tensor(op, Axes([axis.resized(op.shape[d]) if d == at else axis for d, axis in enumerate(own.axes)]))
@@ -116,7 +120,11 @@ def gather_nd(x: TensorLike, index: TensorLike, batch: int = 0) -> Tensor:
     if own.is_named or positions.is_named:
         raise AxisMismatch("gather_nd goes by positions", op="gather_nd", got=f"{own.axes} and {positions.axes}",
                            help="nv.gather(x, index, axis) goes by axes", expected="anonymous axes")
-    return Tensor(ops.GatherNd(own.value, positions.value, batch=batch))
+    given, shape = positions.type.shape, own.type.shape
+    shared = min(batch, own.ndim) if isinstance(batch, int) else 0
+    alike = [shape[d] if d < shared and equal(length, shape[d]) is None else length for d, length in enumerate(given)]
+    return Tensor(ops.GatherNd(own.value, alignment.assume_shape(positions.value, tuple(alike), "gather_nd"),
+                               batch=batch))
 
 
 def one_hot(x: TensorLike, axis: AxesLike, dtype: DTypeLike = float32) -> Tensor:

@@ -277,7 +277,8 @@ def _over_channels(x: Tensor, kept: list[int], entry: Operand) -> Tensor:
                             got=f"{channels} in {x.type.shape}", expected=str(product(own.type.shape)),
                             help="channels= says which axis they are; without names it is the second: (N, C, ...)")
     shape = [length if at in kept else 1 for at, length in enumerate(x.type.shape)]
-    return Tensor(ops.Reshape(own.value, tuple(shape)))
+    flat = alignment.assume_shape(ops.Reshape(own.value, (own.type.size,)).output, (channels,), "batch_norm")
+    return Tensor(ops.Reshape(flat, tuple(shape)))
 
 
 __all__ = ["batch_norm", "cross_entropy_binary", "cross_entropy_multi", "layer_norm", "log_softmax",

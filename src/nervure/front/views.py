@@ -41,10 +41,11 @@ def broadcast(x: TensorLike, axes: AxesLike) -> Tensor:
     target = read_axes(axes)
     if not own.is_named and (target.is_anonymous or own.ndim == 0):
         shape = alignment.broadcast_shape([target.lengths, own.type.shape], "broadcast")
-        if shape != target.lengths:
+        if len(shape) != len(target) or any([theirs == 1 != mine or equal(mine, theirs) is False
+                                             for mine, theirs in zip(shape, target.lengths, strict=True)]):
             raise ShapeMismatch("the shape is smaller than the tensor's", op="broadcast", got=str(own.type),
                                 expected=str(target.lengths), help="reduce the tensor, or index it")
-        return Tensor(alignment.broadcast_anonymous(own.value, shape, "broadcast"),
+        return Tensor(alignment.broadcast_anonymous(own.value, target.lengths, "broadcast"),
                       target if not target.is_anonymous else None)
     if not own.is_named:
         alignment.common_axes([Tensor(ops.Full(0, own.dtype, target.lengths), target), own], "broadcast")
