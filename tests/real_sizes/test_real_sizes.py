@@ -6,6 +6,9 @@ than a few hundred elements need.
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 
@@ -100,3 +103,8 @@ def test_one_wrong_element_in_a_hundred_is_found(monkeypatch):
     monkeypatch.setattr(Program, "outcome", broken)
     with pytest.raises(AssertionError, match=r"digits from \(16, 28, 28\).* elements are wrong, that at"):
         check(case)
+
+
+@pytest.mark.parametrize("name", ["elements", "layers", "cases"])
+def test_examples(name):
+    assert doctest.testmod(importlib.import_module(f"tests.real_sizes.{name}")).failed == 0
