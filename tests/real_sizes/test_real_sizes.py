@@ -19,7 +19,7 @@ from tests.real_sizes.cases import Case, Program, arguments, check, draw_case, p
 from tests.real_sizes.elements import elements_of
 from tests.real_sizes.layers import NETWORKS
 
-CASES, WORK = (1_500, 2e10) if DEEP else (100, 2e9)
+CASES, WORK = (400, 6e9) if DEEP else (100, 2e9)
 
 FOUND = [
     # A block of a symbolic number of rows did not hold whole images.
