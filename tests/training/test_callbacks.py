@@ -157,6 +157,21 @@ def test_what_a_callback_raises_ends_the_training_between_steps():
     assert own.history == whole.history and ends.ends == 2
 
 
+def test_what_stands_in_the_history_is_a_number(tmp_path):
+    """T374: NumPy's become Python's."""
+    class Writes(Callback):
+        def __init__(self, value):
+            self.value = value
+
+        def epoch_end(self, trainer, entry):
+            entry["own"] = self.value
+    for value in (np.float32(0.5), np.int64(3), np.eye(2)):
+        entry, = small().fit(DATA, 1, folder=tmp_path, callbacks=[Writes(value)], **SETTINGS)
+        assert entry["own"] == value.tolist() and type(entry["own"]) in (int, float, list)
+    with pytest.raises(nv.WrongKind, match="an entry of the history has numbers"):
+        small().fit(DATA, 1, callbacks=[Writes("good")], **SETTINGS)
+
+
 def test_a_state_is_what_json_holds():
     """T320, T374."""
     class Keeps(Callback):

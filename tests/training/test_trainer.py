@@ -107,6 +107,10 @@ def test_learning_rates_are_in_the_history():
     groups = nv.optim.Groups([([layer.bias], nv.optim.Adam(0.2))], rest=nv.optim.SGD(0.1))
     entry, = nv.Trainer(layer, groups, squared).fit((INPUTS, TARGETS[:, None]), 1, shows=False)
     assert (entry["learning_rate_1"], entry["learning_rate_2"]) == (0.2, 0.1)
+    shared = nv.optim.SGD(schedule)
+    for epochs in (3, 1):  # each trainer's parameters have their own count
+        one = nv.Trainer(nn.LinearLayer(6, 3), shared, nn.losses.cross_entropy).fit(DATA, epochs, **SETTINGS)
+        assert [entry["learning_rate"] for entry in one] == rates[:epochs]
     free = nv.Trainer(layer, lambda loss: nv.optim.SGD(0.1)(loss), squared)
     assert list(free.fit((INPUTS, TARGETS[:, None]), 1, shows=False)[0]) == ["epoch", "steps", "loss"]
 
@@ -181,6 +185,17 @@ def test_a_bar_on_a_terminal(monkeypatch, capsys):
     text = terminal.getvalue()
     assert "epoch 2/2" in text and "accuracy=" not in text and "loss " in text and "/14 [" in text and "\r" in text
     assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_data_of_unknown_length_show_themselves(monkeypatch, capsys):
+    """T318, T378: the time that is left follows from the epochs so far."""
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("nervure.training.progress.OFTEN", 0.0)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    trainer().fit(lambda number: Batches(*DATA, size=8).epoch(number), 2)
+    assert "epoch 2/2" in terminal.getvalue() and "14step" in terminal.getvalue()
+    assert re.fullmatch("epoch 1/2: .*; 0:\\d\\d left\nepoch 2/2: .*; 0:00 left\n", capsys.readouterr().out)
 
 
 class Logarithms(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -119,3 +120,42 @@ def loss_that_is_not_finite():
 @fails(nv.NumericError)
 def data_that_are_not_finite():
     trainer().fit((DATA[0] * np.nan, DATA[1]), 1, shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def dict_batch_whose_targets_have_no_name():
+    trainer().fit({"images": DATA[0], "labels": DATA[1]}, 1, shows=False)  # here
+
+
+@fails(nv.WrongKind)
+def dict_batch_with_an_entry_that_goes_nowhere():
+    own = nv.Trainer(nn.LinearLayer(2, 1), nv.optim.SGD(0.1), nn.losses.mean_squared_error, targets="y")
+    own.fit({"x": DATA[0], "mask": DATA[0], "y": DATA[1]}, 1, shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def generator_for_several_epochs():
+    trainer().fit((DATA for _ in range(3)), 2, shows=False)  # here
+
+
+@fails(nv.WrongKind)
+def loss_that_takes_no_weights():
+    nv.Trainer(nv.relu, nv.optim.SGD(0.1), lambda x, y: nv.mean(x - y, out_axes=()), weights=2)  # here
+
+
+@fails(nv.WrongKind)
+def callback_that_was_not_made():
+    trainer().fit(DATA, 1, callbacks=[nv.training.TensorBoard], shows=False)  # here
+
+
+@fails(nv.InvalidArgument)
+def data_that_are_others_when_read_again():
+    drawn = np.random.default_rng(1)
+    nv.data.check(lambda number: [(drawn.integers(1000, size=3), np.zeros(3)) for _ in range(2)])  # here
+
+
+@fails(nv.InvalidArgument)
+def copy_of_a_module_with_a_computed_field():
+    layer = nn.LinearLayer(2, 1)
+    layer.doubled = layer.weights * 2
+    copy.deepcopy(layer)  # here

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias, cast
+from typing import TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -28,19 +28,31 @@ Batch: TypeAlias = "tuple[Structure, ...] | dict[str, Structure]"
 """One batch: a structure whose arrays have the examples along their first axis."""
 
 
+Flat: TypeAlias = "tuple[np.ndarray, ...]"
+
+
 def leaves(structure: object, path: str = "") -> list[tuple[str, object]]:
     """What stands in a structure, in its order, with paths such as ``sizes[0]``."""
     return [leaf for name, entry in _entries(structure, path) for leaf in leaves(entry, name)] if _is_nested(
         structure) else [(path, structure)]
 
 
+def is_flat(structure: object) -> TypeGuard[Flat]:
+    """Whether a structure is a tuple of arrays, as most batches are, which are not to take long."""
+    return type(structure) is tuple and all([type(entry) is np.ndarray for entry in structure])
+
+
 def arrays_of(structure: object) -> list[np.ndarray]:
     """The arrays of a structure, in its order."""
+    if is_flat(structure):
+        return list(structure)
     return [leaf for leaf in flatten(structure)[0] if isinstance(leaf, np.ndarray)]
 
 
 def mapped(function: Callable[[object], object], structure: object) -> object:
     """A structure of the same form, with what the function gives for each leaf."""
+    if is_flat(structure):
+        return tuple([function(entry) for entry in structure])
     found, pattern = flatten(structure)
     return unflatten(pattern, [function(leaf) for leaf in found])
 
@@ -79,6 +91,8 @@ def read_structure(value: object, op: str, lists: bool = False) -> Structure:
 
 def read_batch(value: object, op: str) -> Batch:
     """One batch of a source: a dict, or a tuple or list of entries; anything else is one entry alone."""
+    if is_flat(value) and all([array.ndim and array.dtype.kind in "fiub" for array in value]):
+        return value
     if isinstance(value, Mapping):
         read = read_structure(value, op, True)
         assert isinstance(read, dict)
@@ -89,7 +103,8 @@ def read_batch(value: object, op: str) -> Batch:
 
 def examples(batch: Batch) -> int:
     """The number of examples in a batch."""
-    return len(arrays_of(batch)[0])
+    first = batch[0] if type(batch) is tuple and batch else None
+    return len(first if isinstance(first, np.ndarray) else arrays_of(batch)[0])
 
 
 def _array(value: object, op: str) -> np.ndarray:
@@ -143,5 +158,5 @@ def _check_names(value: Mapping[object, object], op: str) -> None:
                             help='as in {"images": images, "labels": labels}')
 
 
-__all__ = ["Batch", "Structure", "arrays_of", "examples", "has_arrays", "leaves", "leaves_like", "mapped", "read_batch",
-           "read_structure"]
+__all__ = ["Batch", "Structure", "arrays_of", "examples", "has_arrays", "is_flat", "leaves", "leaves_like", "mapped",
+           "read_batch", "read_structure"]

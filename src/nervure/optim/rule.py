@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from nervure.front.creation import AssignableTensorOp, persistent_tensor
 from nervure.front.elementwise import convert
@@ -84,6 +84,15 @@ class Rule(Optimizer):
 
     def rules(self) -> list[Rule]:
         return [self]
+
+    def rate(self, parameters: Container[AssignableTensorOp]) -> Tensor:
+        """The learning rate of the next step of those of its parameters that are among these; the count of each is its
+        own.
+        """
+        if self.schedule is None:
+            return self.learning_rate
+        own = [self._kept.of(place)["n"] for place in self._kept.parameters() if place in parameters]
+        return self.schedule.at(own[0] if own else self.n)
 
     def _made(self, parameter: AssignableTensorOp) -> Slots:
         """The slots that a parameter does not share with others; the first one gets the count of the optimiser."""

@@ -82,7 +82,7 @@ class Callbacks:
     """Callbacks in their order, with names under which their states are kept."""
 
     def __init__(self, listed: Sequence[Callback] = ()) -> None:
-        numbers = Counter[str]()
+        self._listed, numbers = tuple(listed), Counter[str]()
         self._named = dict[str, Callback]()
         for entry in listed:
             kind = type(entry).__name__
@@ -90,7 +90,7 @@ class Callbacks:
             self._named[kind if numbers[kind] == 1 else f"{kind}.{numbers[kind]}"] = entry
 
     def __iter__(self) -> Iterator[Callback]:
-        return iter(self._named.values())
+        return iter(self._listed)
 
     def states(self) -> dict[str, dict[str, object]]:
         """The states of all, as JSON gives them back; WrongKind for what it cannot hold."""
@@ -116,6 +116,18 @@ def read_callbacks(value: object) -> Callbacks:
     return Callbacks(found)
 
 
+def check_entry(entry: Entry) -> None:
+    """Makes Python's numbers of what callbacks have put into an entry; WrongKind for what is none."""
+    for name, value in entry.items():
+        if type(value) in (int, float):
+            continue
+        array = np.asarray(value)
+        if not isinstance(name, str) or array.dtype.kind not in "fiub":
+            raise WrongKind("an entry of the history has numbers", op="fit", operand=shown(name), got=shown(value),
+                            expected="a number, or an array of numbers", help="float(x) makes one")
+        entry[name] = array.tolist()
+
+
 def _checked_state(callback: Callback, name: str) -> dict[str, object]:
     state = callback.state()
     try:
@@ -135,4 +147,4 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is none of its types")
 
 
-__all__ = ["Callback", "Callbacks", "read_callbacks"]
+__all__ = ["Callback", "Callbacks", "check_entry", "read_callbacks"]

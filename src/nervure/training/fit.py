@@ -22,7 +22,7 @@ import numpy as np
 from nervure.data.nested import Batch, arrays_of
 from nervure.data.sources import Source
 from nervure.errors import InvalidArgument, NumericError, notice, warn_user
-from nervure.training.callbacks import Callbacks
+from nervure.training.callbacks import Callbacks, check_entry
 from nervure.training.checkpoints import Folder
 from nervure.training.early_stop import EarlyStop
 from nervure.training.interruption import Interrupted, deferred
@@ -124,6 +124,7 @@ class Fit:
         entry = standing.finish_epoch(trainer.entry(standing.tally, trainer.wholes), self._validated())
         for callback in plan.callbacks:
             callback.epoch_end(trainer, entry)
+        check_entry(entry)
         standing.has_ended = plan.stop is not None and plan.stop.ends(standing.progressed, entry)
         if plan.stop is not None and plan.stop.best and standing.progressed.steps == standing.steps:
             trainer.note_best(standing.steps)
@@ -158,7 +159,7 @@ class Fit:
             if error.message != NOT_FINITE:
                 raise
             where = f"epoch {standing.epoch + 1}, batch {standing.batch + 1}"
-            raise origin(programs.step.function, programs.arguments(batch), trainer.transformer, where) from None
+            raise origin(programs.step.function, programs.form.arguments(batch), trainer.transformer, where) from None
         standing.count(reading, trainer.wholes)
         self._plan.data.used()
         self._last = batch

@@ -13,7 +13,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from nervure import ops
 from nervure.computation import Computation, Results, build_function
-from nervure.data.nested import Batch, arrays_of, leaves, leaves_like, mapped
+from nervure.data.nested import Batch, examples, is_flat, leaves, leaves_like, mapped
 from nervure.errors import InvalidArgument, WrongKind
 from nervure.front.argument_parsing import members, shown
-from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder
+from nervure.front.creation import AssignableTensorOp, as_tensor, placeholder, variables_below
 from nervure.front.effects import Effect
 from nervure.front.elementwise import convert
 from nervure.front.gradients import checked_update
@@ -65,16 +65,31 @@ class Goal(NamedTuple):
     roles: Roles = Roles()
 
 
+class Form:
+    """How batches are made up: the places of their arrays, which tell in which order programs take those."""
+
+    def __init__(self, places: object) -> None:
+        self.places = places
+        self._count = len(places) if isinstance(places, tuple) and not any(
+            [isinstance(entry, (tuple, list, dict)) for entry in places]) else None
+
+    def arguments(self, batch: object) -> Sequence[object]:
+        """The arrays of a batch in the order of the places; InvalidArgument where it is made up in another way."""
+        if is_flat(batch) and len(batch) == self._count:
+            return batch
+        return leaves_like(self.places, batch, "fit")
+
+
 class Program(NamedTuple):
     """A computation of a batch, in the order of its form, and what its results are."""
 
     run: Computation[tuple[np.ndarray, ...]]
     layout: Layout
-    form: object
+    form: Form
 
     def read(self, batch: Batch) -> Reading:
         """What it gives of one batch."""
-        return self.layout.read(self.run(*_arguments(self.form, batch)), len(arrays_of(batch)[0]))
+        return self.layout.read(self.run(*self.form.arguments(batch)), examples(batch))
 
 
 class Prediction(NamedTuple):
@@ -85,11 +100,11 @@ class Prediction(NamedTuple):
     run: Computation[tuple[np.ndarray, ...]]
     pattern: Pattern
     axes: tuple[int | None, ...]
-    form: object
+    form: Form
 
-    def joined(self, batches: Sequence[Batch]) -> object:
+    def joined(self, batches: Iterable[Batch]) -> object:
         """What the module gives, for batch after batch, put together."""
-        found = [self.run(*_arguments(self.form, batch)) for batch in batches]
+        found = [self.run(*self.form.arguments(batch)) for batch in batches]
         if len(found) == 1:
             return unflatten(self.pattern, found[0])
         for at, axis in enumerate(self.axes):
@@ -109,13 +124,9 @@ class Programs(Identity):
 
     def __init__(self, goal: Goal, form: object, transformer: Transformer, draws: Draws,
                  parts: Parts | None = None) -> None:
-        self.goal, self.form, self.transformer, self._draws = goal, form, transformer, draws
+        self.goal, self.form, self.transformer, self._draws = goal, Form(form), transformer, draws
         self.parts = goal.roles.parts(form) if parts is None else parts
         self.places = tuple(cast("list[AssignableTensorOp]", flatten(form)[0]))
-
-    def arguments(self, batch: Batch) -> list[object]:
-        """The arrays of a batch in the order in which programs take them."""
-        return _arguments(self.form, batch)
 
     @property
     def step(self) -> Computation[tuple[np.ndarray, ...]]:
@@ -126,20 +137,22 @@ class Programs(Identity):
     def stepping(self) -> Program:
         """The step, with what its results are."""
         with _switched(self.goal.module, True):
-            results, layout = self._measures(self._rates())
-            function = build_function([*results, self._update(results[0])], self.places, name="step")
+            results, layout = self._measures()
+            update = self._update(results[0])
+            rates = self._rates(results[0])
+            function = build_function([*results, *rates.values(), update], self.places, name="step")
         guard = ops.Guard(ops.IsFinite(function.results[0]).output, message=NOT_FINITE, kind="numeric")
         guarded = self._draws.of(Function(function.results, function.parameters, function.updates,
                                           [*function.effects, guard], function.assumptions, function.name))
         shape = Results("tuple", (), (True,) * len(function.results))
         run = Computation[tuple[np.ndarray, ...]](self.transformer, guarded, self.places, shape).compiled()
-        return Program(run, layout, self.form)
+        return Program(run, layout._replace(rates=tuple(rates)), self.form)
 
     @once
     def evaluating(self) -> Program:
         """Loss and metrics; nothing is learnt."""
         with _switched(self.goal.module, False):
-            results, layout = self._measures({})
+            results, layout = self._measures()
             return Program(self.transformer.computation(tuple(results), *self.places), layout, self.form)
 
     @once
@@ -155,18 +168,18 @@ class Programs(Identity):
             raise WrongKind("a prediction is made of tensors", op="predict", operand="module", got=shown(other),
                             expected="a tensor, or tensors in tuples and dicts", help="return what is a tensor alone")
         axes = tuple([examples_axis(entry, places) for entry in outputs])
-        return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, inputs)
+        return Prediction(self.transformer.computation(tuple(outputs), *places), pattern, axes, Form(inputs))
 
     def _outputs(self) -> object:
         return self.goal.module(*self.parts.inputs, **self.parts.named)
 
-    def _measures(self, rates: Mapping[str, Tensor]) -> tuple[list[Tensor], Layout]:
-        """Loss, metrics and rates, and what is which."""
+    def _measures(self) -> tuple[list[Tensor], Layout]:
+        """Loss and metrics, and what is which."""
         outputs, parts = self._outputs(), self.parts
         named = {"loss": self.goal.loss, **self.goal.metrics}
         wholes = [(name, metric) for name, metric in named.items() if isinstance(metric, Metric)]
         means = [(name, measure) for name, measure in named.items() if not isinstance(measure, Metric)]
-        results = [_scalar(self._measured(measure, outputs), name) for name, measure in means] + list(rates.values())
+        results = [_scalar(self._measured(measure, outputs), name) for name, measure in means]
         weighted = () if parts.weights is None else tuple([name for name, measure in means if takes_weights(measure)])
         if parts.weights is not None:
             results.append(sum_over(convert(_tensor(parts.weights, "weights"), float64), out_axes=()))
@@ -175,8 +188,7 @@ class Programs(Identity):
             tensors, whole = self._whole(name, metric, outputs)
             results += tensors
             read.append(whole)
-        return results, Layout(tuple([name for name, _ in means]), weighted, tuple(rates), parts.weights is not None,
-                               tuple(read))
+        return results, Layout(tuple([name for name, _ in means]), weighted, (), parts.weights is not None, tuple(read))
 
     def _measured(self, measure: Measure, outputs: object) -> object:
         if self.parts.weights is not None and takes_weights(measure):
@@ -199,12 +211,13 @@ class Programs(Identity):
             axes = [None if entry is None else 0 for entry in tensors]
         return [entry for entry in tensors if entry is not None], Whole(name, metric, pattern, tuple(axes))
 
-    def _rates(self) -> dict[str, Tensor]:
-        """The learning rates of a step, one for each rule of the optimiser."""
+    def _rates(self, loss: Tensor) -> dict[str, Tensor]:
+        """The learning rates of a step, one for each rule of the optimiser, which knows its parameters by now."""
         rules = self.goal.optimizer.rules() if isinstance(self.goal.optimizer, Optimizer) else []
-        rates = [rule.learning_rate if rule.schedule is None else rule.schedule.at(rule.n) for rule in rules]
+        own = set(variables_below(loss))
+        rates = [as_tensor(rule.rate(own)) for rule in rules]
         names = ["learning_rate"] if len(rates) == 1 else [f"learning_rate_{at}" for at in range(1, len(rates) + 1)]
-        return {name: convert(as_tensor(rate), float64) for name, rate in zip(names, rates) if rate.ndim == 0}
+        return {name: convert(rate, float64) for name, rate in zip(names, rates, strict=True) if rate.ndim == 0}
 
     def _update(self, loss: Tensor) -> Effect:
         return checked_update(self.goal.optimizer(loss), "Trainer")
@@ -247,11 +260,6 @@ def examples_axis(tensor: Tensor, places: Sequence[AssignableTensorOp]) -> int |
     known = frozenset().union(*[symbols(place.shape[0]) for place in places if isinstance(place.shape[0], Dim)])
     found = [at for at, length in enumerate(tensor.shape) if isinstance(length, Dim) and symbols(length) & known]
     return found[0] if len(found) == 1 else None
-
-
-def _arguments(form: object, batch: object) -> list[object]:
-    """The arrays of a batch in the order of a form."""
-    return leaves_like(form, batch, "fit")
 
 
 def _tensor(value: object, name: str) -> Tensor:

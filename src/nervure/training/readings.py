@@ -80,8 +80,8 @@ class Whole(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the results of a program are, in order: means, of which some are ``weighted``; rates; the sum of the weights
-    if there are such; then the arrays of metrics of whole epochs.
+    """What the results of a program are, in order: means, of which some are ``weighted``; the sum of the weights if
+    there are such; the arrays of metrics of whole epochs; last the ``rates``.
     """
 
     means: tuple[str, ...]
@@ -94,10 +94,10 @@ class Layout(NamedTuple):
         """The results of a batch of so many examples."""
         rest = iter(values)
         means = {name: float(next(rest)) for name in self.means}
-        rates = {name: float(next(rest)) for name in self.rates}
         amount = float(next(rest)) if self.has_weights else 0.0
         amounts = {name: amount if name in self.weighted else float(examples) for name in means}
         parts = {whole.name: [None if axis is None else next(rest) for axis in whole.axes] for whole in self.wholes}
+        rates = {name: float(next(rest)) for name in self.rates}
         return Reading(means, amounts, rates, parts)
 
 

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import cast
@@ -202,9 +203,10 @@ class Trainer(Learner):
                                   expected="what the module takes", help="as in trainer.predict(images)")
         given = (*inputs, named) if named else inputs
         is_one = len(given) == 1 and isinstance(given[0], Mapping)
-        batches = [(batch,) if is_one else cast("tuple[Structure, ...]", batch)
-                   for batch in Batches(*given, size=size, shuffled=False).epoch(0)]
-        found = self.predicting(batches[0], has_names=bool(named)).joined(batches)
+        batches = ((batch,) if is_one else cast("tuple[Structure, ...]", batch)
+                   for batch in Batches(*given, size=size, shuffled=False).epoch(0))
+        first = next(batches)
+        found = self.predicting(first, has_names=bool(named)).joined(itertools.chain([first], batches))
         return cast("np.ndarray", found)  # or whatever the module gives tensors in
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -231,7 +233,7 @@ def _named(metrics: object) -> dict[str, Measure | Metric]:
         if not isinstance(name, str) or name in _TAKEN or name.startswith(_BEGUN) or name in found:
             raise InvalidArgument(f"no metric can be named {name}", op="Trainer", operand="metrics", got=shown(name),
                                   expected=f"names beside {', '.join(_TAKEN)}, each once, that do not start with "
-                                           "validation_",
+                                           f"{' or '.join(_BEGUN)}",
                                   help='metrics={"name": function}')
         found[name] = cast("Measure | Metric", metric)
     return found
