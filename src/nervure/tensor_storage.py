@@ -183,8 +183,7 @@ def _input_memory(place: AssignableTensorOp) -> InputMemory:
 
 
 def _allocate(device: Any, dtype: Any, order: tuple[int, ...], shape: tuple[int, ...], zeros: bool) -> Outside:
-    packed = tuple([shape[d] for d in order])
-    return Outside(allocated(device, dtype, packed, initial_element=0 if zeros else None), order)
+    return Outside(allocated(device, dtype, shape, None, 0 if zeros else None, order), order)
 
 
 def _memory(place: AssignableTensorOp) -> InputMemory:

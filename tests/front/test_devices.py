@@ -199,8 +199,8 @@ def test_a_device_allocates_what_exists_with_its_first_element():
     assert recorded(lambda: nv.make_tensor((2,), device=Recording))[0] == [((2,), 0.0, None, exist)]
     asked, number = recorded(lambda: nv.make_tensor(2.5, device=Recording))
     assert asked == [((), 2.5, None, exist)] and number.item() == 2.5
-    asked, x = recorded(lambda: nv.make_tensor((3, 3), order="F", initial_element=3, dtype=nv.int8, device=Recording))
-    assert asked == [((3, 3), 3, None, exist)] and x.strides == (1, 3)
+    asked, x = recorded(lambda: nv.make_tensor((2, 3), order="F", initial_element=3, dtype=nv.int8, device=Recording))
+    assert asked == [((2, 3), 3, None, exist)] and x.strides == (1, 2)
     with nv.devices(Recording, nv.CPUTensor):
         asked, y = recorded(lambda: nv.tensor([1.0, 2.0]).storage)
     assert asked == [((2,), None, None, exist)] and y == [1.0, 2.0]

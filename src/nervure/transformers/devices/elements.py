@@ -27,7 +27,7 @@ from nervure.transformers.convert import widen
 from nervure.types.description import BasicTensorDescription
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.frozen import put
-from nervure.types.layout import Layout, row_major
+from nervure.types.layout import Layout, dense, row_major
 
 Numbers = tuple[int, ...]
 DeviceClass = type[Device]
@@ -143,9 +143,12 @@ def row_major_type(dtype: DType, shape: Numbers) -> BasicTensorDescription:
 
 
 def allocated(device: type[Device], dtype: DType, shape: Numbers, vec: object = None,
-              initial_element: Element | None = None) -> Elements:
-    """A tensor in storage of its own, all ``initial_element`` (None: anything); ``vec`` is taken as that storage."""
-    tensor = over(device, None, math.prod(shape), row_major_type(dtype, shape))
+              initial_element: Element | None = None, order: Numbers | None = None) -> Elements:
+    """A tensor in storage of its own, all ``initial_element`` (None: anything), whose dimensions lie there in an order
+    (absent: row-major); ``vec`` is taken as that storage.
+    """
+    kept = row_major(shape) if order is None else dense(shape, order)
+    tensor = over(device, None, math.prod(shape), BasicTensorDescription(dtype, shape, read_only=False, layout=kept))
     storage = tensor.allocate(shape, dtype, initial_element, vec)
     if storage is None:
         raise WrongKind(f"allocate of {device.__name__} gives nothing", op=device.__name__, operand="allocate",

@@ -11,8 +11,8 @@ through ``vref`` and ``set_vref``.
 ...         return self.storage[i]
 ...     def set_vref(self, i, value):
 ...         self.storage[i] = value
->>> memory = Outside(allocated(Words, nv.float32, (3, 2), initial_element=1.0), order=(1, 0))
->>> memory.put((0, 1), np.float32(5), (2, 3))
+>>> memory = Outside(allocated(Words, nv.float32, (2, 3), initial_element=1.0, order=(1, 0)), order=(1, 0))
+>>> memory.put((0, 1), np.float32(5))
 >>> memory.storage, memory.load((2, 3)).tolist()
 ([1.0, 1.0, 5.0, 1.0, 1.0, 1.0], [[1.0, 5.0, 1.0], [1.0, 1.0, 1.0]])
 """
@@ -90,7 +90,8 @@ class Outside:
 
     def put(self, index: Sequence[int], number: np.ndarray, shape: Sequence[int] | None = None) -> None:
         """Writes one element of a place of a shape (absent: that of the storage)."""
-        lengths = [shape[d] for d in self.order] if shape is not None else self._elements.shape
+        own = self._elements.shape if shape is None else shape
+        lengths = [own[d] for d in self.order]
         place = int(np.ravel_multi_index([index[d] for d in self.order], lengths)) if len(lengths) else 0
         if self.flat is not None:
             self.flat[place] = number
@@ -107,8 +108,7 @@ def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[
     """What a device allocates for a place with these elements, all of which are ``initial_element`` where that is not
     None. It is not written where it has them.
     """
-    packed = tuple([array.shape[d] for d in order])
-    memory = Outside(allocated(device, dtype, packed, initial_element=initial_element), order)
+    memory = Outside(allocated(device, dtype, array.shape, None, initial_element, order), order)
     if initial_element is None or memory.load(array.shape).tobytes() != array.tobytes():
         memory.fill(array)
     return memory
@@ -117,15 +117,14 @@ def made_on(device: type[Device], dtype: DType, array: np.ndarray, order: tuple[
 def given_as(device: type[Device], dtype: DType, shape: tuple[int, ...], order: tuple[int, ...],
              storage: object) -> Outside:
     """Storage that a user gives for a place on a device, used as it is. An error that says what it lacks."""
-    packed = tuple([shape[d] for d in order])
-    count, about = math.prod(packed), f"storage of {device.__name__} with {math.prod(packed)} elements of {dtype.name}"
+    count, about = math.prod(shape), f"storage of {device.__name__} with {math.prod(shape)} elements of {dtype.name}"
     if isinstance(storage, np.ndarray) and storage.dtype != dtype.numpy:
         raise WrongKind("storage is of the tensor's element type", op="storage", got=f"an array of {storage.dtype}",
                         expected=about, help="x.set_mref(..., value) and nv.assign(x, value) convert what they write")
     if isinstance(storage, np.ndarray) and storage.ndim != 1:
         raise InvalidArgument("storage has one dimension", op="storage", got=f"an array of shape {storage.shape}",
                               expected=about, help="array.reshape(-1) is such an array over the same memory")
-    memory = Outside(allocated(device, dtype, packed, vec=storage), order)
+    memory = Outside(allocated(device, dtype, shape, storage, order=order), order)
     flat = memory.flat
     if flat is not None and flat.size != count:
         raise ShapeMismatch("storage of another length", op="storage", got=f"{flat.size} elements", expected=about,
