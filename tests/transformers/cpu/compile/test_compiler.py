@@ -206,3 +206,33 @@ def test_a_full_cache_never_loads_llvm(empty_cache):
                              env={**os.environ, "NERVURE_CACHE_DIRECTORY": str(empty_cache)}).stdout.strip()
               for _ in range(2)]
     assert loaded == ["True", "False"]
+
+
+FORKED = """
+import os, signal, time
+from nervure import flags
+from nervure.transformers.cpu.compile import compiler
+flags.cache = False
+me, children, original = os.getpid(), [], compiler.compile_object
+
+def slowly(text, target=None):
+    if os.getpid() == me:
+        time.sleep(0.5)  # until the main thread waits for this one
+        os.kill(me, signal.SIGUSR1)
+        time.sleep(0.2)
+    return original(text, target)
+
+compiler.compile_object = slowly
+signal.signal(signal.SIGUSR1, lambda *_: children.append(os.fork()) or children[-1] or signal.alarm(50))
+library = compiler.compile_kernel("define i64 @answer() { ret i64 42 }")
+answer = compiler.ctypes.CFUNCTYPE(compiler.ctypes.c_int64)(library.address("answer"))()
+if os.getpid() != me:
+    os._exit(answer)
+assert answer == 42 and [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [42]
+"""
+
+
+def test_a_child_that_a_handler_forks_meanwhile_compiles_by_itself():
+    """It has none of the threads that compile."""
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr

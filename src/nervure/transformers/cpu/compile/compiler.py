@@ -29,7 +29,7 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import SimpleNamespace
@@ -44,6 +44,7 @@ from nervure.transformers.cpu.settings import ADDRESSES, LEVEL, REACH, TRIPLE
 from nervure.transformers.cpu.target import Target
 
 _ASSEMBLY, _OBJECT = 0, 1
+_LOOK_EVERY = 0.5  # seconds between two looks whether this process still has the threads
 _TOGETHER = 16  # modules that are put on the disk at once while others are compiled
 
 
@@ -73,15 +74,17 @@ class Compilations:
         self._target = target
         self._threads = ThreadPoolExecutor(2 * len(os.sched_getaffinity(0)), "nervure-compiler", _give_way)
         self._found: dict[bytes, Library] = {}
-        self._begun: dict[bytes, Future[Library | bytes]] = {}
+        self._begun: dict[bytes, tuple[str, Future[Library | bytes]]] = {}
         self._unkept: dict[bytes, bytes] = {}
         self._lock = forks.lock()
+        self._process = os.getpid()
 
     def __enter__(self) -> Compilations:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._threads.shutdown(cancel_futures=True)
+        if not self._is_left_alone():
+            self._threads.shutdown(cancel_futures=True)
         self._found = {}  # a library lives as long as those who use it
 
     def begin(self, key: bytes, text: str) -> None:
@@ -90,7 +93,7 @@ class Compilations:
             return
         self._found |= library_cache.find([key], on_disk=False)
         if key not in self._found:
-            self._begun[key] = self._threads.submit(self._made, key, text)
+            self._begun[key] = text, self._threads.submit(self._made, key, text)
 
     def begin_unless_there(self, key: bytes, write: Callable[[], str]) -> None:
         """The same for a module that is not even written if it is in memory or on the disk. What it links is begun
@@ -102,12 +105,24 @@ class Compilations:
 
     def libraries(self) -> dict[bytes, Library]:
         """The machine code of all that were begun, as soon as it is there. InternalError if one of them is wrong."""
-        made = {key: future.result() for key, future in self._begun.items()}
+        made = {key: self._result(key, text, future) for key, (text, future) in self._begun.items()}
         self._begun.clear()
         self._found |= {key: entry for key, entry in made.items() if isinstance(entry, Library)}
         self._found |= library_cache.load_all({key: entry for key, entry in made.items() if isinstance(entry, bytes)})
         self._keep({}, at_least=1)
         return self._found
+
+    def _is_left_alone(self) -> bool:
+        """Whether this is a child that a signal handler has forked meanwhile: it has none of the threads."""
+        return os.getpid() != self._process
+
+    def _result(self, key: bytes, text: str, future: Future[Library | bytes]) -> Library | bytes:
+        """What a thread makes of a module, or this one where there is no other."""
+        while not future.done():
+            if self._is_left_alone():
+                return self._made(key, text)
+            wait([future], _LOOK_EVERY)
+        return future.result()
 
     def _made(self, key: bytes, text: str) -> Library | bytes:
         """A module off the disk, or compiled."""

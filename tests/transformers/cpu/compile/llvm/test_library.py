@@ -78,3 +78,38 @@ def test_who_is_inside_may_fork():
             signal.alarm(20)
             os._exit(0 if compile_object(TEXT) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_handler_may_fork_while_a_fork_waits():
+    """Each waits for the thread that is inside; the gate is open to all in the end, in the children too."""
+    inside, me = threading.Event(), os.getpid()
+    children: list[int] = []
+
+    def fork(*_: object) -> None:
+        children.append(os.fork())
+
+    def stay() -> None:
+        with using_llvm():
+            inside.set()
+            time.sleep(0.05)
+            os.kill(me, signal.SIGUSR1)
+            time.sleep(0.1)
+
+    def compiles() -> bool:
+        thread = threading.Thread(target=compile_object, args=(TEXT,))
+        thread.start()
+        thread.join(20)
+        return not thread.is_alive()
+
+    before = signal.signal(signal.SIGUSR1, fork)
+    thread = threading.Thread(target=stay)
+    thread.start()
+    inside.wait()
+    fork()
+    if os.getpid() != me:
+        signal.alarm(40)
+        os._exit(0 if compiles() else 1)
+    signal.signal(signal.SIGUSR1, before)
+    thread.join()
+    assert len(children) == 2 and compiles()
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]

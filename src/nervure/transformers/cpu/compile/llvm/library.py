@@ -76,6 +76,7 @@ class _Gate:
         self._changed = threading.Condition()  # noqa: TID251 -- a fork takes it first and gives it back
         self._inside: Counter[int] = Counter()  # by thread: how often it entered
         self._forking: int | None = None        # the thread that forks, or waits for it
+        self._closed: Counter[int] = Counter()  # by thread: how often it has closed the gate
         os.register_at_fork(before=self._close, after_in_parent=self._open, after_in_child=self._open)
 
     def enter(self) -> None:
@@ -96,15 +97,19 @@ class _Gate:
     def _close(self) -> None:
         thread = threading.get_ident()
         self._changed.acquire()
+        self._closed[thread] += 1
         while self._forking not in (None, thread):
             self._changed.wait()
         self._forking = thread
         while self._inside.keys() - {thread}:
             self._changed.wait()
+            self._forking = thread  # a signal handler may have forked meanwhile
 
     def _open(self) -> None:
-        if self._forking != threading.get_ident():  # it was imported while this fork was waiting
+        thread = threading.get_ident()
+        if not self._closed[thread]:  # this module was imported while the fork was waiting
             return
+        self._closed[thread] -= 1
         self._forking = None
         self._changed.notify_all()
         self._changed.release()
