@@ -1,0 +1,61 @@
+"""Every module over a batch of symbolic size: values and derivatives for 0, 1 and more samples are those of the module
+that is built for so many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nervure as nv
+from nervure import nn
+
+IMAGES = (2, 4, 4)
+LAYERS: Mapping[str, tuple[Callable[[], Any], tuple[int, ...]]] = {
+    **{name: (getattr(nn, name), (3,)) for name in (
+        "ELU", "GELU", "Identity", "LeakyReLU", "PReLU", "ReLU", "Sigmoid", "SiLU", "Softplus", "Tanh")},
+    **{name: (lambda name=name: getattr(nn, name)(axes=-1), (3,)) for name in ("Softmax", "LogSoftmax")},
+    "AveragePool": (lambda: nn.AveragePool((2, 2)), IMAGES), "MaxPool": (lambda: nn.MaxPool((2, 2)), IMAGES),
+    "BatchNorm": (lambda: nn.BatchNorm(2), IMAGES), "GroupNorm": (lambda: nn.GroupNorm(1, 2), IMAGES),
+    "LayerNorm": (lambda: nn.LayerNorm(3), (3,)), "RMSNorm": (lambda: nn.RMSNorm(3), (3,)),
+    "Conv": (lambda: nn.Conv(2, 3, (3, 3), padding=1), IMAGES), "Dropout": (lambda: nn.Dropout(0.0), (3,)),
+    "Embedding": (lambda: nn.Embedding(5, 3), (2,)), "Functional": (lambda: nn.Functional(nv.sin), (3,)),
+    "Linear": (lambda: nn.Linear(3, 4), (3,)), "LinearLayer": (lambda: nn.LinearLayer(3, 4), (2, 3)),
+    "Residual": (lambda: nn.Residual(nn.Linear(3, 3)), (3,)),
+    "Sequential": (lambda: nn.Sequential(nn.Conv(2, 3, (3, 3)), nn.BatchNorm(3), nn.ReLU(), nn.MaxPool((2, 2)),
+                                         lambda x: x.reshape(-1, 3), nn.Linear(3, 2)), IMAGES)}
+NO_LAYERS = {"Module"}
+
+
+def test_all_modules_are_here():
+    """What is added to ``nv.nn`` is tried with an empty batch, too."""
+    assert {*nn.__all__} == {*LAYERS, *NO_LAYERS}
+
+
+@pytest.mark.filterwarnings("ignore:another transformer has changed")
+@pytest.mark.parametrize("transformer", ["interpreter", "cpu"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_any_batch(name, transformer):
+    """A300: one program of a symbol against one for each number."""
+    make, sample = LAYERS[name]
+    module, dtype = make(), nv.int64 if name == "Embedding" else nv.float32
+    made, known = [nv.transformers.make_transformer(each) for each in (transformer, "interpreter")]
+    with made, known:
+        compute = program(made, module, nv.dim("n"), sample, dtype)
+        for size in (0, 1, 3):
+            x = np.random.default_rng(size).random((size, *sample), np.float32)
+            x = (x * 5).astype(np.int64) if dtype is nv.int64 else x
+            for found, expected in zip(compute(x), program(known, module, size, sample, dtype)(x), strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, strict=True)
+
+
+def program(made: Any, module: nn.Module, size: Any, sample: tuple[int, ...], dtype: nv.DType) -> Any:
+    """The value, a loss, and its derivatives in the input and in all parameters."""
+    x = nv.placeholder((size, *sample), dtype)
+    y = module(x)
+    loss = nv.sum(nv.sin(y), out_axes=())
+    targets = [*loss.variables(), *([x] if dtype is nv.float32 else [])]
+    return made.computation([y, loss, *nv.deriv(loss, targets)], x)
