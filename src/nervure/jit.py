@@ -218,7 +218,7 @@ class Jitted(Generic[Result]):
         key = (call.pattern, tuple(call.arrays), tuple(call.numbers), tuple([spec[:3] for spec in specs]),
                tuple([type(number) for number in given]), tuple([cache_key(leaf) for leaf in call.static]),
                devices_in_force())
-        kind = self._compiled.setdefault(key, _Kind(self.__name__))
+        kind = self._compiled.get(key) or self._compiled.setdefault(key, _Kind(self.__name__))
         found, values = kind.variant(given) or holding(
             [kind], lambda: kind.variant(given) or self._specialised(kind, call, specs), op=self.__name__)
         return found, [*arrays, *found.trace.arrays(values)], values

@@ -232,7 +232,7 @@ class Executable(Identity, ABC):
     def _specialised(self, bindings: Bindings) -> Any:
         key = tuple(bindings.items())
         with self._lock:
-            found = self._known.setdefault(key, _Specialisation())
+            found = self._known.get(key) or self._known.setdefault(key, _Specialisation())
             self._known.move_to_end(key)
             if len(self._known) > KEPT_BINDINGS:
                 self._known.popitem(last=False)
