@@ -36,6 +36,18 @@ class Squares:
             yield np.array([number, i]), np.array([i * i, i])
 
 
+def test_functions_of_nothing():
+    """T378: a generator function, which makes a new generator for each epoch."""
+    def endless():
+        while True:
+            yield NUMBERS
+    data = as_source(endless, "fit", 2)
+    assert first_column(data.epoch(1)) == [NUMBERS.tolist()] * 2 == first_column(data.epoch(0))
+    with pytest.raises(nv.WrongKind, match="takes the number of an epoch") as caught:
+        as_source(lambda number, start: [], "fit")
+    assert caught.value.got == "<lambda>(number, start)"
+
+
 @pytest.mark.parametrize("value", [Squares(), lambda number: Squares().epoch(number),
                                    lambda number: list(Squares().epoch(number))])
 def test_data_of_one_s_own(value):

@@ -178,7 +178,7 @@ def as_source(value: object, op: str, steps: int | None = None, known: Source | 
         return Source(lambda number, start: islice(looped, start, None), length,
                       {} if length is None else {"batches": length}, op, steps, repeats=False)
     if callable(value) and not isinstance(value, type):
-        made = value
+        made = _of_number(value, op)
         return Source(lambda number, start: islice(_iterated(made(number), op), start, None), None, {}, op, steps)
     raise WrongKind("this is no data", op=op, operand="data", got=shown(value),
                     expected="arrays in a tuple or a dict, nv.data.Batches, an object with epoch(number, start), what "
@@ -190,6 +190,23 @@ def _is_list_of_batches(value: object) -> bool:
     """Whether a list has batches, tuples or dicts of arrays, and not arrays."""
     return isinstance(value, list) and bool(value) and all([isinstance(entry, (tuple, Mapping)) and has_arrays(entry)
                                                             for entry in value])
+
+
+def _of_number(function: Callable[..., object], op: str) -> Callable[[int], object]:
+    """A function of an epoch's number as it is, one of nothing as one; WrongKind for one that takes more."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # a function of C says nothing of what it takes
+        return function
+    for given in ((0,), ()):
+        try:
+            signature.bind(*given)
+        except TypeError:
+            continue
+        return function if given else lambda number: function()
+    raise WrongKind("a function that gives data takes the number of an epoch", op=op, operand="data",
+                    got=f"{getattr(function, '__name__', 'a function')}{signature}", expected="batches(number)",
+                    help="def batches(number): ... yield images, labels")
 
 
 def _iterated(value: object, op: str) -> Iterable[object]:

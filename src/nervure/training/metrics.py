@@ -23,10 +23,11 @@ after the other, where it ``gathers``), and ``result`` makes a number of them, o
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
-from nervure.errors import AxisMismatch, WrongKind
+from nervure.errors import AxisMismatch, NotSupported, WrongKind
 from nervure.front.argument_parsing import shown
 from nervure.front.creation import as_tensor
 from nervure.front.elementwise import convert
@@ -38,32 +39,37 @@ from nervure.training.weighting import weighted_mean
 from nervure.types.dtype import float32
 
 
+def _no_update(self: Metric, *parts: object, **named: object) -> object:
+    raise NotSupported(f"{self.name} has no update", op=type(self).__name__, operand="update", got="a call",
+                       expected="def update(self, outputs, targets): ...",
+                       help="it gives tensors of a batch, of which result makes a number")
+
+
+def _what_was_summed(self: Metric, *values: object) -> object:
+    return values[0] if len(values) == 1 else np.array(values)
+
+
 class Metric(Identity):
     """A number of a whole epoch, which is no mean over its batches.
 
     ``update(outputs, targets)`` is built into the step, as a loss is; what it gives, a tensor or several in tuples and
     dicts, is summed up over the batches of an epoch in float64 or int64. With ``gathers`` it is put one after the other
     along the examples instead. ``result`` gets that as arrays, one argument for each entry of a tuple. An ``update``
-    with a parameter ``weights`` gets those of the examples, None where there are none.
+    with a parameter ``weights`` gets those of the examples, None where there are none. Without a ``result`` of its own
+    it is what was summed up.
 
     >>> nv.training.AUC().result(np.array([0.1, 0.9, 0.8]), np.array([0, 1, 0]), None)
     1.0
     """
 
     gathers = False
+    update: ClassVar[Callable[..., object]] = _no_update
+    result: ClassVar[Callable[..., object]] = _what_was_summed
 
     @property
     def name(self) -> str:
         """The name in the history, where none is given with it."""
         return type(self).__name__.lower()
-
-    def update(self, outputs: object, targets: object) -> object:
-        """Tensors of one batch."""
-        raise NotImplementedError(f"{type(self).__name__} has no update")
-
-    def result(self, *values: object) -> object:
-        """A number, or an array, of an epoch; by default what was summed up itself."""
-        return values[0] if len(values) == 1 else np.array(values)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
