@@ -205,12 +205,55 @@ def warn_user(text: str, location: Location | None = None) -> None:
 
 
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A help line with the closest known names; ``otherwise`` where none is close.
+    """A help line with the known names that are near misses, the nearest first; ``otherwise`` where there are none.
 
     >>> did_you_mean("hight", ["height", "width"])
     'did you mean height?'
+    >>> did_you_mean("cov", ["cos", "convert"], "no name is near")
+    'no name is near'
     """
-    import difflib  # which takes a millisecond that only errors need
-
-    close = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=3)
+    known = dict.fromkeys([str(choice) for choice in choices])
+    missed = [(found, choice) for choice in known if (found := _miss(str(name), choice)) is not None]
+    close = [choice for _, choice in sorted(missed, key=lambda entry: entry[0])][:3]
     return f"did you mean {' or '.join(close)}?" if close else otherwise
+
+
+_SHORT, _LONG = 4, 8
+"""In names of fewer letters than the first no letter stands for another one; from the second on two slips are few."""
+
+
+def _miss(name: str, choice: str) -> int | None:
+    """How far a name is from the one that may have been meant; None where it is no near miss of it.
+
+    A near miss is the same but for the case of letters and for underscores; the first words of it; or the same after
+    one slip (a letter too much, too few or another, or two neighbours exchanged), in long names two, in neither the
+    first letter nor the digits: fmax is no slip for max, nor int1 for int8.
+    """
+    own, other = [text.replace("_", "").lower() for text in (name, choice)]
+    if own == other:
+        return 0
+    if own[:1] == other[:1] and sorted(filter(str.isdigit, own)) == sorted(filter(str.isdigit, other)):
+        length = max(len(own), len(other))
+        is_allowed = length >= _SHORT or len(own) != len(other) or sorted(own) == sorted(other)
+        slips = _slips(own, other, 2 if length >= _LONG else 1) if is_allowed else None
+        if slips is not None:
+            return slips
+    rest = choice[len(name):]
+    begins = len(name) > _SHORT and choice.startswith(name) and (rest[0] == "_" or rest.isdigit() and name.isalpha())
+    return _LONG if begins else None
+
+
+def _slips(own: str, other: str, most: int) -> int | None:
+    """The slips of typing between two words (Damerau 1964), where they are ``most`` at most."""
+    if abs(len(own) - len(other)) > most:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(own, 1):
+        oldest, before, row = before, row, [at]
+        for there, wanted in enumerate(other, 1):
+            slips = min(before[there] + 1, row[-1] + 1, before[there - 1] + (letter != wanted))
+            if at > 1 < there and letter == other[there - 2] and wanted == own[at - 2]:
+                slips = min(slips, oldest[there - 2] + 1)
+            row.append(slips)
+    return row[-1] if row[-1] <= most else None

@@ -11,7 +11,7 @@ from tests.project.source import PACKAGE, module_name, parse, python_files
 # One row per layer, from the ground up. Names in one row are neighbours that do not import each other. Below all
 # stand errors; above all stands src/nervure/__init__.py, which names everything and is imported by nothing inside.
 LAYERS = (
-    ("errors", "forks"),
+    ("errors", "forks", "equivalents"),
     ("elsewhere", "flags", "atomic_file", "notebook", "lazy"),
     ("types",),
     ("ir",),
