@@ -12,7 +12,7 @@ about it is decided. A call in which a length would be negative is an error of i
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from nervure.types.dim.bounds import Ranges, is_nonnegative, lower_bound, upper_bound
 from nervure.types.dim.evaluation import compile_dim
@@ -30,7 +30,7 @@ from nervure.types.dim.polynomial import (
     sum_of,
     symbol,
 )
-from nervure.types.dim.queries import RangesLike, bounds, substitute
+from nervure.types.dim.queries import RangesLike, bounds, remembered, substitute
 
 _FAR = 1 << 61
 _NAME = "length~"  # no identifier, so that no symbol of the user's is called so
@@ -50,10 +50,10 @@ def of_lengths(lengths: Iterable[DimLike]) -> RangesLike:
     """
     found: dict[str, tuple[End, End]] = {}
     for length in lengths:
-        if isinstance(length, Dim):
-            for name, low, high in _implied(length):
-                below, above = found.get(name, (None, None))
-                found[name] = _tighter(below, low, max), _tighter(above, high, min)
+        if isinstance(length, Dim) and (implied := _implied(length)) is not None:
+            name, low, high = implied
+            below, above = found.get(name, (None, None))
+            found[name] = _tighter(below, low, max), _tighter(above, high, min)
     return found
 
 
@@ -64,20 +64,22 @@ def _tighter(known: End, end: End, choose: Callable[[int, int], int]) -> End:
     return known if end is None else end
 
 
-def _implied(length: Dim) -> Iterator[tuple[str, End, End]]:
+@remembered
+def _implied(length: DimLike) -> tuple[str, End, End] | None:
     """A range of a symbol that follows where a length is not negative, if one is seen."""
-    polynomial = length._polynomial
+    polynomial, declared = parts(length)
     if len(polynomial.names) == 1:
         name, = polynomial.names
-        yield name, *_range_of(polynomial, name, Ranges(length._declared))
-        return
+        if polynomial.atom == name and (least := declared[name][0]) is not None and least >= 0:
+            return None
+        return name, *_range_of(polynomial, name, Ranges(declared))
     for monomial in sorted(term for term in polynomial.terms if term):
         slope, atom = polynomial.terms[monomial], monomial[0]
         others = Polynomial({term: factor for term, factor in polynomial.terms.items() if term != monomial})
         if len(monomial) == 1 and atom.kind is Kind.SYMBOL and abs(slope) == 1 and atom not in others.names:
-            bound = made(others * -slope, length._declared)
-            yield (atom, bound, None) if slope > 0 else (atom, None, bound)
-            return
+            bound = made(others * -slope, declared)
+            return (atom, bound, None) if slope > 0 else (atom, None, bound)
+    return None
 
 
 def _range_of(polynomial: Polynomial, name: str, ranges: Ranges) -> tuple[int | None, int | None]:

@@ -29,12 +29,12 @@ _Answer = TypeVar("_Answer")
 _MOST_ANSWERS = 1 << 12  # to each query
 
 
-def _remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
+def remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
     """The query, of which answers are kept: kernels of like structure ask the same again and again."""
     answers: dict[Hashable, tuple[_Answer]] = {}  # None is an answer too
 
     @wraps(query)
-    def remembered(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
+    def asked(*arguments: _Asked.args, **named: _Asked.kwargs) -> _Answer:
         if type(arguments[0]) is int:
             return query(*arguments, **named)
         key = _exactly(arguments), _exactly(named)
@@ -45,7 +45,7 @@ def _remembered(query: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:
             kept = answers[key] = (query(*arguments, **named),)
         return kept[0]
 
-    return remembered
+    return asked
 
 
 def _exactly(x: object) -> Hashable:
@@ -138,17 +138,17 @@ def less_equal(a: DimLike, b: DimLike, ranges: RangesLike | None = None) -> bool
     return _is_at_least_zero(right - left, merged(declared, others), ranges)
 
 
-@_remembered
+@remembered
 def _is_zero(difference: Polynomial, declared: Declared, ranges: RangesLike | None) -> bool | None:
     return proof.is_zero(difference, _known(declared, ranges))
 
 
-@_remembered
+@remembered
 def _is_at_least_zero(difference: Polynomial, declared: Declared, ranges: RangesLike | None) -> bool | None:
     return proof.is_at_least_zero(difference, _known(declared, ranges))
 
 
-@_remembered
+@remembered
 def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
     """(low, high): every value of x lies between them, both included; None is no known bound."""
     if type(x) is int:
@@ -158,7 +158,7 @@ def bounds(x: DimLike, ranges: RangesLike | None = None) -> Interval:
     return lower_bound(polynomial, known), upper_bound(polynomial, known)
 
 
-@_remembered
+@remembered
 def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
     """x with symbols replaced by dimensions, all at once; symbols that are not named stay."""
     if not isinstance(x, Dim):
@@ -175,7 +175,7 @@ def substitute(x: DimLike, bindings: Mapping[str, DimLike]) -> DimLike:
     return made(result, declared)
 
 
-@_remembered
+@remembered
 def simplify(x: DimLike, ranges: RangesLike) -> DimLike:
     """x in the shortest form known where the symbols lie in ``ranges`` (as in ``equal``); equal to x there alone.
 

@@ -130,6 +130,8 @@ def checked_range(entry: Iterable[DimLike] | DimLike, length: DimLike, operand: 
         raise WrongKind("a range is (start, extent, step), or a length", op=op, operand=operand, got=entry,
                         expected="three ints or symbolic dimensions, or one",
                         help="(0, length, 1) is all of a dimension") from None
+    if extent == length and (start, step) == (0, 1):
+        return start, extent, step
     last = start + (extent - 1) * step
     if less_equal(1, step) is True:
         low, high = start, last
