@@ -24,11 +24,12 @@ def names(table):
 
 
 def keywords_there_are():
-    """The keywords of the public functions, of layers and losses, and of the optimisers."""
+    """The keywords of the public functions, of layers and losses, of the optimisers, and of training."""
     functions = [thing for name in dir(nv) if inspect.isfunction(thing := getattr(nv, name))]
     functions += [getattr(nv.nn, name) for name in nv.nn.__all__]
     functions += [getattr(nv.nn.losses, name) for name in nv.nn.losses.__all__]
     functions += [getattr(nv.optim, name) for name in nv.optim.__all__]
+    functions += [nv.data.Batches, nv.Trainer, nv.Trainer.fit]
     return {name for function in functions for name in inspect.signature(function).parameters}
 
 
@@ -142,7 +143,9 @@ def test_what_libraries_ask_for_is_plainly_missing():
     (lambda: nv.jit(abs, static_argnums=0), "static="), (lambda: nv.grad(abs, argnums=0), "argument="),
     (lambda: nv.layer_norm(X, eps=1e-3), "epsilon="), (lambda: nv.sum(X, out=np.zeros(3)), "nv.assign"),
     (lambda: nv.sum(X, axs=0), "did you mean axis"), (lambda: nv.sum(X, xyzzy=0), "leave it out"),
-    (lambda: nv.seed(0, device=None), "transformer=")], ids=range(26))
+    (lambda: nv.data.Batches(X, batch_size=2), "size="), (lambda: nv.data.Batches(X, shuffle=True), "shuffled="),
+    (lambda: nv.Trainer(nv.relu, abs, abs, sample_weight=X), "weights=2"),
+    (lambda: nv.seed(0, device=None), "transformer=")], ids=range(29))
 def test_a_keyword_that_a_function_lacks(call, told):
     """P22: a TypeError, as Python's, that says what it is called here."""
     with pytest.raises(WrongKind) as caught:

@@ -199,6 +199,8 @@ FUNCTIONS = {
     "nv.optim.SGD(rate)": "SGD sgd", "nv.optim.SGD(rate, momentum=0.9)": "Momentum MomentumOptimizer",
     "nv.optim.RMSProp(rate)": "RMSprop rmsprop", "nv.optim.Adagrad(rate)": "AdaGrad adagrad",
     "nv.optim.Lion(rate)": "lion", "nv.optim.Muon(rate)": "muon",
+    "nv.data.Batches(inputs, targets)": "DataLoader TensorDataset", "nv.training.TensorBoard(folder)": "SummaryWriter",
+    "nv.training.EarlyStop(patience)": "EarlyStopping",
     "nv.optim.Clipped(optimizer, norm=1.0)": "clip_grad_norm_ clip_by_global_norm",
     "nv.optim.Clipped(optimizer, value=1.0)": "clip_grad_value_",
     "nv.optim.Accumulated(optimizer, calls=4)": "MultiSteps",
@@ -378,6 +380,7 @@ KEYWORDS = {
     "pad_idx": "padding_idx",
     "weights": "weight kernel_initializer", "smoothing": "label_smoothing", "ignore_index": "ignore",
     "positive_weights": "pos_weight", "count_padding": "count_include_pad", "slope": "negative_slope a",
+    "size": "batch_size", "validation": "validation_data", "steps": "steps_per_epoch", "shuffled": "shuffle",
 }
 """Keywords here, and what functions elsewhere call them."""
 
@@ -389,5 +392,6 @@ KEYWORD_ADVICE = {
     "the graph stays, and may be differentiated again": "retain_graph create_graph keep_graph",
     "beta1= and beta2= are given apart": "betas", "nv.mean and nv.sum reduce": "reduction",
     "scale=False and shift=False leave them out": "affine elementwise_affine",
+    "nv.Trainer(..., weights=2) names the entry of a batch that has weights": "sample_weight sample_weights",
 }
 """Advice for keywords without an equivalent."""
