@@ -72,16 +72,16 @@ def test_every_function_with_an_element_type_is_in_the_table():
 
 
 @pytest.mark.parametrize(("value", "dtype"), [
-    (1, nv.float32), (1.5, nv.float32), ([1, 2], nv.float32), ([[1.5], [2]], nv.float32), (np.zeros(3), nv.float32),
+    (1, nv.float32), (1.5, nv.float32), ([1, 2], nv.float32), ([[1.5], [2]], nv.float32), (np.zeros(3), nv.float64),
+    ([np.zeros(3)], nv.float64), ([np.float64(2)], nv.float32), (np.complex128(2), nv.complex64),
+    ([np.float32(2)], nv.float32),
     (np.float64(2), nv.float32), (True, nv.bool_), ([True, False], nv.bool_), (1j, nv.complex64),
     (np.arange(3), nv.int64), (np.int8(3), nv.int8), (np.zeros(3, np.float16), nv.float16),
     (np.zeros(2, bool), nv.bool_),
     (np.zeros(2, np.uint16), nv.uint16), (np.zeros(2, ml_dtypes.bfloat16), nv.bfloat16),
     (np.zeros(2, np.complex128), nv.complex128)])
 def test_types_of_values(value, dtype):
-    """A81: Python's numbers and float64 arrays become float32, other arrays keep their type, in constants and
-    initial values.
-    """
+    """A81: Python's numbers become float32, arrays keep their type, in constants and initial values."""
     assert nv.constant(value).dtype is dtype
     assert nv.variable(np.shape(value), value).dtype is dtype
     wide = nv.complex128 if dtype.is_complex else nv.float64

@@ -282,3 +282,18 @@ def test_a_table_of_a_tensor_computes_nothing():
     x = nv.host_call(lambda: calls.append(1) or np.zeros(2, np.float32), [], like=nv.zeros("F=2"))
     assert "HostCall" in x._repr_html_() and calls == []
     assert nv.constant(3.0)._repr_html_().count("<tr>") == 0
+
+
+@pytest.mark.parametrize("dtype", [nv.float32, nv.float64, nv.float16])
+def test_arrays_take_the_type_of_the_parameters(dtype):
+    """A285: arrays of real numbers; tensors, integers and what goes to a module without parameters stay."""
+    layer, x = nv.nn.LinearLayer(3, 2, dtype=dtype), np.ones((1, 3))
+    model = nv.nn.Sequential(nv.nn.Identity(), layer)
+    for given in (x, x.astype(np.float32), x.astype(np.float16)):
+        assert layer(given).dtype is dtype and model(given).dtype is dtype
+    assert layer(nv.constant(x)).dtype is nv.float64
+    assert nv.nn.ReLU()(x).dtype is nv.float64 and nv.nn.ReLU()(x.astype(np.float32)).dtype is nv.float32
+    assert nv.nn.Embedding(4, 2, dtype=dtype)(np.array([1, 2])).dtype is dtype
+    if dtype is nv.float64:
+        expected = np.full((1, 3), 0.1) @ layer.weights.numpy() + layer.bias.numpy()
+        np.testing.assert_allclose(layer(np.full((1, 3), 0.1)).numpy(), expected, rtol=1e-14)

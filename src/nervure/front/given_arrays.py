@@ -72,19 +72,21 @@ def _unreadable(value: object, op: str, error: Exception) -> InvalidArgument:
 
 
 def _default_type(value: object, own: DType) -> DType:
-    """Python's numbers, alone or in lists, and float64 become float32; other arrays and NumPy scalars keep
-    their type.
+    """Arrays keep their type, as do lists of arrays and NumPy's scalars; Python's numbers, of which ``np.float64`` and
+    ``np.complex128`` are some, are float32 or complex64, alone as in lists.
     """
-    if own is float64 or (own.is_integer and not _holds_arrays(value)):
-        return float32
-    return complex64 if own is complex128 and not _holds_arrays(value) else own
+    if _holds_arrays(value):
+        return own
+    return float32 if own is float64 or own.is_integer else complex64 if own is complex128 else own
 
 
 def _holds_arrays(value: object) -> bool:
-    """Whether the elements come from NumPy (an array, a scalar, a list of them), which has types of its own."""
+    """Whether the elements come from an array, a scalar of NumPy's, or a list of them, which have types of their
+    own.
+    """
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
-    return is_array(value)
+    return is_array(value) and not isinstance(value, (float, complex))
 
 
 def check_shape(shape: tuple[int, ...], axes: Axes, op: str) -> None:

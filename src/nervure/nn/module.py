@@ -36,9 +36,10 @@ from nervure import notebook
 from nervure.elsewhere import unknown_member
 from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
 from nervure.front.argument_parsing import shown, truth
-from nervure.front.creation import AssignableTensorOp, placeholder
+from nervure.front.creation import AssignableTensorOp, constant, placeholder
+from nervure.front.given_arrays import numpy_array
 from nervure.front.record import record_of
-from nervure.front.tensor import Tensor, described_type
+from nervure.front.tensor import Tensor, described_type, is_scalar
 from nervure.ir.provenance import name_scope
 from nervure.nn import fields
 from nervure.nn.calls import Call, caller, noted, noting
@@ -47,6 +48,8 @@ from nervure.nn.summary import Line, Summary
 from nervure.nn.work import operations
 from nervure.types.axes import AxesLike
 from nervure.types.dim import Dim, DimLike, product
+from nervure.types.dtype import as_dtype
+from nervure.types.foreign import is_array
 
 Own = TypeVar("Own", bound="Module")
 Inputs = ParamSpec("Inputs")
@@ -272,7 +275,8 @@ def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) 
     """What ``forward`` gives. It is called in a name scope, and what comes of it is noted."""
     with name_scope(_called(module, caller())) as scope, noted(module, (*inputs, *named.values())) as call:
         try:
-            call.result = module.forward(*inputs, **named)
+            call.result = module.forward(*[_taken(module, entry) for entry in inputs],
+                                         **{name: _taken(module, entry) for name, entry in named.items()})
         except NervureError as error:
             _tell_where(error, scope.path, call)
             raise
@@ -280,6 +284,19 @@ def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) 
             _check_inputs(module, inputs, named)
             raise
         return call.result
+
+
+def _taken(module: Module, given: object) -> object:
+    """What ``forward`` gets for an argument: of an array of real numbers a tensor of the type of the module's
+    parameters. Tensors, whose type was chosen, and all else come as they are.
+    """
+    if isinstance(given, Tensor) or is_scalar(given) or not is_array(given):
+        return given
+    array = numpy_array(given, type(module).__name__)
+    if not as_dtype(array.dtype).is_float:
+        return given
+    dtype = next((place.dtype for place in module.parameters() if place.dtype.is_float), None)
+    return given if dtype is None else constant(array, dtype=dtype)
 
 
 # -- the places and modules of a field ---------------------------------------------------------------
