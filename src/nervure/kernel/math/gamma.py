@@ -6,7 +6,8 @@ product of at most two factors; beyond, it is (x - 1/2) (log(x) - 1) + c + S(1/x
 series but the polynomial of least error, so that 3.3125 is far enough. Likewise digamma (M. Abramowitz and I. Stegun,
 "Handbook of mathematical functions", 6.1 and 6.3). The logarithm is kept as a sum of two parts: where its factor is
 large, its own rounding would show. Negative arguments are computed apart, in double, which is enough for a float
-even where the terms cancel; a double is off by a few units of the terms.
+even where the terms cancel. So they do for doubles: lgamma of those is a product near its zeros (``near_poles.py``);
+digamma is off by a few units of the terms.
 
 >>> from nervure.kernel.math.arrays import evaluate
 >>> evaluate(lgamma, np.float32([5, -0.5])), evaluate(digamma, np.float32([5, -0.5]))
@@ -21,7 +22,8 @@ from nervure.kernel.math.coefficients import LOG
 from nervure.kernel.math.exponential import LOG_2
 from nervure.kernel.math.logarithm import log, split
 from nervure.kernel.math.minimax import Coefficients, polynomial
-from nervure.kernel.math.namespace import Namespace, V, split_constant, with_sign_of
+from nervure.kernel.math.namespace import DOUBLE, Namespace, V, split_constant, with_sign_of
+from nervure.kernel.math.near_poles import LEAST, lgamma_near_poles
 from nervure.kernel.math.trigonometric import sine_over_angle, tan_of_moderate_angle
 
 # Minimax in relative error of the result by Remez' exchange, the leading coefficients rounded first, the rest refitted.
@@ -101,6 +103,9 @@ def _lgamma_of_negative(s: Namespace[V], x: V) -> V:
     fraction = wide - d.round(wide)
     sine = d.absolute(fraction) * sine_over_angle(d, fraction * math.pi)
     value = -log(d, sine) - _lgamma_of_positive(d, 1.0 - wide)
+    if s.format is DOUBLE:  # a float is exact enough by this difference
+        is_near = (wide > LEAST) & (wide < -0.5)
+        value = d.where(is_near, lgamma_near_poles(d, d.where(is_near, wide, -2.5)), value)
     return s.narrowed(d.where(d.absolute(fraction) > 0.0, value, math.inf))
 
 

@@ -12,6 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nervure.kernel.math import gamma
+from nervure.kernel.math.arrays import evaluate
+
 
 def _each(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     """A function of one float, applied to every element."""
@@ -46,15 +49,12 @@ def erfc(x: np.ndarray) -> np.ndarray:
 
 
 def lgamma(x: np.ndarray) -> np.ndarray:
-    """log |gamma(x)|; infinity at the poles 0, -1, -2, ... and where the value exceeds the largest float."""
-    return _each(_lgamma, x)
+    """log |gamma(x)|; infinity at the poles 0, -1, -2, ... and where the value exceeds the largest float.
 
-
-def _lgamma(x: float) -> float:
-    try:
-        return math.lgamma(x)
-    except (ValueError, OverflowError):  # a pole; a value past the largest float
-        return math.inf
+    ``math.lgamma`` loses all digits near the zeros 1 and 2 and those between the poles, so that it is none.
+    """
+    x = np.asarray(x, np.float64)
+    return evaluate(gamma.lgamma, x.ravel()).reshape(x.shape)
 
 
 def erf_inv(x: np.ndarray) -> np.ndarray:
