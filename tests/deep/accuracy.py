@@ -28,7 +28,7 @@ found, and the limit that the tests hold it to. Half a unit is what correct roun
 - float32 is compared with float64: on all numbers, denormal and huge ones included, or on one in so many (tried);
   functions of two arguments on {PAIRS:,} random pairs.
 - float64 is compared with mpmath at 50 digits: on {DOUBLES:,} numbers of all exponents and of where functions bend.
-  lgamma and digamma of negative numbers are differences; where these are small, units are those of their terms.
+  digamma of negative numbers is a difference; where that is small, units are those of its terms.
 - Results are the same bits on every vector width, but for the sign and the payload of NaN (claim O14 of `ops.md`).
   NumPy, without a compiler, gives these bits, too (`src/nervure/kernel/math/arrays.py`).
 - Denormal arguments and results are not flushed to zero.

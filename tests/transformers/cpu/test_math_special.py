@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from nervure.transformers.interpreter.special import lgamma as lgamma_of_the_interpreter
 from tests.transformers.cpu.math_harness import exact_parts, on_arrays, ulps
 
 # The first is the double nearest to a multiple of pi/2, relative to its size (W. Kahan, "Minimizing q*m - n", 1983).
@@ -62,6 +63,21 @@ def test_lgamma_of_floats_has_its_digits_even_near_zeros_below_0():
     x = np.concatenate([near_zeros, np.nextafter(near_zeros, np.float32(0))])
     wanted, _ = exact_parts(lambda x: mp.re(mp.loggamma(x)), x.astype(np.float64))
     assert ulps(on_arrays("lgamma", np.float32, 8)(x), wanted).max() <= 1
+
+
+def test_lgamma_of_doubles_has_its_digits_even_at_its_zeros():
+    """O80: near 1 and 2, where the sum of logarithms that reflection is has none left, and beside every pole."""
+    with mp.workdps(50):
+        zeros = [float(mp.findroot(lambda x: mp.log(abs(mp.gamma(x))), start)) for start in (
+            -2.457, -2.7477,
+            *[-n + side / mp.factorial(n) * (1 + mp.mpf(1) / 10 / n) for n in range(3, 18) for side in (1, -1)])]
+    around = [entry for zero in [1.0, 2.0, *zeros] for end in (-np.inf, np.inf) for entry in (
+        np.nextafter(zero, end), np.nextafter(np.nextafter(zero, end), end), zero * (1 + 1e-9 * np.sign(end)))]
+    beside = [np.nextafter(-n, end) for n in range(1, 60) for end in (-np.inf, np.inf)]
+    x = np.array([*zeros, *around, *beside, *np.random.default_rng(1).uniform(-80, 0, 100)])
+    wanted, rest = exact_parts(lambda x: mp.log(abs(mp.gamma(x))), x)
+    for found in (on_arrays("lgamma", np.float64, 4)(x), lgamma_of_the_interpreter(x)):
+        assert ulps(found, wanted, rest).max() <= 2
 
 
 def test_digamma_has_its_digits_near_its_root():
