@@ -39,6 +39,12 @@ class Data(Protocol):
 
     A batch follows from the numbers of its epoch and its own, and a seed, alone. ``__len__``, the batches of an epoch,
     and ``kind``, a dict of integers that tells one set of data from another, may be there beside it.
+
+    >>> class Noise:
+    ...     def epoch(self, number, start=0):
+    ...         for i in range(start, 3):
+    ...             yield np.random.default_rng([7, number, i]).standard_normal((2, 4))
+    >>> nv.data.check(Noise())
     """
 
     def epoch(self, number: int, start: int = 0) -> Iterable[object]:

@@ -93,7 +93,7 @@ def test_a_function_that_assigns_the_variable_keeps_nothing(cpu):
 
 def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
     w, x = weights(), values(30, 70)
-    first, second, squares = prediction(cpu, w), prediction(cpu, w, 30), cpu.computation(nv.dot(w, w[::-1]))
+    first, second, squares = prediction(cpu, w), prediction(cpu, w, 30), cpu.computation(nv.dot(w, w[::-1], out_axes=()))
     third = prediction(cpu, w, 50)
     for batch in (x, x[:3], x):
         first(batch)
@@ -282,7 +282,7 @@ def test_explanations_say_what_is_packed_when_and_what_it_takes(cpu):
     pack, product = found.steps
     assert pack.notes == ("packed once per version of w",) and pack.writes[0].kind == "derived"
     assert "the right side is packed once per version of w; the other is read where it lies" in product.notes[0]
-    assert f"t0 of w is kept between calls: {BYTES:,} bytes, packed 1 time so far" in str(found)
+    assert f"t0 of w is kept between calls: {BYTES:,} bytes, packed 1 time so far" in found.details()
     assert (found.report.panels[0].source, found.report.temporaries, found.report.together_bytes) == ("w", (), 0)
     assert runs(predict) == [1]
 
