@@ -93,7 +93,8 @@ def test_a_function_that_assigns_the_variable_keeps_nothing(cpu):
 
 def test_all_functions_of_a_variable_share_what_is_packed_alike(cpu):
     w, x = weights(), values(30, 70)
-    first, second, squares = prediction(cpu, w), prediction(cpu, w, 30), cpu.computation(nv.dot(w, w[::-1], out_axes=()))
+    first, second = prediction(cpu, w), prediction(cpu, w, 30)
+    squares = cpu.computation(nv.dot(w, w[::-1], out_axes=()))
     third = prediction(cpu, w, 50)
     for batch in (x, x[:3], x):
         first(batch)
