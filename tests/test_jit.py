@@ -76,6 +76,23 @@ def test_ways_to_say_which_lengths_are_dynamic(dynamic):
     assert double.specialisations == ["f32[N, 3]"]
 
 
+@pytest.mark.parametrize("dynamic", [0, [0], 1.5, True, None, object(), {"x": 1.5}, {"x": True}, {"x": {0: 5}},
+                                     {"x": {0.5: "n"}}, {"x": {None: "n"}}, {"x": 3}, {"x": -3}, {"x": "N"},
+                                     {"x": {"x": "n"}}], ids=repr)
+def test_what_dynamic_does_not_take(dynamic):
+    """T411: one message, when it is given or, for what its argument does not have, at the call."""
+    with pytest.raises(nv.InvalidArgument, match="dynamic names the lengths of arguments that stay symbolic") as caught:
+        nv.jit(lambda x: x * 2, dynamic=dynamic)(np.ones((2, 3), F32))
+    assert caught.value.operand == "dynamic" and "{argument: {position: symbol}}" in caught.value.expected
+    assert caught.value.location.file == __file__
+
+
+def test_dynamic_places_that_one_array_of_an_argument_has():
+    """T411: of several, such as parameters, one has to have it."""
+    double = nv.jit(lambda x: x[0] * 2, dynamic={"x": 1})
+    assert double([np.ones((2, 3), F32), np.ones(4, F32)]).shape == (2, 3)
+
+
 def test_dynamic_positions_from_the_end():
     double = nv.jit(lambda x: x * 2, dynamic={"x": -1})
     assert [double(np.ones((2, length), F32)).shape for length in (3, 4)] == [(2, 3), (2, 4)]

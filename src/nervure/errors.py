@@ -84,8 +84,9 @@ class NervureError(Exception):
     """Something in the user's program that the user can fix.
 
     ``op`` names the operation, ``operand`` which of its inputs, ``got`` and ``expected`` what was found and
-    what would do, ``location`` the user's file and line, ``help`` what to do about it. A part that makes no
-    sense for an error is None.
+    what would do, ``location`` the user's file and line, ``help`` what to do about it, ``module`` the innermost
+    module whose forward was under way, by its path in the outermost one. A part that makes no sense for an error is
+    None.
 
     >>> try:
     ...     nv.reshape([1, 2, 3], (2, 2))
@@ -104,6 +105,7 @@ class NervureError(Exception):
         self.expected = None if expected is None else _on_one_line(str(expected))
         self.location = user_location() if location is _UNKNOWN else location
         self.help = help
+        self.module: str | None = None
         super().__init__(message)
 
     def within(self, op: str, **parts: object) -> NervureError:
@@ -116,7 +118,7 @@ class NervureError(Exception):
     def __str__(self) -> str:
         head = f"{self.op}: {self.message}" if self.op else self.message
         parts = [("operand", self.operand), ("got", self.got), ("expected", self.expected),
-                 ("help", self.help), ("at", self.location)]
+                 ("help", self.help), ("module", self.module), ("at", self.location)]
         shown = [f"  {name + ':':<10}{value}" for name, value in parts if value is not None]
         return "\n".join([head, *shown])
 

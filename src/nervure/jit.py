@@ -17,7 +17,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Never, SupportsIndex, TypeVar, cast, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from nervure.computation import Computation, build_function, placeholders_below
 from nervure.elsewhere import explain_keywords
 from nervure.errors import InvalidArgument, Location, WrongKind, did_you_mean
 from nervure.front import pytrees
-from nervure.front.argument_parsing import integer, members
+from nervure.front.argument_parsing import members
 from nervure.front.cache_keys import cache_key
 from nervure.front.creation import as_tensor, placeholder
 from nervure.front.effects import Effect
@@ -44,7 +44,7 @@ from nervure.transformers.devices.choice import transformer_for
 from nervure.types.axes import Axes
 from nervure.types.axis import Axis
 from nervure.types.description import BasicTensorDescription
-from nervure.types.dim import DimLike, dim
+from nervure.types.dim import Dim, DimLike, dim
 from nervure.types.dtype import DType, as_dtype
 from nervure.types.foreign import is_array
 
@@ -225,6 +225,7 @@ class Jitted(Generic[Result]):
 
     def _specialised(self, kind: _Kind, call: _Call, specs: Sequence[_Spec]) -> tuple[_Compiled, list[object]]:
         """A new specialisation, and what the trace makes of the numbers of the call. The caller holds the kind."""
+        self._check_dynamic(call, specs)
         made = self._specialise(call, specs)
         kind.variants.append(made)
         return made, made.trace.values
@@ -273,6 +274,18 @@ class Jitted(Generic[Result]):
             return name if name in self._dynamic else None
         table = self._dynamic.get(owner, {})
         return next((table[place] for place in (position, position - rank, name) if place in table), None)
+
+    def _check_dynamic(self, call: _Call, specs: Sequence[_Spec]) -> None:
+        """InvalidArgument for a place of ``dynamic`` that none of the arrays of its argument has."""
+        table = self._dynamic if isinstance(self._dynamic, dict) else {}
+        for owner, places in table.items():
+            own = [spec for at, spec in zip(call.arrays, specs, strict=True) if call.owners[at] == owner]
+            there = {place for spec in own for place in _places_of(spec)}
+            for place in places if own else ():
+                if place not in there:
+                    given = " and ".join(dict.fromkeys([str(BasicTensorDescription(spec.dtype, spec.shape))
+                                                        for spec in own]))
+                    raise _misused({owner: place}, f"{owner} of type {given}")
 
     def _specialise(self, call: _Call, specs: Sequence[_Spec]) -> _Compiled:
         trace = NumberTrace(self.__name__, call.given())
@@ -459,14 +472,24 @@ def _read(leaf: object) -> np.ndarray:
 def _read_dynamic(dynamic: object) -> set[str] | dict[str, dict[int | str, str]]:
     """Axis names as a set; or argument -> {position or axis name: symbol}."""
     if not isinstance(dynamic, Mapping):
-        return set(_words(_places(dynamic), "dynamic"))
+        names = _places(dynamic, dynamic)
+        if not all([isinstance(name, str) for name in names]):
+            raise _misused(dynamic)
+        return {str(name) for name in names}
     table = {}
     for name, entry in dynamic.items():
         if isinstance(entry, Mapping):
-            table[name] = {place: str(symbol) for place, symbol in zip(_places(entry), entry.values(), strict=True)}
+            table[name] = {place: _symbol_text(symbol, dynamic)
+                           for place, symbol in zip(_places(entry, dynamic), entry.values(), strict=True)}
         else:
-            table[name] = {place: _symbol_name(name, place) for place in _places(entry)}
+            table[name] = {place: _symbol_name(name, place) for place in _places(entry, dynamic)}
     return table
+
+
+def _symbol_text(symbol: object, dynamic: object) -> str:
+    if not isinstance(symbol, (str, Dim)):
+        raise _misused(dynamic)
+    return str(symbol)
 
 
 def _symbol_name(argument: str, place: int | str) -> str:
@@ -476,11 +499,35 @@ def _symbol_name(argument: str, place: int | str) -> str:
     return f"{argument}_{place}" if place >= 0 else f"{argument}_end{-place}"
 
 
-def _places(entry: object) -> list[int | str]:
+def _places(entry: object, dynamic: object) -> list[int | str]:
     """One or several axes of an argument: by name, as an Axis, or by position."""
-    listed = [entry] if isinstance(entry, (str, int, Axis)) else members(entry, "jit", "dynamic", "axes")
-    return [_word(place.name, "dynamic") if isinstance(place, Axis) else place if isinstance(place, str)
-            else integer(place, "jit", "dynamic", "an axis, its name or its position") for place in listed]
+    is_one = isinstance(entry, (str, Axis)) or not isinstance(entry, Iterable)
+    listed = [entry] if is_one else list(cast("Iterable[object]", entry))
+    return [_place_of(place, dynamic) for place in listed]
+
+
+def _place_of(place: object, dynamic: object) -> int | str:
+    named = place.name if isinstance(place, Axis) else place
+    if isinstance(named, str):
+        return named
+    if isinstance(named, (bool, np.bool_)) or not isinstance(named, (int, np.integer)):
+        raise _misused(dynamic)
+    return int(named)
+
+
+def _places_of(spec: _Spec) -> list[int | str]:
+    """The places that an array has: positions from both ends, names of axes."""
+    rank = len(spec.shape)
+    return [*range(-rank, rank), *[axis.name for axis in spec.axes or () if axis.name is not None]]
+
+
+def _misused(dynamic: object, got: str | None = None) -> InvalidArgument:
+    """The error of what ``dynamic`` does not take."""
+    return InvalidArgument("dynamic names the lengths of arguments that stay symbolic", op="jit", operand="dynamic",
+                           got=f"{dynamic!r:.60}" + (f", for {got}" if got else ""),
+                           expected="names of axes, {argument: positions or axes}, or {argument: {position: symbol}}",
+                           help="dynamic={'x': 0} keeps the first length of an argument x, dynamic='N' that of each "
+                                "axis N")
 
 
 def _words(names: object, operand: str) -> list[str]:
@@ -492,7 +539,7 @@ def _words(names: object, operand: str) -> list[str]:
 def _word(name: object, operand: str) -> str:
     if not isinstance(name, str):
         raise WrongKind(f"{operand} takes names", op="jit", operand=operand, got=f"{name!r:.60}", expected="a string",
-                        help="an axis of an array without names is written dynamic={argument: position}")
+                        help="an argument is given by its name")
     return name
 
 

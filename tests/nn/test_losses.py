@@ -72,8 +72,8 @@ def test_low_precision_is_rounded_once():
     (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros(3)), AxisMismatch, "would be spread"),
     (lambda: losses.mean_squared_error(np.zeros((3, 1)), np.zeros((3, 2))), ShapeMismatch, "other lengths"),
     (lambda: losses.mean_squared_error(np.zeros((3, 2)), np.zeros((3, 1))), ShapeMismatch, "other lengths"),
-    (lambda: losses.cross_entropy(LOGITS, [1]), ShapeMismatch, "other lengths"),
-    (lambda: losses.cross_entropy(LOGITS, LOGITS[:1]), ShapeMismatch, "other lengths"),
+    (lambda: losses.cross_entropy(LOGITS, [1]), ShapeMismatch, "do not fit"),
+    (lambda: losses.cross_entropy(LOGITS, LOGITS[:1]), ShapeMismatch, "do not fit"),
     (lambda: losses.mean_squared_error(nv.zeros("N=3"), nv.zeros("M=3")), AxisMismatch, "lacks"),
     (lambda: losses.mean_squared_error([1.0], [1.0], "avg"), InvalidArgument, "unknown reduction"),
     (lambda: losses.cross_entropy(LOGITS, np.float32([0, 1, 2])), WrongKind, "class numbers are integers"),
@@ -152,3 +152,20 @@ def test_a_class_that_there_is_not_is_found_when_it_runs():
     """T228: as an index out of range."""
     with pytest.raises(IndexError):
         losses.cross_entropy(LOGITS, [0, 1, 4]).item()
+
+
+@pytest.mark.parametrize(("shape", "targets", "expected", "told"), [
+    ((4, 10), np.zeros(5, int), "class numbers (4,), or probabilities (4, 10)", "here it is axis=1"),
+    ((4, 10), np.zeros((4, 1), int), "class numbers (4,), or probabilities (4, 10)", "nv.squeeze(targets, 1)"),
+    ((4, 10, 7), np.zeros((4, 10), int), "class numbers (4, 7), or probabilities (4, 10, 7)", "axis=2 would fit"),
+    ((4, 10), np.zeros((4, 3, 3), int), "class numbers (4,), or probabilities (4, 10)", "axis="),
+    ((nv.dim("n"), 10), np.zeros(4, np.float32), "class numbers (n,), or probabilities (n, 10)", "nv.int64"),
+    ("N=n, Y=10", np.zeros((4, 3, 3), int), "class numbers (N: n), or probabilities (N: n, Y: 10)", "axis='Y'")],
+    ids=range(6))
+def test_targets_that_fit_no_logits(shape, targets, expected, told):
+    """T412: what shape they must have, and how the axis of the classes is said."""
+    for loss in (losses.cross_entropy, losses.negative_log_likelihood):
+        with pytest.raises(nv.NervureError) as caught:
+            loss(nv.placeholder(shape), targets)
+        assert caught.value.operand == "targets" and caught.value.expected == expected
+        assert told in caught.value.help

@@ -205,16 +205,55 @@ def test_calls_stand_in_a_scope_of_their_own():
     assert layer(x).value.op.provenance.scope == "LinearLayer"
 
 
-def test_an_error_names_the_module_that_it_comes_from():
-    """T220: the innermost one, with what it was given."""
-    model = Block(nn.Sequential(nn.Conv(1, 4, (3, 3)), nv.relu, nn.LinearLayer(6, 2)))
-    for x, place, given in (
-            (nv.placeholder((2, 1, 9, 9)), "Block/inner/2, a LinearLayer", "f32[2, 4, 7, 7]"),
-            (nv.placeholder("N=2, C=1, H=9, W=9"), "Block/inner/0, a Conv", "f32[N=2, C=1, H=9, W=9]"),
-            (None, "Block/inner/0, a Conv", "NoneType None")):
-        with pytest.raises(NervureError) as caught:
-            model(x)
-        assert caught.value.__notes__ == [f"in the module {place}, which was given {given}"]
+class Stage(nn.Module):
+    def __post_init__(self):
+        self.convs, self.bn2 = {"first": nn.Conv(1, 4, (3, 3))}, nn.BatchNorm(5)
+
+    def forward(self, x):
+        return self.bn2(self.convs["first"](x))
+
+
+class Network(nn.Module):
+    def __post_init__(self):
+        self.blocks, self.head, self.act = [nn.Sequential(nv.relu), Stage()], nn.LinearLayer(6, 2), Broken()
+
+    def forward(self, x, stages=2):
+        for block in self.blocks[:stages]:
+            x = block(x)
+        return self.act(self.head(x))
+
+
+class Broken(nn.Module):
+    def forward(self, x):
+        return x[{}["key"]]
+
+
+@pytest.mark.parametrize(("call", "module", "own"), [
+    (lambda model: model(nv.placeholder((2, 1, 9, 9))), "blocks.1.bn2: BatchNorm, given f32[2, 4, 7, 7]", "BatchNorm"),
+    (lambda model: model(nv.placeholder((2, 3, 9, 9))), "blocks.1.convs.first: Conv, given f32[2, 3, 9, 9]", "Conv"),
+    (lambda model: model(nv.placeholder((2, 7)), 0), "head: LinearLayer, given f32[2, 7]", "LinearLayer"),
+    (lambda model: model.head(np.ones((2, 7))), "head: LinearLayer, given float64 array (2, 7)", "LinearLayer"),
+    (lambda model: model.blocks[1](None), "blocks.1.convs.first: Conv, given NoneType None", "Conv"),
+    (lambda model: nn.Sequential(model)(nv.placeholder((2, 7)), 0),
+     "0.head: LinearLayer, given f32[2, 7]", "LinearLayer"),
+    (lambda model: nn.Residual(model)(nv.placeholder((2, 3, 9, 9))),
+     "inner.blocks.1.convs.first: Conv, given f32[2, 3, 9, 9]", "Conv"),
+    (lambda model: nn.LinearLayer(6, 2)(nv.placeholder((2, 7))), "LinearLayer, given f32[2, 7]", "LinearLayer"),
+    (lambda model: nn.Embedding(5, 2)(nv.placeholder((2, 7))), "Embedding, given f32[2, 7]", "Embedding")])
+def test_an_error_names_the_module_that_it_comes_from(call, module, own):
+    """T220: the innermost one, by its path in the outermost, with what it was given; its own words come first."""
+    with pytest.raises(NervureError) as caught:
+        call(Network())
+    assert caught.value.module == module and f"\n  module:   {module}\n" in str(caught.value)
+    assert str(caught.value).startswith(f"{own}: ") and not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_of_a_forward_of_ones_own_has_a_note():
+    """T410: one note, of the innermost module."""
+    with pytest.raises(KeyError) as caught:
+        Network()(nv.placeholder((2, 6)), 0)
+    assert caught.value.__notes__ == ["in the module act: Broken, given f32[2, 2]"]
+    assert nn.Sequential(nn.LinearLayer(2, 2))(nv.placeholder((1, 2))).shape == (1, 2)  # nothing stays behind
 
 
 # -- texts -----------------------------------------------------------------------------------------------

@@ -129,9 +129,15 @@ def array_ufunc(x: Tensor, ufunc: ufunc, method: str, *inputs: Any, **keywords: 
     name = UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__)
     if method != "__call__" or keywords or name not in UFUNCS:
         raise WrongKind("this NumPy function does not know tensors", op=f"np.{ufunc.__name__}",
-                        help="use the function of nv, or x.numpy() for an array", got="a tensor",
+                        help=_instead(name if method == "__call__" else ""), got="a tensor",
                         expected="arrays")
     return UFUNCS[name](*inputs)
+
+
+def _instead(name: str) -> str:
+    """What to do in the place of a universal function of NumPy's."""
+    array = "x.numpy() gives an array, without a derivative"
+    return f"nv.{name} does it for each element; {array}" if name in UFUNCS else array
 
 
 def storage(x: Tensor) -> ndarray:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nervure.elsewhere import explains_keywords
-from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch
+from nervure.errors import AxisMismatch, InvalidArgument, ShapeMismatch, WrongKind
 from nervure.front.argument_parsing import integer, real
 from nervure.front.contraction import dot, matmul
 from nervure.front.creation import AssignableTensorOp, as_tensor, expression
@@ -27,6 +27,7 @@ from nervure.nn.parameters import (
     Initial,
     check_both_named,
     check_input,
+    check_length,
     count,
     evenly,
     layer_axes,
@@ -72,6 +73,8 @@ class LinearLayer(Module):
         """(..., inputs) to (..., outputs)."""
         own = as_tensor(x, "LinearLayer")
         check_input("LinearLayer", own, self.weights)
+        if not self.weights.is_named:
+            check_length("LinearLayer", own, -1, count(self._inputs), f"(..., {count(self._inputs)})")
         result = dot(own, self.weights) if self.weights.is_named else matmul(own, self.weights)
         if result.ndim != own.ndim + self.weights.ndim - 2 * len(self._inputs):
             raise AxisMismatch("the input lacks axes of the layer", op="LinearLayer", operand="x", got=str(own.axes),
@@ -117,7 +120,11 @@ class Embedding(Module):
 
     def forward(self, index: TensorLike) -> Tensor:
         """(...) integers to (..., columns)."""
-        return lookuptable(self.weights, index, pad_idx=self.pad_idx)
+        own = as_tensor(index, "Embedding")
+        if not own.dtype.is_integer:
+            raise WrongKind("an index is of integers", op="Embedding", operand="index", got=str(own.type),
+                            expected="integers", help="convert it: index.astype(nv.int64)")
+        return lookuptable(self.weights, own, pad_idx=self.pad_idx)
 
 
 def _one(axes: AxesLike, operand: str) -> Axis:

@@ -17,6 +17,7 @@ variances do not change it. A distance of complex numbers is real.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from nervure import ops
@@ -54,6 +55,7 @@ from nervure.front.tensor import Number, Operand, Tensor, TensorLike, is_scalar
 from nervure.front.views import reshape
 from nervure.ir.op import Value
 from nervure.types.axes import Axes, AxisLike
+from nervure.types.dim import DimLike
 from nervure.types.dim import equal as equal_lengths
 from nervure.types.dtype import DType, int64
 
@@ -303,6 +305,7 @@ def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike
     own = convert(given, dtype.compute)
     goal = as_tensor(numpy_array(targets, op) if isinstance(targets, (list, tuple)) else targets, op, 2)
     at = _class_axis(own, goal, axis, op)
+    _check_targets(own, goal, at, op)
     has_numbers = goal.ndim == own.ndim - 1
     factors = [] if weights is None else [_over_classes(weights, own, at, op)]
     if has_numbers:
@@ -322,15 +325,48 @@ def _classified(op: str, logits: TensorLike, targets: TensorLike, axis: AxisLike
 
 def _labels(own: Tensor, labels: Tensor, at: int, op: str) -> Tensor:
     """Class numbers on the axes of the logits but that of the classes."""
-    if not labels.dtype.is_integer:
-        raise WrongKind("class numbers are integers", op=op, operand="targets", got=str(labels.type),
-                        expected=f"integers, or probabilities over {own.axes}",
-                        help="convert them: targets.astype(nv.int64)")
     rest = [place for place in range(own.ndim) if place != at]
     template = Tensor(ops.Full(0, labels.dtype, tuple([own.type.shape[place] for place in rest])),
                       Axes([own.axes[place] for place in rest]) if own.is_named else None)
-    _check_spread(template, labels, op)
     return Tensor(alignment.fitted(labels, template, op), template._axes)
+
+
+def _check_targets(own: Tensor, goal: Tensor, at: int, op: str) -> None:
+    """Errors of targets that are neither class numbers nor probabilities, with the shapes that they may have."""
+    has_numbers = goal.ndim == own.ndim - 1
+    expected = f"class numbers {_without(own, at)}, or probabilities {_without(own)}"
+    if has_numbers and not goal.dtype.is_integer:
+        raise WrongKind("class numbers are integers", op=op, operand="targets", got=str(goal.type), expected=expected,
+                        help="convert them: targets.astype(nv.int64)")
+    lengths = [length for place, length in enumerate(own.type.shape) if place != at or not has_numbers]
+    if len(lengths) == goal.ndim and (own.is_named or goal.is_named or _same_lengths(lengths, goal)):
+        return
+    kind = ShapeMismatch if len(lengths) == goal.ndim else AxisMismatch
+    raise kind("the targets do not fit the logits", op=op, operand="targets", got=str(goal.type), expected=expected,
+               help=_class_help(own, goal, at))
+
+
+def _class_help(own: Tensor, goal: Tensor, at: int) -> str:
+    """What to do about targets that do not fit: another axis of the classes, or none of length 1 in them."""
+    if goal.ndim == own.ndim and equal_lengths(goal.type.shape[at], 1):
+        return f"nv.squeeze(targets, {at}) drops the axis of length 1"
+    shape = own.type.shape
+    fitting = [place for place in range(own.ndim) if _same_lengths(shape[:place] + shape[place + 1:], goal)]
+    here = repr(own.axes[at].name) if own.is_named else at
+    return f"axis= says which axis has the classes, here it is axis={here}" + (
+        f"; axis={fitting[0]} would fit" if fitting and goal.ndim < own.ndim and not own.is_named else "")
+
+
+def _same_lengths(lengths: Sequence[DimLike], goal: Tensor) -> bool:
+    """Whether a tensor may have these lengths."""
+    return len(lengths) == goal.ndim and not any([equal_lengths(own, other) is False
+                                                  for own, other in zip(lengths, goal.type.shape, strict=True)])
+
+
+def _without(own: Tensor, at: int | None = None) -> str:
+    """The axes of a tensor but for one: of an anonymous one as NumPy writes a shape, ``(n,)``."""
+    rest = [axis for place, axis in enumerate(own.axes) if place != at]
+    return f"({rest[0].length},)" if len(rest) == 1 and not own.is_named else str(Axes(rest))
 
 
 def _counting(own: Tensor, labels: Tensor, at: int, ignore_index: int | None) -> tuple[Tensor, list[Tensor]]:
@@ -375,7 +411,8 @@ def _class_axis(own: Tensor, goal: Tensor, axis: AxisLike | None, op: str) -> in
         found = [place for place, one in enumerate(own.axes) if not (one.is_batch or one.is_recurrent)]
     if len(found) != 1:
         raise AxisMismatch("which axis has the classes has to be said", op=op, operand="axis", got=str(own.axes),
-                           expected="axis=", help='axis="Y" names it')
+                           expected="axis=",
+                           help=_last_axis(own))
     return found[0]
 
 
@@ -428,7 +465,6 @@ def _type_of(x: TensorLike, op: str) -> DType:
 
 def _on_axes(goal: Tensor, own: Tensor, op: str) -> Tensor:
     """Probabilities on the axes of the logits."""
-    _check_spread(own, goal, op)
     _, targets, _ = paired(own, goal, op)
     return Tensor(converted_to(targets, own.dtype), own._axes)
 
@@ -477,8 +513,14 @@ def _vector_axis(x: Tensor, axis: AxisLike | None, op: str) -> int:
         else [x.ndim - 1][:x.ndim]
     if len(found) != 1:
         raise AxisMismatch("along which axis the vectors lie has to be said", op=op, operand="axis", got=str(x.axes),
-                           expected="axis=", help='axis="F" names it')
+                           expected="axis=", help=_last_axis(x))
     return found[0]
+
+
+def _last_axis(x: Tensor) -> str:
+    """An example of ``axis=`` with an axis that there is."""
+    last = x.axes[-1].name if x.is_named and x.ndim else -1
+    return f"axis={last!r} says that it is the last one" if x.ndim else "give a tensor with an axis"
 
 
 def _positive(value: Number, op: str, operand: str) -> float:

@@ -32,6 +32,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar, cast, dataclass_transform
 from weakref import WeakKeyDictionary, ref
 
+from numpy import ndarray
+
 from nervure import notebook
 from nervure.elsewhere import unknown_member
 from nervure.errors import InvalidArgument, NervureError, NotSupported, WrongKind
@@ -94,7 +96,7 @@ class Module:
 
     def __call__(self: Forwards[Inputs, Output], *inputs: Inputs.args, **named: Inputs.kwargs) -> Output:
         """``forward``, in a name scope: of the module's name in the one that calls it, else of its class. An error
-        gets a note that names the scope.
+        names the innermost module that it comes from, by its path in the outermost one.
         """
         return cast(Output, _call(cast(Module, self), inputs, named))
 
@@ -273,15 +275,15 @@ class Module:
 
 def _call(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> object:
     """What ``forward`` gives. It is called in a name scope, and what comes of it is noted."""
-    with name_scope(_called(module, caller())) as scope, noted(module, (*inputs, *named.values())) as call:
+    name = _called(module, caller())
+    with name_scope(name), noted(module, (*inputs, *named.values()), name) as call:
         try:
             call.result = module.forward(*[_taken(module, entry) for entry in inputs],
-                                         **{name: _taken(module, entry) for name, entry in named.items()})
-        except NervureError as error:
-            _tell_where(error, scope.path, call)
-            raise
-        except TypeError:
-            _check_inputs(module, inputs, named)
+                                         **{key: _taken(module, entry) for key, entry in named.items()})
+        except Exception as error:
+            if isinstance(error, TypeError) and not isinstance(error, NervureError):
+                _check_inputs(module, inputs, named, call)
+            _tell_where(error, call)
             raise
         return call.result
 
@@ -399,23 +401,49 @@ def located(module: Module, path: str) -> tuple[Module, str]:
         path = path[len(name) + 1:]
 
 
-def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:
+def _check_inputs(module: Module, inputs: tuple[object, ...], named: dict[str, object], call: Call) -> None:
     """WrongKind where ``forward`` does not take so many inputs, or none of such a name."""
     signature = inspect.signature(module.forward)
     try:
         signature.bind(*inputs, **named)
     except TypeError as error:
         got = ", ".join([f"{len(inputs)} by position", *[f"{name}=" for name in named]])
-        raise WrongKind(f"forward does not take these inputs: {error}", op=type(module).__name__, got=got,
-                        expected=f"({', '.join(signature.parameters)})",
-                        help="a module is called with what its forward takes") from None
+        refused = WrongKind(f"forward does not take these inputs: {error}", op=type(module).__name__, got=got,
+                            expected=f"({', '.join(signature.parameters)})",
+                            help="a module is called with what its forward takes")
+        _tell_where(refused, call)
+        raise refused from None
 
 
-def _tell_where(error: NervureError, path: str, call: Call) -> None:
-    """Notes the innermost call of a module that an error comes from, and what it was given."""
-    if not any([note.startswith("in the module") for note in getattr(error, "__notes__", ())]):
-        given = ", ".join([described_type(x) if isinstance(x, Tensor) else shown(x) for x in call.arguments])
-        error.add_note(f"in the module {path}, a {type(call.module).__name__}, which was given {given or 'nothing'}")
+def _tell_where(error: Exception, call: Call) -> None:
+    """Says of an error which module it comes from, the innermost one, and what that was given; in a note where the
+    error is not one of ours.
+    """
+    if isinstance(error, NervureError):
+        if error.module is None:
+            error.module = _described(call)
+    elif not any([note.startswith(_NOTED) for note in getattr(error, "__notes__", ())]):
+        error.add_note(_NOTED + _described(call))
+
+
+_NOTED = "in the module "
+
+
+def _described(call: Call) -> str:
+    """The path of a module in the outermost one, its class, and what it was given."""
+    first, kind = call.outermost, type(call.module).__name__
+    paths = [path for path, module in outermost(first).named_modules() if module is first] if isinstance(
+        first, Module) else []
+    path = ".".join([name for name in (*paths, *call.names) if name])
+    given = ", ".join([_given(x) for x in call.arguments])
+    return f"{path}{': ' if path else ''}{kind}, given {given or 'nothing'}"
+
+
+def _given(x: object) -> str:
+    """An argument by its type: elements would fill the screen."""
+    if isinstance(x, Tensor):
+        return described_type(x)
+    return f"{x.dtype} array {x.shape}" if isinstance(x, ndarray) else f"{' '.join(shown(x).split()):.60}"
 
 
 def _is_kept(place: AssignableTensorOp) -> bool:

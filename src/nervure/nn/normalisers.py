@@ -29,7 +29,16 @@ from nervure.front.tensor import Tensor, TensorLike
 from nervure.front.views import reshape
 from nervure.front.windows import step
 from nervure.nn.module import Module
-from nervure.nn.parameters import Initial, buffer, check_input, count, layer_axes, names_of, optional
+from nervure.nn.parameters import (
+    Initial,
+    buffer,
+    check_input,
+    check_length,
+    count,
+    layer_axes,
+    names_of,
+    optional,
+)
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import make_axis
 from nervure.types.dim import dim_max, equal, less_equal, product
@@ -95,6 +104,8 @@ class BatchNorm(_Scaled):
     def forward(self, x: TensorLike) -> Tensor:
         """x normalised."""
         own = self._input(x)
+        if self._axes.is_anonymous and own.ndim > 1:
+            check_length("BatchNorm", own, 1, count(self._axes), f"(N, {count(self._axes)}, ...)")
         channels = [1 if own.ndim > 1 else 0] if self._axes.is_anonymous else names_of(list(self._axes))
         if not self.training:
             return batch_norm(own, self.scale, self.shift, self.running_mean, self.running_variance, channels,

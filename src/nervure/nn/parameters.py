@@ -20,6 +20,7 @@ from nervure.front.tensor import Tensor
 from nervure.nn.initialisers import Initialiser, bound, uniform
 from nervure.types.axes import Axes, AxesLike
 from nervure.types.axis import Axis
+from nervure.types.dim import equal
 from nervure.types.dtype import DTypeLike
 
 Initial = object
@@ -94,10 +95,21 @@ def check_input(op: str, x: Tensor, own: Tensor | None) -> None:
                             "nv.cast_axes(x, axes)")
 
 
+def check_length(op: str, x: Tensor, at: int, length: int, shape: str) -> None:
+    """ShapeMismatch where an anonymous input has another length than a layer is made for, or lacks the axis; ``shape``
+    is how it may look.
+    """
+    if x.is_named or -x.ndim <= at < x.ndim and equal(x.type.shape[at], length) is not False:
+        return
+    place, differs = ("last axis", "has another length") if at < 0 else ("channels", "are others")
+    raise ShapeMismatch(f"the {place} of x {differs}", op=op, operand="x", got=str(x.axes), expected=shape,
+                        help=f"make the layer for the {place} of its input; x.transpose(...) moves another axis there")
+
+
 def names_of(axes: Sequence[Axis]) -> list[str]:
     """The names of axes, which find them in a tensor whatever their lengths are."""
     return [str(axis.name) for axis in axes]
 
 
-__all__ = ["buffer", "check_both_named", "check_input", "count", "evenly", "layer_axes", "names_of", "optional",
-           "parameter"]
+__all__ = ["buffer", "check_both_named", "check_input", "check_length", "count", "evenly", "layer_axes", "names_of",
+           "optional", "parameter"]

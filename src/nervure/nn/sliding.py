@@ -28,6 +28,7 @@ from nervure.nn.parameters import (
     Initial,
     check_both_named,
     check_input,
+    check_length,
     count,
     evenly,
     layer_axes,
@@ -81,6 +82,9 @@ class Conv(Module):
         """(N, inputs, places) to (N, outputs, places); axes with names may stand in any order."""
         own = as_tensor(x, "Conv")
         check_input("Conv", own, self.weights)
+        if own.ndim == self.weights.ndim and not self.weights.is_named:
+            channels = count([self.weights.axes[1]]) * self.groups
+            check_length("Conv", own, 1, channels, f"(N, {channels}, ...)")
         result = convolution(own, self.weights, self._spatial, self.strides, self.dilations, self.padding, self.groups)
         if self.bias is None:
             return result
