@@ -35,7 +35,7 @@ def test_training_prints_saves_and_plots(tmp_path, capsys):
     found = re.fullmatch(r"test accuracy: (0\.\d{4})", lines[-1])
     assert found and float(found[1]) > 0.8
     weights, plot = tmp_path / "run" / "digits.safetensors", tmp_path / "run" / "digits.png"
-    assert (tmp_path / "run" / "history.csv").read_text().startswith("epoch,steps,loss,accuracy\n1,23,")
+    assert (tmp_path / "run" / "history.csv").read_text().startswith("epoch,steps,loss,accuracy,learning_rate\n1,23,")
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and plot.stat().st_size > 5_000
     data = load_digits(seed=0)
     answers = nv.load(weights)(data.test.images)
