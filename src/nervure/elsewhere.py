@@ -87,7 +87,7 @@ def _unknown(op: str, message: str, name: str, table: dict[str, str], known: Ite
     return UnknownName(message, op=op, got=name, help=advice)
 
 
-_CODE = ("nv.", "x.", "x[", "x ", "-x", "y ", "(x")
+_CODE = ("nv.", "x.", "x[", "x ", "-x", "y -", "(x")
 
 
 def explains_keywords(function: Function) -> Function:

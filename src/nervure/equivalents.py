@@ -19,9 +19,9 @@ _NO_GRADIENT = ("derivatives do not pass x.detach(), nor what is built in `with 
 _DERIVATIVE = ("the derivative of a tensor is nv.deriv(f, x), that of a function nv.grad(function); x.backward() fills "
                "the grad of parameters")
 _RESET = "each step computes gradients anew, and backward() replaces those in x.grad; nv.reset_grad(x) makes them zeros"
-_COMPLEX = ("x.astype(nv.float32) is the real part of a complex64, (x * -1j).astype(nv.float32) the imaginary one; "
-            "their angle is nv.atan2's, the conjugate 2 * x.astype(nv.float32) - x")
-_WITHOUT_NAN = "nv.where(nv.is_nan(x), y, x) puts y in the place of NaN, for the function that follows"
+_COMPLEX = ("the real part of a complex64 is x.astype(nv.float32), the imaginary one (x * -1j).astype(nv.float32), the "
+            "conjugate 2 * x.astype(nv.float32) - x; angles are nv.atan2's")
+_WITHOUT_NAN = "y in the place of NaN, for the function that follows, is nv.where(nv.is_nan(x), y, x)"
 _NOT_HERE = "nothing here does the same; nv.host_call runs a function of NumPy's in the graph"
 _NUMPY_S = "np has it, and a number of NumPy's may stand in any expression"
 
@@ -94,7 +94,7 @@ FUNCTIONS = {
     "nv.einsum(\"i i -> i\", x)": "diagonal", "nv.eye(n) * x": "diag diagflat diag_embed",
     "nv.matmul(nv.softmax(scale * q @ k.mT, axis=-1), v)": "scaled_dot_product_attention "
                                                            "dot_product_attention",
-    "nv.matmul, nv.dot, nv.einsum and nv.L2_norm are here, decompositions and solvers are not": "linalg",
+    "products and norms are nv.matmul, nv.dot, nv.einsum and nv.L2_norm; there are no decompositions": "linalg",
     "x / nv.L2_norm(x, axis=axis, keepdims=True)": "normalize",
     "nv.L2_norm(x - y, axis=axis)": "pairwise_distance dist",
     # making tensors
@@ -214,13 +214,13 @@ FUNCTIONS = {
     "nv.custom_vjp": "custom_gradient custom_jvp",
     # running
     "nv.jit(function), or nv.computation(returns, x)": "function compile Session session run",
-    "nv.host_call runs a function of NumPy's in the graph": "pure_callback io_callback apply_along_axis "
+    "a function of NumPy's runs in the graph by nv.host_call": "pure_callback io_callback apply_along_axis "
                                                             "frompyfunc vectorize apply_over_axes",
     "nv.name_scope(name)": "named_scope named_call", "nv.flags.check_nan": "debug_nans",
     "nv.save(path, computation)": "export", "nv.explain": "profiler make_jaxpr",
     "nv.flags.threads": "set_num_threads get_num_threads",
     "nv.parameter, nv.variable and x.storage": "ref new_ref Ref",
-    "x.dtype has is_float, is_integer, is_complex and is_signed":
+    "is_float, is_integer, is_complex and is_signed are properties of x.dtype":
     "issubdtype isdtype is_floating_point is_complex iscomplexobj isrealobj is_signed",
     "isinstance(x, nv.Tensor)": "is_tensor",
     _CONTROL: "cond if_ while_loop fori_loop scan associative_scan switch map vmap pmap",
