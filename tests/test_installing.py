@@ -46,7 +46,7 @@ model = nv.nn.Sequential(nv.nn.LinearLayer("F=3", "H=4"), nv.nn.ReLU(), nv.nn.Li
 x, labels = nv.placeholder("N=n, F=3").named("x"), nv.placeholder("N=n", dtype=nv.int64)
 loss = nv.mean(nv.nn.losses.cross_entropy(model(x), labels), out_axes=())
 step = nv.computation([loss, nv.optim.Adam(0.1)(loss)], x, labels)
-pictures, classes = np.random.default_rng(1).standard_normal((8, 3)), np.arange(8) % 2
+pictures, classes = np.random.default_rng(1).standard_normal((8, 3), np.float32), np.arange(8) % 2
 losses = [step(pictures, classes)[0].item() for _ in range(20)]
 assert losses[-1] < losses[0] / 2, losses
 before = model.eval()(nv.tensor(pictures, "N=8, F=3")).numpy()

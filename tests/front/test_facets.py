@@ -58,7 +58,7 @@ def test_make_tensor_keeps_axes_and_its_value():
     (lambda: nv.make_input((3,), ""), WrongKind, "named"), (lambda: nv.make_input((3,), 3), WrongKind, "named"),
     (lambda: nv.make_input((3,), "x", like=3), WrongKind, "dtype="),
     (lambda: nv.make_tensor((3,), requires_grad=True, dtype=nv.int32), WrongKind, "dtype=nv.float32"),
-    (lambda: nv.make_tensor((3,), shape=3), WrongKind, "leave it out")], ids=range(21))
+    (lambda: nv.make_tensor((3,), shape=3), WrongKind, "shape_or_scalar")], ids=range(21))
 def test_what_cannot_be_made(call, kind, told):
     """T3, T5: an error says what would do."""
     with pytest.raises(kind) as caught:
