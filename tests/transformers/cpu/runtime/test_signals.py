@@ -26,7 +26,8 @@ class Owner:
 
 def spinning(extent, in_place=False, turns=None):
     "About a millisecond for each element of the variable, on any processor."
-    step = Step(address("spin"), [0], [turns or TURNS], extent, nanoseconds=1_000_000 * extent, scratch=8, in_place=in_place)
+    step = Step(address("spin"), [0], [turns or TURNS], extent, nanoseconds=1_000_000 * extent, scratch=8,
+                in_place=in_place)
     return Program([step], [variable(0)])
 
 def interrupt_soon(seconds=0.2):
