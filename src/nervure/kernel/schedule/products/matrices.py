@@ -46,8 +46,8 @@ from nervure.types.dtype import DType
 
 
 class NewIndices(NamedTuple):
-    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, lines, and
-    the groups of blocks behind the first one. No loop counts the strip of columns of a task, or the row where there is
+    """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, lines, the
+    groups of blocks behind the first one, and places. No loop counts the strip of columns of a task, or the row where there is
     a single one.
     """
 
@@ -58,8 +58,8 @@ class NewIndices(NamedTuple):
     strip: LoopIndex
     line: LoopIndex
     row: LoopIndex
-    place: LoopIndex
     later: LoopIndex
+    place: LoopIndex  # the last one: what goes through places takes the numbers behind it for more
 
 
 class Matrices(NamedTuple):
