@@ -199,7 +199,8 @@ def dense_network(rows=20):
     x, labels = nv.placeholder({"N": rows, "F": 30}), nv.placeholder({"N": rows, "K": 5})
     generator, h = np.random.default_rng(0), x
     for left, right, lengths in (("F", "H", (30, 40)), ("H", "K", (40, 5))):
-        weights = nv.variable(dict(zip((left, right), lengths)), (generator.standard_normal(lengths) / 5).astype(np.float32))
+        start = (generator.standard_normal(lengths) / 5).astype(np.float32)
+        weights = nv.variable(dict(zip((left, right), lengths)), start)
         bias = nv.variable({right: lengths[1]}, 0.0)
         h = nv.dot(h, weights) + bias
         h = nv.relu(h) if right == "H" else h

@@ -47,8 +47,8 @@ from nervure.types.dtype import DType
 
 class NewIndices(NamedTuple):
     """Indices of the loops that blocks add: over tasks, blocks of points, groups of rows, runs of points, lines, the
-    groups of blocks behind the first one, and places. No loop counts the strip of columns of a task, or the row where there is
-    a single one.
+    groups of blocks behind the first one, and places. No loop counts the strip of columns of a task, or the row where
+    there is a single one.
     """
 
     task: LoopIndex
